@@ -1,0 +1,47 @@
+//! A claim that names the volume it wants, and is not bound yet.
+
+use bindery_verdict::{Notice, Verdict};
+use bindery_volumes::event::{EventType, Reason};
+use bindery_volumes::{Annotation, Claim, Name, points_to, satisfies};
+
+use crate::claim::waits;
+use crate::decision::Decision;
+use crate::{bind, rules, status};
+
+impl Decision<'_> {
+    /// What a claim needs next that names its volume.
+    pub fn named(self, claim: &Claim, name: &Name) -> Verdict {
+        let Some(volume) = self.known.volume(name) else {
+            return Verdict::write_or_settle(&rules::CLAIM_NAMED_MISSING, status::pending(claim));
+        };
+        if let Some(flaw) = &volume.flaw {
+            let verdict = Verdict::write_or_settle(&rules::CLAIM_NAMED_UNREADABLE, status::pending(claim));
+            return verdict.noting(format!("{name}: {flaw}"));
+        }
+        match &volume.claim_ref {
+            None => match satisfies(claim, volume) {
+                Ok(()) => bind::verdict(&rules::CLAIM_NAMED_FREE, claim, volume),
+                Err(why) => {
+                    let message = format!("Cannot bind to requested volume {:?}: {why}", name.as_str());
+                    let rule = &rules::CLAIM_NAMED_MISMATCH;
+                    waits(rule, claim, EventType::Warning, Reason::VolumeMismatch, &message)
+                }
+            },
+            Some(_) if points_to(volume, claim) => bind::verdict(&rules::CLAIM_NAMED_RESERVED, claim, volume),
+            Some(other) => {
+                let message = format!("volume {:?} already bound to a different claim.", name.as_str());
+                if claim.annotations.has(Annotation::BoundByController) {
+                    let error = format!(
+                        "invalid binding of claim {:?} to volume {:?}: volume already claimed by {:?}",
+                        claim.key().to_string(),
+                        name.as_str(),
+                        other.key.to_string()
+                    );
+                    let notice = Notice::claim(claim, EventType::Warning, Reason::FailedBinding, message);
+                    return Verdict::settle(&rules::CLAIM_NAMED_TAKEN_FROM_US).noting(error).tell(notice);
+                }
+                waits(&rules::CLAIM_NAMED_TAKEN, claim, EventType::Warning, Reason::FailedBinding, &message)
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What was told already: an event that says nothing new is kept back.
+
+use std::hash::{Hash, Hasher};
+
+use bindery_verdict::Notice;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::progress::Work;
+
+/// For each key, a digest of what was last told about it.
+#[derive(Debug, Default)]
+pub(crate) struct Told(FxHashMap<Work, u64>);
+
+impl Told {
+    /// Whether the notices of a verdict say something that the last ones of the same key did not.
+    pub fn is_news(&mut self, work: &Work, notices: &[Notice]) -> bool {
+        let mut digest = FxHasher::default();
+        for notice in notices {
+            (&notice.about, &notice.meta.uid, notice.reason, &notice.message).hash(&mut digest);
+        }
+        let digest = digest.finish();
+        match self.0.get_mut(work) {
+            Some(last) => std::mem::replace(last, digest) != digest,
+            None => self.0.insert(work.clone(), digest).is_none(),
+        }
+    }
+
+    /// Forgets what was told about a key: what it was about is over.
+    pub fn forget(&mut self, work: &Work) {
+        self.0.remove(work);
+    }
+}

@@ -1,0 +1,442 @@
+//! The mirror itself: shelves of objects, and the indices over them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bindery_volumes::{
+    AttributesClass, Claim, ClaimKey, Class, Kind, Name, Node, Object, ObjectKey, Pod, PodKey, Volume, points_to,
+    satisfies,
+};
+
+use crate::indices::{Looking, PodsByClaim, Under};
+use crate::shelf::{Origin, Seen, Shelf};
+use crate::{Demand, Pool};
+
+/// A change that rules could tell: the object before and after it. At least one of the two is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The object before; `None` when it is new.
+    pub before: Option<Object>,
+    /// The object after; `None` when it is gone.
+    pub after: Option<Object>,
+}
+
+impl Change {
+    fn of<T>(seen: Seen<T>, wrap: fn(Arc<T>) -> Object) -> Change {
+        Change { before: seen.before.map(wrap), after: seen.after.map(wrap) }
+    }
+
+    /// Which object changed.
+    pub fn key(&self) -> ObjectKey {
+        let object = self.after.as_ref().or(self.before.as_ref());
+        object.expect("a change has an object before or after it").key()
+    }
+}
+
+/// What is known of the cluster.
+#[derive(Debug, Default)]
+pub struct Mirror {
+    claims: Shelf<ClaimKey, Claim>,
+    volumes: Shelf<Name, Volume>,
+    classes: Shelf<Name, Class>,
+    attributes_classes: Shelf<Name, AttributesClass>,
+    pods: Shelf<PodKey, Pod>,
+    nodes: Shelf<Name, Node>,
+
+    volumes_by_claim: Under<ClaimKey, Name>,
+    claims_by_volume: Under<Name, ClaimKey>,
+    pods_by_claim: PodsByClaim,
+    looking: Looking,
+    /// Default classes: the newest first, then the first by name.
+    defaults: BTreeSet<(std::cmp::Reverse<Name>, Name)>,
+    pool: Pool,
+    demand: Demand,
+}
+
+// === What rules ask ===
+
+impl Mirror {
+    /// A claim.
+    pub fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
+        self.claims.get(key)
+    }
+
+    /// A volume.
+    pub fn volume(&self, name: &Name) -> Option<&Arc<Volume>> {
+        self.volumes.get(name)
+    }
+
+    /// A class.
+    pub fn class(&self, name: &Name) -> Option<&Arc<Class>> {
+        self.classes.get(name)
+    }
+
+    /// An attributes class.
+    pub fn attributes_class(&self, name: &Name) -> Option<&Arc<AttributesClass>> {
+        self.attributes_classes.get(name)
+    }
+
+    /// A pod.
+    pub fn pod(&self, key: &PodKey) -> Option<&Arc<Pod>> {
+        self.pods.get(key)
+    }
+
+    /// A node.
+    pub fn node(&self, name: &Name) -> Option<&Arc<Node>> {
+        self.nodes.get(name)
+    }
+
+    /// The class that claims get that say nothing of a class: the newest of the default ones, then the first by name.
+    pub fn default_class(&self) -> Option<&Arc<Class>> {
+        self.defaults.iter().find_map(|(_, name)| self.classes.get(name))
+    }
+
+    /// Volumes that belong to a claim of that name, or are reserved for one; by name.
+    pub fn volumes_of(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>> {
+        self.volumes_by_claim.get(claim).iter().filter_map(|name| self.volumes.get(name))
+    }
+
+    /// Claims that name a volume; by key.
+    pub fn claims_naming(&self, volume: &Name) -> impl Iterator<Item = &Arc<Claim>> {
+        self.claims_by_volume.get(volume).iter().filter_map(|key| self.claims.get(key))
+    }
+
+    /// Pods that use a claim of that name; by name.
+    pub fn pods_using(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
+        self.pods_by_claim.get(claim).iter().filter_map(|key| self.pods.get(key))
+    }
+
+    /// Claims that look for any volume and say this of their class (`None`: nothing); by key.
+    pub fn looking(&self, class: Option<&Name>) -> impl Iterator<Item = &ClaimKey> {
+        self.looking.get(class)
+    }
+
+    /// The volumes that any fitting claim may have.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The claims that look for a volume and have none in sight.
+    pub fn demand(&self) -> &Demand {
+        &self.demand
+    }
+
+    /// Whether a claim wants a volume by name and can have it: it is not for others then, though nothing is written on it yet.
+    pub fn is_spoken_for(&self, volume: &Volume) -> bool {
+        let wants = |claim: &Arc<Claim>| {
+            claim.flaw.is_none() && (claim.is_bind_completed() || satisfies(claim, volume).is_ok())
+        };
+        self.claims_naming(volume.name()).any(wants)
+    }
+
+    /// All keys of a kind, in no order.
+    pub fn keys(&self, kind: Kind) -> Vec<ObjectKey> {
+        match kind {
+            Kind::Claim => self.claims.iter().map(|(key, _)| key.clone().into()).collect(),
+            Kind::Volume => self.volumes.iter().map(|(name, _)| ObjectKey::volume(name.clone())).collect(),
+            Kind::Class => self.classes.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect(),
+            Kind::AttributesClass => {
+                self.attributes_classes.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect()
+            }
+            Kind::Pod => self.pods.iter().map(|(key, _)| key.clone().into()).collect(),
+            Kind::Node => self.nodes.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect(),
+        }
+    }
+
+    /// How many objects of a kind there are.
+    pub fn count(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Claim => self.claims.len(),
+            Kind::Volume => self.volumes.len(),
+            Kind::Class => self.classes.len(),
+            Kind::AttributesClass => self.attributes_classes.len(),
+            Kind::Pod => self.pods.len(),
+            Kind::Node => self.nodes.len(),
+        }
+    }
+
+    /// An object of any kind, as rules are shown it.
+    pub fn object(&self, key: &ObjectKey) -> Option<Object> {
+        Some(match key.kind {
+            Kind::Claim => Object::Claim(self.claims.get(&key.claim_key())?.clone()),
+            Kind::Volume => Object::Volume(self.volumes.get(&key.name)?.clone()),
+            Kind::Class => Object::Class(self.classes.get(&key.name)?.clone()),
+            Kind::AttributesClass => Object::AttributesClass(self.attributes_classes.get(&key.name)?.clone()),
+            Kind::Pod => Object::Pod(self.pods.get(&pod_key(key))?.clone()),
+            Kind::Node => Object::Node(self.nodes.get(&key.name)?.clone()),
+        })
+    }
+}
+
+fn pod_key(key: &ObjectKey) -> PodKey {
+    PodKey { namespace: key.namespace.clone(), name: key.name.clone() }
+}
+
+// === What the engine tells ===
+
+impl Mirror {
+    /// Takes in what a watch delivered. Says what changed, if it is news and rules could tell.
+    pub fn watched(&mut self, object: Object) -> Option<Change> {
+        self.observe(object, Origin::Watch)
+    }
+
+    /// Takes in what an answer carried. It may be ahead of the watch, and never undoes it.
+    pub fn answered(&mut self, object: Object) -> Option<Change> {
+        self.observe(object, Origin::Answer)
+    }
+
+    fn observe(&mut self, object: Object, origin: Origin) -> Option<Change> {
+        match object {
+            Object::Claim(claim) => {
+                let key = claim.key();
+                let before = self.claims.get(&key).cloned();
+                let seen = self.claims.observe(key.clone(), claim, origin);
+                self.claim_moved(&key, before);
+                Some(Change::of(seen?, Object::Claim))
+            }
+            Object::Volume(volume) => {
+                let name = volume.name().clone();
+                let before = self.volumes.get(&name).cloned();
+                let seen = self.volumes.observe(name.clone(), volume, origin);
+                self.volume_moved(&name, before);
+                Some(Change::of(seen?, Object::Volume))
+            }
+            Object::Class(class) => {
+                let seen = self.classes.observe(class.meta.name.clone(), class, origin)?;
+                self.class_moved(&seen);
+                Some(Change::of(seen, Object::Class))
+            }
+            Object::AttributesClass(class) => {
+                let seen = self.attributes_classes.observe(class.meta.name.clone(), class, origin)?;
+                Some(Change::of(seen, Object::AttributesClass))
+            }
+            Object::Pod(pod) => {
+                let seen = self.pods.observe(pod.key(), pod, origin)?;
+                self.pods_by_claim.moved(seen.before.as_deref(), seen.after.as_deref());
+                Some(Change::of(seen, Object::Pod))
+            }
+            Object::Node(node) => {
+                let seen = self.nodes.observe(node.meta.name.clone(), node, origin)?;
+                Some(Change::of(seen, Object::Node))
+            }
+        }
+    }
+
+    /// Takes in that a watch saw an object go, at a version.
+    pub fn watched_gone(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
+        self.watched_up_to(key.kind, version);
+        self.gone(key, Some(version))
+    }
+
+    /// Takes in that a live read found no such object.
+    pub fn answered_gone(&mut self, key: &ObjectKey) -> Option<Change> {
+        self.gone(key, None)
+    }
+
+    fn gone(&mut self, key: &ObjectKey, version: Option<u64>) -> Option<Change> {
+        match key.kind {
+            Kind::Claim => {
+                let key = key.claim_key();
+                let before = self.claims.get(&key).cloned();
+                let seen = self.claims.remove(&key, version);
+                self.claim_moved(&key, before);
+                Some(Change::of(seen?, Object::Claim))
+            }
+            Kind::Volume => {
+                let before = self.volumes.get(&key.name).cloned();
+                let seen = self.volumes.remove(&key.name, version);
+                self.volume_moved(&key.name, before);
+                Some(Change::of(seen?, Object::Volume))
+            }
+            Kind::Class => {
+                let seen = self.classes.remove(&key.name, version)?;
+                self.class_moved(&seen);
+                Some(Change::of(seen, Object::Class))
+            }
+            Kind::AttributesClass => {
+                let seen = self.attributes_classes.remove(&key.name, version)?;
+                Some(Change::of(seen, Object::AttributesClass))
+            }
+            Kind::Pod => {
+                let seen = self.pods.remove(&pod_key(key), version)?;
+                self.pods_by_claim.moved(seen.before.as_deref(), seen.after.as_deref());
+                Some(Change::of(seen, Object::Pod))
+            }
+            Kind::Node => Some(Change::of(self.nodes.remove(&key.name, version)?, Object::Node)),
+        }
+    }
+
+    /// Takes in a whole list of a kind, as it was at a version. What the list lacks is gone, unless we know it from later.
+    /// A list that is older than what the watch told takes nothing away and brings nothing back.
+    pub fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) -> Vec<Change> {
+        let is_stale = version < self.watched_version(kind);
+        let listed: BTreeSet<ObjectKey> = objects.iter().map(Object::key).collect();
+        let mut changes: Vec<Change> = objects.into_iter().filter_map(|object| self.answered(object)).collect();
+        if !is_stale {
+            let mut missing = self.keys(kind);
+            missing.retain(|key| !listed.contains(key));
+            missing.sort();
+            changes.extend(missing.iter().filter_map(|key| self.gone(key, Some(version))));
+            self.watched_up_to(kind, version);
+        }
+        changes
+    }
+
+    /// Notes that the watch of a kind is complete up to a version.
+    pub fn watched_up_to(&mut self, kind: Kind, version: u64) {
+        match kind {
+            Kind::Claim => self.claims.watched_up_to(version),
+            Kind::Volume => self.volumes.watched_up_to(version),
+            Kind::Class => self.classes.watched_up_to(version),
+            Kind::AttributesClass => self.attributes_classes.watched_up_to(version),
+            Kind::Pod => self.pods.watched_up_to(version),
+            Kind::Node => self.nodes.watched_up_to(version),
+        }
+    }
+
+    /// Up to which version the watch of a kind is complete.
+    pub fn watched_version(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Claim => self.claims.watched(),
+            Kind::Volume => self.volumes.watched(),
+            Kind::Class => self.classes.watched(),
+            Kind::AttributesClass => self.attributes_classes.watched(),
+            Kind::Pod => self.pods.watched(),
+            Kind::Node => self.nodes.watched(),
+        }
+    }
+
+    /// Shows a claim as a write of ours will make it, until [`Mirror::settle`].
+    pub fn assume_claim(&mut self, claim: Arc<Claim>) {
+        let key = claim.key();
+        let before = self.claims.get(&key).cloned();
+        self.claims.assume(key.clone(), claim);
+        self.claim_moved(&key, before);
+    }
+
+    /// Shows a volume as a write of ours will make it, until [`Mirror::settle`].
+    pub fn assume_volume(&mut self, volume: Arc<Volume>) {
+        let name = volume.name().clone();
+        let before = self.volumes.get(&name).cloned();
+        self.volumes.assume(name.clone(), volume);
+        self.volume_moved(&name, before);
+    }
+
+    /// Shows an object as it was last seen again.
+    pub fn settle(&mut self, key: &ObjectKey) {
+        match key.kind {
+            Kind::Claim => {
+                let key = key.claim_key();
+                let before = self.claims.get(&key).cloned();
+                self.claims.settle(&key);
+                // Having had a write in flight kept it out of the demand, whatever it looks like now.
+                self.refresh_demand(&key);
+                self.claim_moved(&key, before);
+            }
+            Kind::Volume => {
+                let before = self.volumes.get(&key.name).cloned();
+                self.volumes.settle(&key.name);
+                self.volume_moved(&key.name, before);
+            }
+            // Rules write claims and volumes only; the rest is never assumed.
+            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => {}
+        }
+    }
+}
+
+// === Keeping the indices current ===
+
+impl Mirror {
+    /// Brings the indices up to date after what is shown of a claim may have changed.
+    fn claim_moved(&mut self, key: &ClaimKey, before: Option<Arc<Claim>>) {
+        let after = self.claims.get(key).cloned();
+        if is_same(&before, &after) {
+            return;
+        }
+        if let Some(before) = &before {
+            self.looking.remove(before);
+            self.demand.remove(before);
+            if let Some(volume) = &before.volume {
+                self.claims_by_volume.remove(volume, key);
+            }
+        }
+        if let Some(after) = &after {
+            if after.is_looking() {
+                self.looking.insert(after);
+            }
+            if let Some(volume) = &after.volume {
+                self.claims_by_volume.insert(volume.clone(), key.clone());
+            }
+        }
+        self.refresh_demand(key);
+        for claim in before.iter().chain(&after) {
+            if let Some(volume) = &claim.volume {
+                self.refresh_pool(volume);
+            }
+        }
+    }
+
+    /// Brings the indices up to date after what is shown of a volume may have changed.
+    fn volume_moved(&mut self, name: &Name, before: Option<Arc<Volume>>) {
+        let after = self.volumes.get(name).cloned();
+        if is_same(&before, &after) {
+            return;
+        }
+        let reserved = |volume: &Option<Arc<Volume>>| {
+            volume.as_ref().and_then(|volume| volume.claim_ref.as_ref()).map(|claim| claim.key.clone())
+        };
+        if let Some(before) = before.as_ref().filter(|before| before.is_free()) {
+            self.pool.remove(before);
+        }
+        self.refresh_pool(name);
+        let (old, new) = (reserved(&before), reserved(&after));
+        if let Some(old) = &old {
+            self.volumes_by_claim.remove(old, name);
+        }
+        if let Some(new) = &new {
+            self.volumes_by_claim.insert(new.clone(), name.clone());
+        }
+        for key in old.iter().chain(&new) {
+            self.refresh_demand(key);
+        }
+    }
+
+    fn class_moved(&mut self, seen: &Seen<Class>) {
+        let rank = |class: &Class| (std::cmp::Reverse(class.created.clone()), class.meta.name.clone());
+        if let Some(before) = &seen.before {
+            self.defaults.remove(&rank(before));
+        }
+        if let Some(after) = seen.after.as_ref().filter(|after| after.is_default()) {
+            self.defaults.insert(rank(after));
+        }
+    }
+
+    /// A volume is in the pool while it is free and no claim wants it by name.
+    fn refresh_pool(&mut self, name: &Name) {
+        let Some(volume) = self.volumes.get(name).filter(|volume| volume.is_free()).cloned() else { return };
+        if self.is_spoken_for(&volume) {
+            self.pool.remove(&volume);
+        } else {
+            self.pool.insert(&volume);
+        }
+    }
+
+    /// A claim is in the demand while it looks for a volume, none is reserved for it, and no write of it is in flight.
+    fn refresh_demand(&mut self, key: &ClaimKey) {
+        let Some(claim) = self.claims.get(key).cloned() else { return };
+        let is_served = || self.volumes_of(key).any(|volume| points_to(volume, &claim));
+        if claim.is_looking() && !self.claims.is_assumed(key) && !is_served() {
+            self.demand.insert(&claim);
+        } else {
+            self.demand.remove(&claim);
+        }
+    }
+}
+
+fn is_same<T>(before: &Option<Arc<T>>, after: &Option<Arc<T>>) -> bool {
+    match (before, after) {
+        (None, None) => true,
+        (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}

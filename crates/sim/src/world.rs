@@ -1,0 +1,196 @@
+//! The world: objects as an API server keeps them, and plugins that do as they are told.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bindery_engine::{Answer, Refusal};
+use bindery_verdict::{Failure, Request, Task};
+use bindery_volumes::{Kind, Object, ObjectKey};
+use serde_json::{Value, json};
+
+/// An error that the world answers with instead of doing what it is asked. Each is used once, in order.
+#[derive(Debug, Clone)]
+pub struct Injected {
+    /// The verb: `create`, `write`, `delete` or `read`.
+    pub verb: &'static str,
+    /// The kind of object.
+    pub kind: Kind,
+    /// What is answered.
+    pub refusal: Refusal,
+}
+
+/// Something that a watch tells.
+#[derive(Debug, Clone)]
+pub enum Told {
+    /// An object was created or changed.
+    Changed(Object),
+    /// An object is gone, at a version.
+    Gone(ObjectKey, u64),
+}
+
+/// Objects, and what happens to them.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    objects: BTreeMap<ObjectKey, Value>,
+    version: u64,
+    /// What a watch has yet to tell.
+    pub untold: VecDeque<Told>,
+    /// Errors to answer with.
+    pub errors: VecDeque<Injected>,
+    /// How operations go, by task; what is not scripted goes well.
+    pub script: Vec<(Task, VecDeque<Result<(), Failure>>)>,
+    /// Every request that was carried out or refused, in words.
+    pub history: Vec<String>,
+    /// How many requests changed something, or did something outside.
+    pub effects: usize,
+}
+
+impl World {
+    /// Puts an object into the world as it is, with the next version.
+    pub fn put(&mut self, kind: Kind, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let decoded = decode(kind, &object);
+        self.objects.insert(decoded.key(), object);
+        self.untold.push_back(Told::Changed(decoded));
+    }
+
+    /// Takes an object out of the world.
+    pub fn remove(&mut self, key: &ObjectKey) {
+        self.version += 1;
+        if self.objects.remove(key).is_some() {
+            self.untold.push_back(Told::Gone(key.clone(), self.version));
+        }
+    }
+
+    /// An object.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
+    /// All objects, by key.
+    pub fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &Value)> {
+        self.objects.iter()
+    }
+
+    /// All objects of a kind, decoded, and the version they are of.
+    pub fn list(&self, kind: Kind) -> (u64, Vec<Object>) {
+        let of_kind = self.objects.iter().filter(|(key, _)| key.kind == kind);
+        (self.version, of_kind.map(|(_, value)| decode(kind, value)).collect())
+    }
+
+    /// Changes an object as somebody else would: by a merge patch without preconditions.
+    pub fn edit(&mut self, key: &ObjectKey, patch: Value) {
+        if let Some(mut object) = self.objects.get(key).cloned() {
+            json_patch::merge(&mut object, &patch);
+            self.put(key.kind, object);
+        }
+    }
+
+    /// Deletes an object as somebody would: at once, or when its finalizers are gone.
+    pub fn delete(&mut self, key: &ObjectKey) {
+        let Some(object) = self.objects.get(key).cloned() else { return };
+        if has_finalizers(&object) {
+            if object["metadata"]["deletionTimestamp"].is_null() {
+                self.edit(key, json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
+            }
+        } else {
+            self.remove(key);
+        }
+    }
+
+    /// Carries out a request, or refuses it.
+    pub fn answer(&mut self, request: &Request) -> Answer {
+        let (verb, words) = describe(request);
+        if let Some(refusal) = self.injected(verb, request.target().kind) {
+            self.history.push(format!("{words}: {refusal}"));
+            return Answer::Refused(refusal);
+        }
+        let answer = self.carry_out(request);
+        let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
+        if !matches!(request, Request::Read(_)) && refused.is_empty() {
+            self.effects += 1;
+        }
+        self.history.push(words + &refused);
+        answer
+    }
+
+    fn injected(&mut self, verb: &str, kind: Kind) -> Option<Refusal> {
+        let at = self.errors.iter().position(|error| error.verb == verb && error.kind == kind)?;
+        self.errors.remove(at).map(|error| error.refusal)
+    }
+
+    fn carry_out(&mut self, request: &Request) -> Answer {
+        match request {
+            Request::Read(key) => Answer::Read(self.objects.get(key).map(|object| decode(key.kind, object))),
+            Request::Write(write) => {
+                let key = write.target();
+                let Some(object) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
+                if !is_as_seen(object, write.uid(), write.version()) {
+                    return Answer::Refused(Refusal::Conflict);
+                }
+                let mut changed = object.clone();
+                json_patch::merge(&mut changed, &write.patch());
+                let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
+                if is_over {
+                    let object = decode(key.kind, &changed);
+                    self.remove(key);
+                    return Answer::Written(object);
+                }
+                self.put(key.kind, changed);
+                Answer::Written(decode(key.kind, &self.objects[key]))
+            }
+            Request::Create(create) => {
+                if self.objects.contains_key(&create.key) {
+                    return Answer::Refused(Refusal::AlreadyExists);
+                }
+                let mut object = create.body.clone();
+                object["metadata"]["uid"] = format!("made-{}", create.key.name).into();
+                object["status"]["phase"] = "Pending".into();
+                self.put(create.key.kind, object);
+                Answer::Written(decode(create.key.kind, &self.objects[&create.key]))
+            }
+            Request::Delete(delete) => {
+                let volume = delete.proof().volume();
+                let key = ObjectKey::volume(volume.name.clone());
+                match self.objects.get(&key) {
+                    None => return Answer::Refused(Refusal::NotFound),
+                    Some(object) if !is_as_seen(object, &volume.uid, volume.version) => {
+                        return Answer::Refused(Refusal::Conflict);
+                    }
+                    Some(_) => self.delete(&key),
+                }
+                Answer::Deleted
+            }
+            Request::Operate(operation) => {
+                let task = operation.task();
+                let script = self.script.iter_mut().find(|(known, _)| *known == task);
+                Answer::Done(script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(())))
+            }
+        }
+    }
+}
+
+fn is_as_seen(object: &Value, uid: &str, version: u64) -> bool {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    text("uid") == uid && text("resourceVersion").parse() == Ok(version)
+}
+
+fn has_finalizers(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
+}
+
+/// Decodes an object as the runtime would.
+pub(crate) fn decode(kind: Kind, object: &Value) -> Object {
+    Object::from_json(kind, object.to_string().as_bytes()).expect("objects of the world have names")
+}
+
+fn describe(request: &Request) -> (&'static str, String) {
+    let target = request.target();
+    match request {
+        Request::Write(write) => ("write", format!("write {target} [{}]", write.purpose)),
+        Request::Create(_) => ("create", format!("create {target}")),
+        Request::Delete(_) => ("delete", format!("delete {target}")),
+        Request::Read(_) => ("read", format!("read {target}")),
+        Request::Operate(operation) => ("operate", operation.name()),
+    }
+}

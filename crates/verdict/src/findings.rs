@@ -1,0 +1,116 @@
+//! Findings: what was learnt live about one key while it is being worked on.
+
+use std::sync::Arc;
+
+use bindery_volumes::{Claim, ClaimKey, Name, Object, ObjectKey, Volume};
+
+use crate::Task;
+
+/// Why an operation, or the creation of an object, failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In words.
+    pub error: String,
+    /// Whether the storage is still in use, and the operation may succeed later.
+    pub in_use: bool,
+}
+
+impl Failure {
+    /// A failure with its error.
+    pub fn new(error: impl Into<String>) -> Failure {
+        Failure { error: error.into(), in_use: false }
+    }
+}
+
+/// What the engine has found out for a key since it last came to rest. Rules are shown it beside the mirror, and only the engine
+/// adds to it. A restart loses it, and nothing but time is lost with it.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    reads: Vec<(ObjectKey, Option<Object>)>,
+    outcomes: Vec<(Task, Result<(), Failure>)>,
+    offers: Vec<ClaimKey>,
+    pauses: usize,
+}
+
+impl Findings {
+    /// Notes what a live read found.
+    pub fn note_read(&mut self, key: ObjectKey, found: Option<Object>) {
+        self.reads.retain(|(known, _)| *known != key);
+        self.reads.push((key, found));
+    }
+
+    /// Notes how an operation, or the creation of an object, went.
+    pub fn note_outcome(&mut self, task: Task, outcome: Result<(), Failure>) {
+        self.outcomes.push((task, outcome));
+    }
+
+    /// Notes that a claim was decided about because it was offered something here.
+    pub fn note_offer(&mut self, claim: ClaimKey) {
+        self.offers.push(claim);
+    }
+
+    /// Whether a claim was already offered what is on offer here.
+    pub fn was_offered_to(&self, claim: &ClaimKey) -> bool {
+        self.offers.contains(claim)
+    }
+
+    /// Notes that a pause which a verdict asked for is over.
+    pub fn note_pause(&mut self) {
+        self.pauses += 1;
+    }
+
+    /// How many pauses there were.
+    pub fn pause_count(&self) -> usize {
+        self.pauses
+    }
+
+    /// Forgets what was read: something has changed since.
+    pub fn forget_reads(&mut self) {
+        self.reads.clear();
+    }
+
+    /// Whether nothing was found out.
+    pub fn is_empty(&self) -> bool {
+        self.reads.is_empty() && self.outcomes.is_empty() && self.offers.is_empty() && self.pauses == 0
+    }
+
+    fn read(&self, key: &ObjectKey) -> Option<Option<&Object>> {
+        self.reads.iter().find(|(known, _)| known == key).map(|(_, found)| found.as_ref())
+    }
+
+    /// What a live read of a volume found; `None` when there was no read.
+    pub fn volume(&self, name: &Name) -> Option<Option<&Arc<Volume>>> {
+        Some(match self.read(&ObjectKey::volume(name.clone()))? {
+            Some(Object::Volume(volume)) => Some(volume),
+            Some(_) | None => None,
+        })
+    }
+
+    /// What a live read of a claim found; `None` when there was no read.
+    pub fn claim(&self, key: &ClaimKey) -> Option<Option<&Arc<Claim>>> {
+        Some(match self.read(&key.clone().into())? {
+            Some(Object::Claim(claim)) => Some(claim),
+            Some(_) | None => None,
+        })
+    }
+
+    /// Whether a task was done.
+    pub fn is_done(&self, task: Task) -> bool {
+        self.outcomes.iter().any(|(known, outcome)| *known == task && outcome.is_ok())
+    }
+
+    /// How often a task failed.
+    pub fn failure_count(&self, task: Task) -> usize {
+        self.failures(task).count()
+    }
+
+    /// How a task failed last.
+    pub fn last_failure(&self, task: Task) -> Option<&Failure> {
+        self.failures(task).last()
+    }
+
+    fn failures(&self, task: Task) -> impl Iterator<Item = &Failure> {
+        let of_task = move |(known, outcome): &'_ &(Task, Result<(), Failure>)| *known == task && outcome.is_err();
+        self.outcomes.iter().filter(of_task).filter_map(|(_, outcome)| outcome.as_ref().err())
+    }
+}

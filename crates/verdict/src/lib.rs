@@ -1,0 +1,31 @@
+//! The contract between rule sets and the engine.
+//!
+//! A rule set is shown what is known (the mirror) and what was found out live for one key, and answers with a [`Verdict`]: the
+//! rule that applies, at most one next request, and the events to publish. The engine carries it out and asks again.
+//!
+//! ```text
+//!   Mirror ─┐
+//!           ├─▶ RuleSet::decide(key) ─▶ Verdict { rule, action, notices } ─▶ engine
+//! Findings ─┘
+//! ```
+//!
+//! This room does not know any rule, and not how a request is sent. What it makes sure of is that a write cannot be made without
+//! an object that was seen, nor a deletion without proof from live reads.
+
+mod edit;
+mod findings;
+mod notice;
+mod proof;
+mod request;
+mod rule;
+mod ruleset;
+mod verdict;
+
+pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, RefEdit, VolumeEdit, VolumeStatusEdit};
+pub use findings::{Failure, Findings};
+pub use notice::Notice;
+pub use proof::{NotReleased, ReleaseProof};
+pub use request::{Create, Delete, Operation, Plugin, Provision, Recycle, Regret, Request, Task, Write};
+pub use rule::Rule;
+pub use ruleset::RuleSet;
+pub use verdict::{Action, Measure, Pace, Timed, Verdict};

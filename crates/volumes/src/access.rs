@@ -1,0 +1,136 @@
+//! Access modes: an ordered list as it stands on an object, and the small set that matching needs.
+
+use std::fmt;
+
+/// How a volume may be mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccessMode {
+    /// Read and write, by one node.
+    ReadWriteOnce = 0,
+    /// Read only, by many nodes.
+    ReadOnlyMany = 1,
+    /// Read and write, by many nodes.
+    ReadWriteMany = 2,
+    /// Read and write, by one pod.
+    ReadWriteOncePod = 3,
+}
+
+impl AccessMode {
+    /// All of them, in upstream's order.
+    pub const ALL: [AccessMode; 4] =
+        [AccessMode::ReadWriteOnce, AccessMode::ReadOnlyMany, AccessMode::ReadWriteMany, AccessMode::ReadWriteOncePod];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AccessMode::ReadWriteOnce => "ReadWriteOnce",
+            AccessMode::ReadOnlyMany => "ReadOnlyMany",
+            AccessMode::ReadWriteMany => "ReadWriteMany",
+            AccessMode::ReadWriteOncePod => "ReadWriteOncePod",
+        }
+    }
+
+    /// The mode of that name on the wire.
+    pub fn parse(text: &str) -> Option<AccessMode> {
+        AccessMode::ALL.into_iter().find(|mode| mode.as_str() == text)
+    }
+}
+
+/// Access modes in the order in which an object lists them. A claim's status repeats its volume's list to the letter.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct AccessModes {
+    /// Two bits a mode, the first lowest.
+    packed: u32,
+    count: u8,
+}
+
+impl AccessModes {
+    /// More than this many entries are refused as malformed: there are only four modes to name.
+    pub const COUNT_MAX: usize = 16;
+
+    /// Adds a mode at the end; `false` when the list is full.
+    #[must_use]
+    pub fn push(&mut self, mode: AccessMode) -> bool {
+        if usize::from(self.count) == Self::COUNT_MAX {
+            return false;
+        }
+        self.packed |= (mode as u32) << (2 * self.count);
+        self.count += 1;
+        true
+    }
+
+    /// The modes, in order.
+    pub fn iter(self) -> impl Iterator<Item = AccessMode> {
+        (0..self.count).map(move |i| AccessMode::ALL[(self.packed >> (2 * i) & 3) as usize])
+    }
+
+    /// The modes without order or repetition.
+    pub fn set(self) -> AccessSet {
+        AccessSet(self.iter().fold(0, |bits, mode| bits | 1 << (mode as u8)))
+    }
+}
+
+impl FromIterator<AccessMode> for AccessModes {
+    fn from_iter<I: IntoIterator<Item = AccessMode>>(modes: I) -> Self {
+        let mut list = AccessModes::default();
+        for mode in modes {
+            if !list.push(mode) {
+                break;
+            }
+        }
+        list
+    }
+}
+
+impl fmt::Debug for AccessModes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// A set of access modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct AccessSet(u8);
+
+impl AccessSet {
+    /// Whether all modes of `other` are in this set.
+    pub fn contains(self, other: AccessSet) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// How many modes there are.
+    pub fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use AccessMode::*;
+
+    #[test]
+    fn a_list_keeps_its_order_and_a_set_does_not() {
+        let a: AccessModes = [ReadWriteMany, ReadWriteOnce].into_iter().collect();
+        let b: AccessModes = [ReadWriteOnce, ReadWriteMany].into_iter().collect();
+        assert_ne!(a, b);
+        assert_eq!(a.set(), b.set());
+        assert_eq!(a.iter().collect::<Vec<_>>(), [ReadWriteMany, ReadWriteOnce]);
+    }
+
+    #[test]
+    fn a_set_contains_its_parts() {
+        let set = |modes: &[AccessMode]| modes.iter().copied().collect::<AccessModes>().set();
+        let wide = set(&[ReadWriteOnce, ReadOnlyMany, ReadOnlyMany]);
+        assert_eq!(wide.count(), 2);
+        assert!(wide.contains(set(&[ReadOnlyMany])));
+        assert!(wide.contains(set(&[])));
+        assert!(!wide.contains(set(&[ReadOnlyMany, ReadWriteOncePod])));
+    }
+
+    #[test]
+    fn a_list_has_a_limit() {
+        let mut list: AccessModes = [ReadWriteOnce; 16].into_iter().collect();
+        assert!(!list.push(ReadWriteOnce));
+    }
+}

@@ -1,0 +1,253 @@
+//! A claim: what somebody asks of storage (PersistentVolumeClaim).
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
+use crate::{AccessModes, Annotation, Annotations, Flaw, Meta, NONE, Name, Quantity, Selector, VolumeMode};
+
+/// Where a claim lives.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimKey {
+    /// Its namespace.
+    pub namespace: Name,
+    /// Its name.
+    pub name: Name,
+}
+
+impl ClaimKey {
+    /// The key of a claim of that name in a namespace.
+    pub fn new(namespace: impl Into<Name>, name: impl Into<Name>) -> ClaimKey {
+        ClaimKey { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for ClaimKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// How far a claim has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ClaimPhase {
+    /// It has no volume yet.
+    #[default]
+    Pending,
+    /// It has one.
+    Bound,
+    /// It had one.
+    Lost,
+}
+
+impl ClaimPhase {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ClaimPhase::Pending => "Pending",
+            ClaimPhase::Bound => "Bound",
+            ClaimPhase::Lost => "Lost",
+        }
+    }
+
+    fn parse(text: &str) -> Option<ClaimPhase> {
+        [ClaimPhase::Pending, ClaimPhase::Bound, ClaimPhase::Lost].into_iter().find(|phase| phase.as_str() == text)
+    }
+}
+
+/// What is said of a claim in its status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClaimStatus {
+    /// How far it has come.
+    pub phase: ClaimPhase,
+    /// The access modes of its volume.
+    pub modes: Option<AccessModes>,
+    /// How much it got.
+    pub capacity: Option<Quantity>,
+    /// The attributes class that its volume has now.
+    pub attributes_class: Option<Name>,
+}
+
+/// A claim, as far as rules read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// Who it is.
+    pub meta: Meta,
+    /// The annotations that rules know.
+    pub annotations: Annotations,
+    /// What holds it back from being deleted.
+    pub finalizers: Box<[Name]>,
+    /// Whether somebody deleted it. Upstream binds it all the same, and so do we.
+    pub deleting: bool,
+    /// `spec.storageClassName`; use [`Claim::class`] for the class it has.
+    pub class_field: Option<Name>,
+    /// The volume that it names (`spec.volumeName`), if any.
+    pub volume: Option<Name>,
+    /// How much it asks for; `None` counts as nothing.
+    pub request: Option<Quantity>,
+    /// How it wants to be mounted.
+    pub modes: AccessModes,
+    /// Which volumes it will have; why that cannot be known, when the selector makes no sense.
+    pub selector: Option<Box<Result<Selector, String>>>,
+    /// File system or block device.
+    pub volume_mode: VolumeMode,
+    /// The attributes class that it asks for.
+    pub attributes_class: Option<Name>,
+    /// Whether it is to be filled from a snapshot or another claim.
+    pub has_data_source: bool,
+    /// What is said of it.
+    pub status: ClaimStatus,
+    /// What could not be understood of it.
+    pub flaw: Option<Box<Flaw>>,
+}
+
+impl Claim {
+    /// Decodes a claim. Fails only when it has no name.
+    pub fn from_json(json: &[u8]) -> Result<Claim, Flaw> {
+        decode(json)
+    }
+
+    /// Where it lives.
+    pub fn key(&self) -> ClaimKey {
+        ClaimKey { namespace: self.meta.namespace.clone(), name: self.meta.name.clone() }
+    }
+
+    /// Its class: the old annotation where the key is present, else the field; empty when it has none.
+    pub fn class(&self) -> &Name {
+        let annotation = self.annotations.get(Annotation::BetaStorageClass);
+        annotation.or(self.class_field.as_ref()).unwrap_or(&NONE)
+    }
+
+    /// Whether it says anything about its class, be it that it wants none.
+    pub fn has_class(&self) -> bool {
+        self.class_field.is_some() || self.annotations.has(Annotation::BetaStorageClass)
+    }
+
+    /// How much it asks for.
+    pub fn requested(&self) -> &Quantity {
+        self.request.as_ref().unwrap_or(Quantity::zero())
+    }
+
+    /// The attributes class that it asks for; empty when none.
+    pub fn attributes(&self) -> &Name {
+        self.attributes_class.as_ref().unwrap_or(&NONE)
+    }
+
+    /// Whether its binding was completed once: from then on it is bound, or lost.
+    pub fn is_bind_completed(&self) -> bool {
+        self.annotations.has(Annotation::BindCompleted)
+    }
+
+    /// Whether a scheduler asks that a volume be provisioned for it. Presence counts, even of an empty name.
+    pub fn is_node_selected(&self) -> bool {
+        self.annotations.has(Annotation::SelectedNode)
+    }
+
+    /// Whether it still looks for any volume that fits.
+    pub fn is_looking(&self) -> bool {
+        self.volume.is_none() && !self.is_bind_completed() && self.flaw.is_none()
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Wire {
+    metadata: WireMeta,
+    spec: WireSpec,
+    status: WireStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    access_modes: Option<Vec<Name>>,
+    resources: Option<WireRequests>,
+    storage_class_name: Option<Name>,
+    volume_name: Option<Name>,
+    volume_mode: Option<Name>,
+    selector: Option<WireSelector>,
+    volume_attributes_class_name: Option<Name>,
+    data_source: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireRequests {
+    requests: Option<WireResources>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSelector {
+    match_labels: Option<std::collections::BTreeMap<Name, Name>>,
+    match_expressions: Option<Vec<WireExpression>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireExpression {
+    key: Name,
+    operator: Name,
+    values: Option<Vec<Name>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireStatus {
+    phase: Option<Name>,
+    access_modes: Option<Vec<Name>>,
+    capacity: Option<WireResources>,
+    current_volume_attributes_class_name: Option<Name>,
+}
+
+impl WireSelector {
+    fn parse(self) -> Result<Selector, String> {
+        let mut selector = Selector::default();
+        for (key, value) in self.match_labels.unwrap_or_default() {
+            selector.require(key, value);
+        }
+        for expression in self.match_expressions.unwrap_or_default() {
+            selector.express(expression.key, &expression.operator, expression.values.unwrap_or_default())?;
+        }
+        Ok(selector)
+    }
+}
+
+impl Lean for Claim {
+    type Wire = Wire;
+
+    fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
+        &mut wire.metadata
+    }
+
+    fn from_wire(wire: Wire, mut flaws: Flaws) -> Claim {
+        let Wire { mut metadata, spec, status } = wire;
+        let requests = spec.resources.and_then(|resources| resources.requests);
+        let field = "spec.resources.requests.storage";
+        let request = flaws.quantity(field, requests.and_then(|requests| requests.storage));
+        let names = spec.access_modes.unwrap_or_default();
+        Claim {
+            meta: metadata.meta(&mut flaws),
+            finalizers: metadata.finalizers(),
+            deleting: metadata.is_deleting(),
+            annotations: metadata.annotations,
+            class_field: spec.storage_class_name,
+            volume: spec.volume_name.filter(|name| !name.is_empty()),
+            request,
+            modes: flaws.access_modes("spec.accessModes", &names),
+            selector: spec.selector.map(|selector| Box::new(selector.parse())),
+            volume_mode: flaws.word("spec.volumeMode", spec.volume_mode, VolumeMode::parse),
+            attributes_class: spec.volume_attributes_class_name,
+            has_data_source: spec.data_source.is_some(),
+            status: ClaimStatus {
+                phase: flaws.word("status.phase", status.phase, ClaimPhase::parse),
+                modes: status.access_modes.map(|names| flaws.access_modes("status.accessModes", &names)),
+                capacity: flaws.quantity("status.capacity.storage", status.capacity.and_then(|c| c.storage)),
+                attributes_class: status.current_volume_attributes_class_name,
+            },
+            flaw: flaws.into_flaw(),
+        }
+    }
+}

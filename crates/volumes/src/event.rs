@@ -1,0 +1,70 @@
+//! Events: their types, and every reason that is published, written down once.
+
+/// How grave an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EventType {
+    /// Things go as they should.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl EventType {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EventType::Normal => "Normal",
+            EventType::Warning => "Warning",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Why an event is published: the word that dashboards and runbooks look for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Reason { $($(#[$doc])* $name,)* }
+
+        impl Reason {
+            /// The word on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Reason::$name => stringify!($name),)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// No volume fits, or the one asked for is another's.
+    FailedBinding,
+    /// A claim waits for a pod that uses it.
+    WaitForFirstConsumer,
+    /// A claim waits for the pods that use it to be scheduled.
+    WaitForPodScheduled,
+    /// A claim and the volume it is tied to do not fit each other.
+    VolumeMismatch,
+    /// A bound claim has lost its volume.
+    ClaimLost,
+    /// A bound claim's volume belongs to another claim.
+    ClaimMisbound,
+    /// A volume's reclaim policy is none that is known.
+    VolumeUnknownReclaimPolicy,
+    /// A volume could not be recycled, or not yet.
+    VolumeFailedRecycle,
+    /// A volume was recycled.
+    VolumeRecycled,
+    /// What happened to the pod that recycles a volume.
+    RecyclerPod,
+    /// A volume's storage is in use and not deleted yet.
+    VolumeDelete,
+    /// A volume's storage could not be deleted.
+    VolumeFailedDelete,
+    /// An external provisioner was asked for a volume.
+    ExternalProvisioning,
+    /// A volume could not be provisioned.
+    ProvisioningFailed,
+    /// Storage was provisioned in vain and could not be removed.
+    ProvisioningCleanupFailed,
+    /// A volume was provisioned.
+    ProvisioningSucceeded,
+}

@@ -1,0 +1,169 @@
+//! Any object: what watches deliver, answers carry and queues name.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{AttributesClass, Claim, ClaimKey, Class, Flaw, Meta, Name, Node, Pod, PodKey, Volume};
+
+/// The kinds of objects that rules know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// PersistentVolumeClaim.
+    Claim,
+    /// PersistentVolume.
+    Volume,
+    /// StorageClass.
+    Class,
+    /// VolumeAttributesClass.
+    AttributesClass,
+    /// Pod.
+    Pod,
+    /// Node.
+    Node,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [Kind::Claim, Kind::Volume, Kind::Class, Kind::AttributesClass, Kind::Pod, Kind::Node];
+
+    /// The kind's name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Claim => "PersistentVolumeClaim",
+            Kind::Volume => "PersistentVolume",
+            Kind::Class => "StorageClass",
+            Kind::AttributesClass => "VolumeAttributesClass",
+            Kind::Pod => "Pod",
+            Kind::Node => "Node",
+        }
+    }
+
+    /// The kind of that name in the API.
+    pub fn parse(text: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// Which object: its kind, namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace; empty for objects that have none.
+    pub namespace: Name,
+    /// Its name.
+    pub name: Name,
+}
+
+impl ObjectKey {
+    /// The key of an object that has no namespace.
+    pub fn cluster(kind: Kind, name: impl Into<Name>) -> ObjectKey {
+        ObjectKey { kind, namespace: Name::default(), name: name.into() }
+    }
+
+    /// The key of a volume.
+    pub fn volume(name: impl Into<Name>) -> ObjectKey {
+        ObjectKey::cluster(Kind::Volume, name)
+    }
+
+    /// The claim's key, if it is a claim's.
+    pub fn claim_key(&self) -> ClaimKey {
+        ClaimKey { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+}
+
+impl From<ClaimKey> for ObjectKey {
+    fn from(key: ClaimKey) -> ObjectKey {
+        ObjectKey { kind: Kind::Claim, namespace: key.namespace, name: key.name }
+    }
+}
+
+impl From<PodKey> for ObjectKey {
+    fn from(key: PodKey) -> ObjectKey {
+        ObjectKey { kind: Kind::Pod, namespace: key.namespace, name: key.name }
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.as_str();
+        if self.namespace.is_empty() {
+            write!(f, "{kind} {}", self.name)
+        } else {
+            write!(f, "{kind} {}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// An object of any kind, cheap to hand on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Object {
+    /// A claim.
+    Claim(Arc<Claim>),
+    /// A volume.
+    Volume(Arc<Volume>),
+    /// A class.
+    Class(Arc<Class>),
+    /// An attributes class.
+    AttributesClass(Arc<AttributesClass>),
+    /// A pod.
+    Pod(Arc<Pod>),
+    /// A node.
+    Node(Arc<Node>),
+}
+
+impl Object {
+    /// Decodes an object of a kind. Fails only when it has no name.
+    pub fn from_json(kind: Kind, json: &[u8]) -> Result<Object, Flaw> {
+        Ok(match kind {
+            Kind::Claim => Object::Claim(Arc::new(Claim::from_json(json)?)),
+            Kind::Volume => Object::Volume(Arc::new(Volume::from_json(json)?)),
+            Kind::Class => Object::Class(Arc::new(Class::from_json(json)?)),
+            Kind::AttributesClass => Object::AttributesClass(Arc::new(AttributesClass::from_json(json)?)),
+            Kind::Pod => Object::Pod(Arc::new(Pod::from_json(json)?)),
+            Kind::Node => Object::Node(Arc::new(Node::from_json(json)?)),
+        })
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Object::Claim(_) => Kind::Claim,
+            Object::Volume(_) => Kind::Volume,
+            Object::Class(_) => Kind::Class,
+            Object::AttributesClass(_) => Kind::AttributesClass,
+            Object::Pod(_) => Kind::Pod,
+            Object::Node(_) => Kind::Node,
+        }
+    }
+
+    /// Who it is.
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Object::Claim(object) => &object.meta,
+            Object::Volume(object) => &object.meta,
+            Object::Class(object) => &object.meta,
+            Object::AttributesClass(object) => &object.meta,
+            Object::Pod(object) => &object.meta,
+            Object::Node(object) => &object.meta,
+        }
+    }
+
+    /// What could not be understood of it.
+    pub fn flaw(&self) -> Option<&Flaw> {
+        match self {
+            Object::Claim(object) => object.flaw.as_deref(),
+            Object::Volume(object) => object.flaw.as_deref(),
+            Object::Class(object) => object.flaw.as_deref(),
+            Object::AttributesClass(object) => object.flaw.as_deref(),
+            Object::Pod(object) => object.flaw.as_deref(),
+            Object::Node(object) => object.flaw.as_deref(),
+        }
+    }
+
+    /// Which object it is.
+    pub fn key(&self) -> ObjectKey {
+        let meta = self.meta();
+        ObjectKey { kind: self.kind(), namespace: meta.namespace.clone(), name: meta.name.clone() }
+    }
+}
