@@ -47,7 +47,10 @@ fn finalizers(volume: &Volume, provisioner: &str) -> Option<Box<[Name]>> {
         wanted.retain(|name| name != finalizer::PV_CONTROLLER);
     } else if provisioner.starts_with(IN_TREE_PREFIX) {
         match volume.policy {
-            ReclaimPolicy::Delete if !wanted.iter().any(|name| name == finalizer::PV_CONTROLLER) => {
+            // An API server refuses new finalizers on what is being deleted.
+            ReclaimPolicy::Delete
+                if !volume.deleting && !wanted.iter().any(|name| name == finalizer::PV_CONTROLLER) =>
+            {
                 wanted.push(Name::new_static(finalizer::PV_CONTROLLER));
             }
             ReclaimPolicy::Retain | ReclaimPolicy::Recycle => wanted.retain(|name| name != finalizer::PV_CONTROLLER),

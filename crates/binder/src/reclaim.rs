@@ -72,14 +72,11 @@ impl Decision<'_> {
         }
     }
 
-    /// The storage is gone: so may the volume be, after its guard.
+    /// The storage is gone: so may the volume be. It is deleted first and let go of last, so that its guard is never missed.
     fn delete_volume(self, volume: &Volume) -> Verdict {
-        if volume.finalizers.iter().any(|name| name == finalizer::PV_CONTROLLER) {
-            let keep = |name: &&Name| **name != finalizer::PV_CONTROLLER;
-            let finalizers = volume.finalizers.iter().filter(keep).cloned().collect();
-            let edit = VolumeEdit { finalizers: Some(finalizers), ..VolumeEdit::default() };
-            let write = Write::volume(&rules::DELETE_FINALIZER, volume, Edit::Volume(edit));
-            return Verdict::write(&rules::DELETE_FINALIZER, write);
+        if volume.deleting {
+            let guard = volume.finalizers.iter().any(|name| name == finalizer::PV_CONTROLLER);
+            return Verdict::write_or_settle(&rules::DELETE_FINALIZER, guard.then(|| without_guard(volume)));
         }
         let proof = match self.proof(volume) {
             Ok(proof) => proof,
@@ -139,6 +136,13 @@ impl Decision<'_> {
     fn proof(self, volume: &Volume) -> Result<ReleaseProof, Box<Verdict>> {
         ReleaseProof::find(volume, self.findings).map_err(|missing| Box::new(unproven(missing, volume, self.findings)))
     }
+}
+
+fn without_guard(volume: &Volume) -> Write {
+    let keep = |name: &&Name| **name != finalizer::PV_CONTROLLER;
+    let finalizers = volume.finalizers.iter().filter(keep).cloned().collect();
+    let edit = VolumeEdit { finalizers: Some(finalizers), ..VolumeEdit::default() };
+    Write::volume(&rules::DELETE_FINALIZER, volume, Edit::Volume(edit))
 }
 
 fn unproven(missing: NotReleased, volume: &Volume, findings: &Findings) -> Verdict {

@@ -100,8 +100,8 @@ rules! {
     DELETE_STORAGE = "reclaim.delete.storage": "What lies behind the volume is deleted.";
     DELETE_IN_USE = "reclaim.delete.in-use": "What lies behind the volume is still in use: it is tried again later.";
     DELETE_FAILED = "reclaim.delete.failed": "What lies behind the volume could not be deleted: it is tried again later.";
-    DELETE_FINALIZER = "reclaim.delete.finalizer": "What lies behind the volume is gone: the finalizer that guarded it is removed.";
     DELETE_VOLUME = "reclaim.delete.volume": "What lies behind the volume is gone: the volume is deleted.";
+    DELETE_FINALIZER = "reclaim.delete.finalizer": "What lies behind the volume is gone and the volume is deleted: the finalizer that guarded it is removed.";
     RECYCLE_IN_USE = "reclaim.recycle.in-use": "Pods still use the volume: it is not scrubbed under them.";
     RECYCLE_NO_PLUGIN = "reclaim.recycle.no-plugin": "No plugin can scrub the volume.";
     RECYCLE_SCRUB = "reclaim.recycle.scrub": "The volume is scrubbed by a pod.";

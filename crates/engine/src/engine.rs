@@ -426,8 +426,13 @@ impl Engine {
                 self.note_outcome(&work, operation.task(), outcome);
                 self.agenda.hurry(work);
             }
-            // Its going is seen by the watch, or its finalizers are; until then there is nothing to do.
-            (Request::Delete(_), Answer::Deleted) => self.agenda.rest_or_hurry(work),
+            (Request::Delete(_), Answer::Deleted(Some(object))) => {
+                let key = object.key();
+                self.learn(&work, &key, Some(object));
+                self.go_on(work);
+            }
+            // The watch tells when it is gone; until then there is nothing to do.
+            (Request::Delete(_), Answer::Deleted(None)) => self.agenda.rest_or_hurry(work),
             (request, answer) => {
                 debug_assert!(false, "{answer:?} is no answer to {request:?}");
                 self.known.settle(&request.target());

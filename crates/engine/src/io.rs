@@ -61,8 +61,8 @@ pub enum Input {
 pub enum Answer {
     /// It was written or created: the object as it is now.
     Written(Object),
-    /// It was deleted, or will be once its finalizers are gone.
-    Deleted,
+    /// It was deleted; the object as it is now, where finalizers still hold it.
+    Deleted(Option<Object>),
     /// What a read found.
     Read(Option<Object>),
     /// How an operation went.

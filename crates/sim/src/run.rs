@@ -105,6 +105,10 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             };
             findings.note_read(key, found);
         }
+        (Request::Delete(_), Answer::Deleted(Some(object))) => {
+            known.answered(object);
+            findings.forget_reads();
+        }
         (Request::Operate(operation), Answer::Done(outcome)) => {
             findings.forget_reads();
             findings.note_outcome(operation.task(), outcome);

@@ -159,7 +159,7 @@ impl World {
                     }
                     Some(_) => self.delete(&key),
                 }
-                Answer::Deleted
+                Answer::Deleted(self.objects.get(&key).map(|object| decode(Kind::Volume, object)))
             }
             Request::Operate(operation) => {
                 let task = operation.task();
