@@ -1,1 +1,85 @@
-fn main() {}
+//! `cargo xtask`: the project's own tasks.
+
+use std::process::{Command, ExitCode};
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// The project's own tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run all tests: units, properties, upstream's tables, recorded states, docs.
+    Test,
+    /// Write docs/rules.md from the declarations of the rules.
+    Rules,
+    /// Measure, and print a table.
+    Bench {
+        /// What to measure.
+        what: Bench,
+    },
+    /// Fuzz the decoder and the rules for a while (needs cargo-fuzz).
+    Fuzz {
+        /// For how long.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// Check licences, sources and doubled dependencies (needs cargo-deny).
+    Deny,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Bench {
+    /// Deciding alone: choosing a volume, memory an object, whole binds through the engine.
+    Core,
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().task {
+        Task::Test => cargo(&["test", "--workspace"]),
+        Task::Rules => write_rules(),
+        Task::Bench { what: Bench::Core } => {
+            let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
+            cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
+        }
+        Task::Fuzz { seconds } => fuzz(seconds),
+        Task::Deny => cargo(&["deny", "check", "bans", "licenses", "sources"]),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs cargo, and says what failed.
+fn cargo(args: &[&str]) -> Result<(), String> {
+    run(Command::new(env!("CARGO")).args(args), &format!("cargo {}", args.join(" ")))
+}
+
+fn run(command: &mut Command, words: &str) -> Result<(), String> {
+    let status = command.status().map_err(|error| format!("`{words}` could not be started: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{words}` failed ({status})")) }
+}
+
+fn write_rules() -> Result<(), String> {
+    let path = xtask::rules::path();
+    std::fs::write(&path, xtask::rules::page()).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// cargo-fuzz wants a nightly compiler for its sanitizers; the stable one does, when it is told to be one.
+fn fuzz(seconds: u32) -> Result<(), String> {
+    let time = format!("-max_total_time={seconds}");
+    let args = ["fuzz", "run", "decide", "--sanitizer", "none", "--", &time];
+    let mut command = Command::new(env!("CARGO"));
+    run(command.args(args).env("RUSTC_BOOTSTRAP", "1"), &format!("cargo {}", args.join(" ")))
+}

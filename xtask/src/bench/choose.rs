@@ -1,0 +1,44 @@
+//! How fast a volume is chosen for a claim, by the size of the pool.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bindery_binder::Binder;
+use bindery_mirror::Mirror;
+use bindery_verdict::{Findings, RuleSet};
+use bindery_volumes::{Object, ObjectKey};
+
+use super::objects::{claim, size_gib, volume};
+
+const CLAIMS: usize = 1_000;
+const ROUND: Duration = Duration::from_millis(300);
+const ROUNDS: usize = 7;
+
+/// Decisions a second in a pool of `volumes`: the best of some rounds.
+pub fn decisions_a_second(volumes: usize) -> f64 {
+    let mut known = Mirror::default();
+    for n in 0..volumes {
+        known.watched(Object::Volume(Arc::new(volume(n, size_gib(n), false))));
+    }
+    let keys: Vec<ObjectKey> = (0..CLAIMS)
+        .map(|n| {
+            let claim = claim(n, size_gib(n * 31), false);
+            let key = claim.key().into();
+            known.watched(Object::Claim(Arc::new(claim)));
+            key
+        })
+        .collect();
+    let (binder, findings) = (Binder::default(), Findings::default());
+    let round = || {
+        let (start, mut decisions) = (Instant::now(), 0_u32);
+        while start.elapsed() < ROUND {
+            for key in &keys {
+                black_box(binder.decide(&known, key, &findings));
+            }
+            decisions += keys.len() as u32;
+        }
+        f64::from(decisions) / start.elapsed().as_secs_f64()
+    };
+    (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
+}

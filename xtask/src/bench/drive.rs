@@ -1,0 +1,100 @@
+//! A whole engine, driven through all four writes of many binds by an answerer that answers at once.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bindery_binder::Binder;
+use bindery_engine::{Answer, Config, Engine, Input, Moment, Output};
+use bindery_verdict::{Edit, Request, Write};
+use bindery_volumes::{Claim, ClaimPhase, Kind, Name, Object, ObjectKey, Volume};
+
+use super::objects::{claim, size_gib, volume};
+
+/// What a drive did.
+pub struct Drive {
+    /// How long it took, from the first input to the last answer.
+    pub took: Duration,
+    /// How many writes were sent.
+    pub writes: usize,
+    /// How many claims ended Bound.
+    pub bound: usize,
+}
+
+/// Objects, and nothing else: answers every write with the object as it is then.
+struct Answerer {
+    claims: HashMap<ObjectKey, Arc<Claim>>,
+    volumes: HashMap<Name, Arc<Volume>>,
+    version: u64,
+}
+
+impl Answerer {
+    fn write(&mut self, write: &Write) -> Object {
+        self.version += 1;
+        let version = self.version;
+        let of_claim = |edit: &dyn Fn(&mut Claim), claims: &mut HashMap<ObjectKey, Arc<Claim>>| {
+            let claim = claims.get_mut(write.target()).expect("a claim that was told of");
+            let mut changed = claim.as_ref().clone();
+            edit(&mut changed);
+            changed.meta.version = version;
+            *claim = Arc::new(changed);
+            Object::Claim(claim.clone())
+        };
+        let of_volume = |edit: &dyn Fn(&mut Volume), volumes: &mut HashMap<Name, Arc<Volume>>| {
+            let volume = volumes.get_mut(&write.target().name).expect("a volume that was told of");
+            let mut changed = volume.as_ref().clone();
+            edit(&mut changed);
+            changed.meta.version = version;
+            *volume = Arc::new(changed);
+            Object::Volume(volume.clone())
+        };
+        match write.edit() {
+            Edit::Claim(edit) => of_claim(&|claim| edit.apply(claim), &mut self.claims),
+            Edit::ClaimStatus(edit) => of_claim(&|claim| edit.apply(claim), &mut self.claims),
+            Edit::Volume(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
+            Edit::VolumeStatus(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
+        }
+    }
+}
+
+/// Binds `pairs` claims to as many volumes. Every write is answered and then watched.
+pub fn drive(pairs: usize) -> Drive {
+    let claims: Vec<Arc<Claim>> = (0..pairs).map(|n| Arc::new(claim(n, size_gib(n), false))).collect();
+    let volumes: Vec<Arc<Volume>> = (0..pairs).map(|n| Arc::new(volume(n, size_gib(n), false))).collect();
+    let mut answerer = Answerer {
+        claims: claims.iter().map(|claim| (claim.key().into(), claim.clone())).collect(),
+        volumes: volumes.iter().map(|volume| (volume.name().clone(), volume.clone())).collect(),
+        version: 10_000_000,
+    };
+    let mut engine = Engine::new(Config::default(), vec![Box::new(Binder::default())]);
+
+    let start = Instant::now();
+    let now = || Moment(start.elapsed());
+    let mut inputs: VecDeque<Input> = Kind::ALL
+        .into_iter()
+        .map(|kind| Input::Listed {
+            kind,
+            version: 9_000_000,
+            objects: match kind {
+                Kind::Claim => claims.iter().cloned().map(Object::Claim).collect(),
+                Kind::Volume => volumes.iter().cloned().map(Object::Volume).collect(),
+                Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => Vec::new(),
+            },
+        })
+        .collect();
+    inputs.push_back(Input::Leading(true));
+    let mut writes = 0;
+    while let Some(input) = inputs.pop_front() {
+        for output in engine.handle(now(), input) {
+            if let Output::Send(id, Request::Write(write)) = output {
+                writes += 1;
+                let object = answerer.write(&write);
+                inputs.push_back(Input::Answered(id, Answer::Written(object.clone())));
+                inputs.push_back(Input::Watched(object));
+            }
+        }
+    }
+    let took = start.elapsed();
+    let bound = answerer.claims.values().filter(|claim| claim.status.phase == ClaimPhase::Bound).count();
+    Drive { took, writes, bound }
+}

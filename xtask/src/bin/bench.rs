@@ -1,0 +1,28 @@
+//! Runs benchmarks; built with optimisations. `cargo xtask bench` starts it.
+
+use xtask::bench::{choose, drive};
+
+fn main() {
+    println!("Choosing a volume for a claim, whole decisions on one core:");
+    let pools = [1_000, 10_000, 100_000];
+    let rates: Vec<f64> = pools
+        .iter()
+        .map(|&volumes| {
+            let rate = choose::decisions_a_second(volumes);
+            println!("  {volumes:>7} volumes  {rate:>10.0} decisions/s  {:>6.0} ns each", 1e9 / rate);
+            rate
+        })
+        .collect();
+    println!("  cost at 100,000 to cost at 1,000: {:.2}", rates[0] / rates[2]);
+    println!("Driving an engine through whole binds, answered at once:");
+    for pairs in [1_000, 20_000] {
+        let drive = drive::drive(pairs);
+        println!(
+            "  {pairs:>6} pairs  {:>5} ms  {} writes, {} bound, {:.2} µs a write",
+            drive.took.as_millis(),
+            drive.writes,
+            drive.bound,
+            drive.took.as_secs_f64() * 1e6 / drive.writes as f64
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! How much live heap an object costs in the mirror. A binary of its own, because it counts every allocation.
+
+use std::sync::Arc;
+
+use bindery_mirror::Mirror;
+use bindery_volumes::Object;
+use xtask::bench::objects::{claim, size_gib, volume};
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+const PAIRS: usize = 20_000;
+
+fn live_bytes() -> usize {
+    dhat::HeapStats::get().curr_bytes
+}
+
+fn main() {
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let mut known = Mirror::default();
+    let mut fill = |name: &str, bound: bool, from: usize| {
+        let before = live_bytes();
+        for n in from..from + PAIRS {
+            known.watched(Object::Volume(Arc::new(volume(n, size_gib(n), bound))));
+        }
+        let volumes = live_bytes() - before;
+        for n in from..from + PAIRS {
+            known.watched(Object::Claim(Arc::new(claim(n, size_gib(n), bound))));
+        }
+        let claims = live_bytes() - before - volumes;
+        println!("{name} volume {}", volumes / PAIRS);
+        println!("{name} claim {}", claims / PAIRS);
+    };
+    fill("bound", true, 0);
+    fill("free", false, PAIRS);
+}

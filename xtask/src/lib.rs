@@ -1,0 +1,4 @@
+//! What the project's tasks share.
+
+pub mod bench;
+pub mod rules;
