@@ -19,6 +19,8 @@ impl Decision<'_> {
             return verdict.noting(format!("{name}: {flaw}"));
         }
         match &volume.claim_ref {
+            // A claim that was bound to it comes first: its side of the volume is about to be restored.
+            None if self.belongs_to_another(claim, name) => taken(claim, name),
             None => match satisfies(claim, volume) {
                 Ok(()) => bind::verdict(&rules::CLAIM_NAMED_FREE, claim, volume),
                 Err(why) => {
@@ -29,7 +31,6 @@ impl Decision<'_> {
             },
             Some(_) if points_to(volume, claim) => bind::verdict(&rules::CLAIM_NAMED_RESERVED, claim, volume),
             Some(other) => {
-                let message = format!("volume {:?} already bound to a different claim.", name.as_str());
                 if claim.annotations.has(Annotation::BoundByController) {
                     let error = format!(
                         "invalid binding of claim {:?} to volume {:?}: volume already claimed by {:?}",
@@ -37,11 +38,25 @@ impl Decision<'_> {
                         name.as_str(),
                         other.key.to_string()
                     );
-                    let notice = Notice::claim(claim, EventType::Warning, Reason::FailedBinding, message);
+                    let notice = Notice::claim(claim, EventType::Warning, Reason::FailedBinding, taken_message(name));
                     return Verdict::settle(&rules::CLAIM_NAMED_TAKEN_FROM_US).noting(error).tell(notice);
                 }
-                waits(&rules::CLAIM_NAMED_TAKEN, claim, EventType::Warning, Reason::FailedBinding, &message)
+                taken(claim, name)
             }
         }
     }
+
+    /// Whether another claim was bound to a volume that nobody is written on.
+    fn belongs_to_another(self, claim: &Claim, volume: &Name) -> bool {
+        let mut naming = self.known.claims_naming(volume);
+        naming.any(|other| other.is_bind_completed() && other.meta.uid != claim.meta.uid)
+    }
+}
+
+fn taken(claim: &Claim, volume: &Name) -> Verdict {
+    waits(&rules::CLAIM_NAMED_TAKEN, claim, EventType::Warning, Reason::FailedBinding, &taken_message(volume))
+}
+
+fn taken_message(volume: &Name) -> String {
+    format!("volume {:?} already bound to a different claim.", volume.as_str())
 }

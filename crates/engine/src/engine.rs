@@ -275,7 +275,6 @@ impl Engine {
             progress.findings.note_offer(claim);
         }
         self.agenda.hurry_ahead(work);
-        // A key that is under way looks again by itself, once it is answered.
         self.agenda.hurry_for_offer(taker);
     }
 

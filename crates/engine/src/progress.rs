@@ -117,18 +117,14 @@ impl Agenda {
         }
     }
 
-    /// Puts a key before all others, to be looked at for an offer; `false` when it is under way.
-    pub fn hurry_for_offer(&mut self, work: Work) -> bool {
+    /// Puts a key before all others, to be looked at for an offer. A key that is under way, or waits after a failure, is left
+    /// alone: it looks at all there is when its time comes.
+    pub fn hurry_for_offer(&mut self, work: Work) {
         let progress = self.keys.entry(work.clone()).or_default();
-        match progress.state {
-            State::Sent | State::Parked => return false,
-            State::Queued | State::Due(..) => {}
+        if progress.state == State::Queued {
+            progress.findings.forget_reads();
+            self.first.push_front(work);
         }
-        progress.findings.forget_reads();
-        progress.failures = 0;
-        progress.state = State::Queued;
-        self.first.push_front(work);
-        true
     }
 
     /// Puts a key before all others, ahead of even those.

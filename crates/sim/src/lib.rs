@@ -11,4 +11,4 @@ pub mod notation;
 pub mod run;
 mod world;
 
-pub use world::{Injected, World};
+pub use world::{Injected, Told, World};
