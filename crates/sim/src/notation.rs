@@ -213,7 +213,7 @@ fn claim(words: &[&str]) -> Value {
             ("has-vac", Some(class)) => object["status"]["currentVolumeAttributesClassName"] = class.into(),
             ("sel", Some(label)) => {
                 let (key, value) = label.split_once(':').expect("a selected label is key:value");
-                spec["selector"] = json!({"matchLabels": {key: value}});
+                spec["selector"]["matchLabels"][key] = value.into();
             }
             ("source", Some(kind)) => spec["dataSource"] = json!({"kind": kind, "name": "source"}),
             ("got", Some(text)) => got = Some(text),
