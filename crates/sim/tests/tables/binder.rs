@@ -1,51 +1,53 @@
-//! binder_test.go: the state machines of claims and volumes.
+//! binder_test.go: the state machines of claims and volumes. Cases that need the attributes class gate switched off (2-13, and
+//! the second run of all others) are left out: it is locked on.
 
-use crate::case::{Case, claim, multi, volume};
+mod bound;
+mod claims;
+mod classes;
+mod modes;
+mod named;
+mod volumes;
+
+use crate::case::{Case, multi};
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    [matching(), volumes()].into_iter().flatten().collect()
+    let sets = [
+        claims::cases(),
+        named::cases(),
+        bound::cases(),
+        volumes::cases(),
+        classes::cases(),
+        modes::cases(),
+        several_looks(),
+    ];
+    sets.into_iter().flatten().collect()
 }
 
-/// Set 1: claims that look for a volume.
-fn matching() -> Vec<Case> {
+/// Set 10: what several looks come to.
+fn several_looks() -> Vec<Case> {
     vec![
-        claim("1-1 successful bind", "claim1-1")
+        multi("10-1 successful bind")
             .before(
-                "pv  volume1-1 1Gi Available
-                 pvc claim1-1#uid1-1 1Gi Pending",
-            )
-            .after(
-                "pv  volume1-1 1Gi Bound ->claim1-1#uid1-1 bbc
-                 pvc claim1-1#uid1-1 1Gi Bound vol=volume1-1 bbc bc",
-            )
-            .events(&[]),
-        claim("1-2 noop", "claim1-2")
-            .before(
-                "pv  volume1-2 1Gi Available
-                 pvc claim1-2#uid1-2 10Gi Pending",
-            )
-            .unchanged()
-            .events(&["Normal FailedBinding"]),
-        multi("10-1 two steps")
-            .before(
-                "pv volume10-1 1Gi Pending
-        pvc claim10-1#uid10-1 1Gi Pending",
+                "pv  volume10-1 1Gi Pending
+                 pvc claim10-1#uid10-1 1Gi Pending",
             )
             .after(
                 "pv  volume10-1 1Gi Bound ->claim10-1#uid10-1 bbc
                  pvc claim10-1#uid10-1 1Gi Bound vol=volume10-1 bbc bc",
-            ),
-    ]
-}
-
-fn volumes() -> Vec<Case> {
-    vec![
-        volume("4-3 claim missing, Retain", "volume4-3")
-            .before("pv volume4-3 10Gi Bound ->claim4-3#uid4-3")
-            .after("pv volume4-3 10Gi Released ->claim4-3#uid4-3"),
-        volume("8-1", "volume8-1")
-            .before("pv volume8-1 1Gi Bound ->claim8-1#uid8-1 bbc policy=Delete source=hostPath:/tmp/x by=kubernetes.io/host-path fin=kubernetes.io/pv-controller")
-            .after(""),
+            )
+            .events(&[]),
+        multi("10-2 bind PV race")
+            .before(
+                "pv  volume10-2-1 1Gi Bound ->claim10-2#uid10-2 bbc
+                 pv  volume10-2-2 1Gi Bound ->claim10-2#uid10-2 bbc
+                 pvc claim10-2#uid10-2 1Gi Bound vol=volume10-2-1 bbc bc",
+            )
+            .after(
+                "pv  volume10-2-1 1Gi Bound ->claim10-2#uid10-2 bbc
+                 pv  volume10-2-2 1Gi Available
+                 pvc claim10-2#uid10-2 1Gi Bound vol=volume10-2-1 bbc bc",
+            )
+            .events(&[]),
     ]
 }
