@@ -3,12 +3,15 @@
 mod case;
 
 mod binder;
+mod controller;
+mod migration;
+mod retroactive;
 
 use case::Case;
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
-    [binder::cases()].into_iter().flatten().collect()
+    [binder::cases(), controller::cases(), retroactive::cases(), migration::cases()].into_iter().flatten().collect()
 }
 
 #[test]
