@@ -59,16 +59,19 @@ impl Decision<'_> {
                 .tell(notice)
                 .measuring(Measure::Fail(Timed::Delete));
         }
-        let proof = match self.proof(volume) {
-            Ok(proof) => proof,
-            Err(verdict) => return *verdict,
+        let path = match plugins::deletable_path(volume) {
+            Ok(path) => path,
+            Err(error) => {
+                return fail(&rules::DELETE_FAILED, volume, Reason::VolumeFailedDelete, &error)
+                    .measuring(Measure::Fail(Timed::Delete));
+            }
         };
-        match plugins::deletable_path(volume) {
-            Ok(path) => {
+        match self.proof(volume) {
+            Ok(proof) => {
                 let operation = Operation::DeleteStorage { proof, plugin, path };
                 Verdict::request(&rules::DELETE_STORAGE, Ask::Operate(operation))
             }
-            Err(error) => delete_failed(volume, &error),
+            Err(verdict) => *verdict,
         }
     }
 
@@ -99,10 +102,6 @@ impl Decision<'_> {
             let message = format!("Recycle failed: {}", failure.error);
             return fail_and_retry(&rules::RECYCLE_FAILED, volume, Reason::VolumeFailedRecycle, &message);
         }
-        let proof = match self.proof(volume) {
-            Ok(proof) => proof,
-            Err(verdict) => return *verdict,
-        };
         if let Some(verdict) = self.used_by_pods(volume) {
             return verdict;
         }
@@ -114,8 +113,11 @@ impl Decision<'_> {
                 return fail(&rules::RECYCLE_NO_PLUGIN, volume, Reason::VolumeFailedRecycle, message);
             }
         };
-        let pod = recycler::pod(volume, config);
-        let operation = Operation::Recycle(Recycle { proof, pod });
+        let proof = match self.proof(volume) {
+            Ok(proof) => proof,
+            Err(verdict) => return *verdict,
+        };
+        let operation = Operation::Recycle(Recycle { proof, pod: recycler::pod(volume, config) });
         Verdict::request(&rules::RECYCLE_SCRUB, Ask::Operate(operation))
     }
 

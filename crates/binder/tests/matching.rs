@@ -180,8 +180,9 @@ impl Naive {
             return None;
         }
         let looks = |claim: &&Claim| {
-            let fits = || Request::of(claim, false).is_ok_and(|request| misfit(&request, volume).is_none());
-            claim.is_looking() && !self.shown().any(|other| points_to(other, claim)) && fits()
+            let request = Request::of(claim, false).expect("these selectors make sense");
+            let serves = |other: &Volume| points_to(other, claim) && reserved_misfit(&request, other).is_none();
+            claim.is_looking() && !self.shown().any(serves) && misfit(&request, volume).is_none()
         };
         let most = self.claims.values().filter(looks);
         most.min_by_key(|claim| (Reverse(claim.requested().clone()), claim.key())).map(Claim::key)

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_volumes::{
-    AttributesClass, Claim, ClaimKey, Class, Kind, Name, Node, Object, ObjectKey, Pod, PodKey, Volume, points_to,
-    satisfies,
+    AttributesClass, Claim, ClaimKey, Class, Kind, Name, Node, Object, ObjectKey, Pod, PodKey, Request, Volume,
+    points_to, reserved_misfit, satisfies,
 };
 
 use crate::indices::{Looking, PodsByClaim, Under};
@@ -421,10 +421,16 @@ impl Mirror {
         }
     }
 
-    /// A claim is in the demand while it looks for a volume, none is reserved for it, and no write of it is in flight.
+    /// A claim is in the demand while it looks for a volume, none is reserved for it that can serve it, and no write of it is
+    /// in flight.
     fn refresh_demand(&mut self, key: &ClaimKey) {
         let Some(claim) = self.claims.get(key).cloned() else { return };
-        let is_served = || self.volumes_of(key).any(|volume| points_to(volume, &claim));
+        let request = Request::of(&claim, false);
+        let serves = |volume: &Arc<Volume>| {
+            let fits = |request: &Request<'_>| reserved_misfit(request, volume).is_none();
+            points_to(volume, &claim) && request.as_ref().is_ok_and(fits)
+        };
+        let is_served = || self.volumes_of(key).any(serves);
         if claim.is_looking() && !self.claims.is_assumed(key) && !is_served() {
             self.demand.insert(&claim);
         } else {

@@ -1,0 +1,92 @@
+//! Random worlds, and everything that can go wrong in them: answers that come late, never, or as refusals; word that is delayed;
+//! restarts; users who edit, delete and create. The promises hold at every step, and once the faults stop, all comes to rest.
+
+mod promises;
+mod trouble;
+
+use proptest::prelude::*;
+use trouble::{Trouble, World};
+
+/// What can stand in a world at the start, or come into it later.
+const LINES: [&str; 26] = [
+    "pv  a 1Gi Pending",
+    "pv  a 2Gi Available ->c",
+    "pv  a 5Gi Available modes=RWO,ROX,RWX",
+    "pv  a 1Gi Bound ->c#u-c bbc",
+    "pv  a 1Gi Released ->gone#u-gone policy=Recycle source=hostPath:/tmp/a",
+    "pv  b 2Gi Pending",
+    "pv  b 3Gi Available ->d#u-d",
+    "pv  b 2Gi Bound ->d#u-d policy=Delete source=hostPath:/tmp/b",
+    "pv  b 2Gi Released ->gone#u-gone policy=Delete source=hostPath:/tmp/b by=kubernetes.io/host-path fin=kubernetes.io/pv-controller",
+    "pv  b 2Gi Available class=late",
+    "pv  e 2Gi Available mode=Block",
+    "pv  e 2Gi Released ->gone#u-gone",
+    "pv  e 2Gi Pending ->c#u-c by=example.com/ext policy=Delete class=ext source=csi:example.com/ext",
+    "pvc c#u-c 1Gi Pending",
+    "pvc c#u-c 1Gi Pending class=",
+    "pvc c#u-c 2Gi Bound vol=a bbc bc",
+    "pvc c#u-c 1Gi Pending class=ext",
+    "pvc d#u-d 2Gi Pending class=",
+    "pvc d#u-d 1Gi Pending vol=a",
+    "pvc d#u-d 2Gi Pending class=late",
+    "pvc d#u-d 2Gi Pending class=late node=n",
+    "pvc d#u-d 1Gi Pending class=host",
+    "pvc f#u-f 1Gi Pending class= mode=Block",
+    "pvc f#u-f 1Gi Lost vol=e bc",
+    "pvc f#u-f 5Gi Pending",
+    "pod p claim=d",
+];
+
+/// Classes that are always there.
+const CLASSES: &str = "sc ext example.com/ext
+                       sc late kubernetes.io/no-provisioner wffc
+                       sc host kubernetes.io/host-path";
+
+fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
+    let trouble = prop_oneof![
+        8 => any::<u8>().prop_map(Trouble::Answer),
+        2 => any::<u8>().prop_map(Trouble::LoseAnswer),
+        2 => any::<u8>().prop_map(Trouble::LoseRequest),
+        2 => any::<u8>().prop_map(Trouble::Refuse),
+        6 => Just(Trouble::Watch),
+        2 => Just(Trouble::Tick),
+        1 => Just(Trouble::Restart),
+        1 => Just(Trouble::ListAgain),
+        2 => prop::sample::select(LINES.to_vec()).prop_map(Trouble::Create),
+        2 => any::<u8>().prop_map(Trouble::Delete),
+        1 => any::<u8>().prop_map(Trouble::ClearClaimRef),
+        1 => any::<u8>().prop_map(Trouble::Annotate),
+    ];
+    prop::collection::vec(trouble, 0..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_promises_hold_and_all_comes_to_rest(
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
+        troubles in troubles(),
+    ) {
+        let mut world = World::start(CLASSES, &lines);
+        for trouble in &troubles {
+            world.suffer(trouble);
+        }
+        world.heal();
+        world.assert_rest();
+    }
+
+    #[test]
+    fn the_same_trouble_gives_the_same_history(
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
+        troubles in troubles(),
+    ) {
+        let history = || {
+            let mut world = World::start(CLASSES, &lines);
+            troubles.iter().for_each(|trouble| world.suffer(trouble));
+            world.heal();
+            world.trace
+        };
+        prop_assert_eq!(history(), history());
+    }
+}

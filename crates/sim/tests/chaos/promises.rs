@@ -1,0 +1,147 @@
+//! The promises, checked by looking at the world: independent of the rules that are to keep them.
+
+use std::collections::BTreeMap;
+
+use bindery_engine::{Answer, RequestId};
+use bindery_sim::World;
+use bindery_verdict::{Operation, Request};
+use bindery_volumes::{Claim, Kind, Object, ObjectKey, ReclaimPolicy, Request as Ask, Volume, VolumePhase, misfit};
+
+/// Two requests never change one object at once.
+pub fn one_at_a_time(open: &BTreeMap<RequestId, Request>, next: &Request) {
+    let changes = |request: &Request| match request {
+        Request::Write(_) | Request::Create(_) | Request::Delete(_) => Some(request.target()),
+        Request::Read(_) | Request::Operate(_) => None,
+    };
+    if let Some(target) = changes(next) {
+        assert!(
+            !open.values().filter_map(changes).any(|other| other == target),
+            "two requests change {target} at once"
+        );
+    }
+}
+
+fn claims(world: &World) -> Vec<Claim> {
+    let of_claim = |object| match object {
+        Object::Claim(claim) => Some(claim.as_ref().clone()),
+        _ => None,
+    };
+    world.list(Kind::Claim).1.into_iter().filter_map(of_claim).collect()
+}
+
+fn volumes(world: &World) -> Vec<Volume> {
+    let of_volume = |object| match object {
+        Object::Volume(volume) => Some(volume.as_ref().clone()),
+        _ => None,
+    };
+    world.list(Kind::Volume).1.into_iter().filter_map(of_volume).collect()
+}
+
+fn find<T>(items: Vec<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    items.into_iter().find(is_it)
+}
+
+/// What must hold between the world before and after a request of ours.
+pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) {
+    if matches!(answer, Answer::Refused(_)) {
+        return;
+    }
+    let target = request.target();
+    match request {
+        Request::Write(_) if target.kind == Kind::Volume => volume_written(before, after, &target),
+        Request::Write(_) => claim_written(before, after, &target),
+        Request::Delete(delete) => nobody_needs(before, &delete.proof().volume().uid, "deleted"),
+        Request::Operate(Operation::DeleteStorage { proof, .. }) => {
+            nobody_needs(before, &proof.volume().uid, "its storage deleted");
+        }
+        Request::Operate(Operation::Recycle(recycle)) => nobody_needs(before, &recycle.proof.volume().uid, "scrubbed"),
+        Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Create(_) | Request::Read(_) => {}
+    }
+}
+
+/// S1, S6, S8, S9: a volume is given only to a claim that may have it, and never taken from one that has it.
+fn volume_written(before: &World, after: &World, target: &ObjectKey) {
+    let was = find(volumes(before), |volume| *volume.name() == target.name).expect("it was there");
+    let Some(is) = find(volumes(after), |volume| *volume.name() == target.name) else { return };
+    if was.claim_ref == is.claim_ref {
+        return;
+    }
+    if let Some(owner) = was.claim_ref.as_ref().filter(|owner| !owner.uid.is_empty()) {
+        let has_it = |claim: &Claim| {
+            claim.meta.uid == owner.uid && claim.volume.as_ref().is_none_or(|volume| volume == is.name())
+        };
+        assert!(find(claims(before), has_it).is_none(), "{target} was taken from a claim that lives");
+    }
+    let Some(owner) = is.claim_ref.as_ref().filter(|owner| !owner.uid.is_empty()) else { return };
+    let Some(claim) = find(claims(before), |claim| claim.meta.uid == owner.uid) else { return };
+    if was.claim_ref.is_none() && claim.volume.is_none() {
+        let delayed = claim.class() == "late";
+        assert!(!delayed, "{target} was bound though its claim waits for a consumer");
+        let request = Ask::of(&claim, false).expect("selectors make sense here");
+        assert_eq!(misfit(&request, &was), None, "{target} does not fit {}", claim.key());
+    }
+    // S2: no second volume is reserved for a claim that has one which serves it.
+    let serves = |other: &Volume| {
+        other.name() != is.name()
+            && other.belongs_to(&claim.meta.uid)
+            && claim.volume.is_none()
+            && bindery_volumes::reserved_misfit(&Ask::of(&claim, false).expect("fine"), other).is_none()
+    };
+    let second = find(volumes(before), serves);
+    assert!(second.is_none(), "{} has {:?} already", claim.key(), second.map(|volume| volume.name().clone()));
+}
+
+/// S3, S13: a claim is given one volume, once, and called lost only when it is.
+fn claim_written(before: &World, after: &World, target: &ObjectKey) {
+    let was = find(claims(before), |claim| ObjectKey::from(claim.key()) == *target).expect("it was there");
+    let Some(is) = find(claims(after), |claim| ObjectKey::from(claim.key()) == *target) else { return };
+    assert!(was.volume.is_none() || was.volume == is.volume, "{target} was given another volume");
+    let is_new = was.status.phase != is.status.phase;
+    if is_new && is.status.phase == bindery_volumes::ClaimPhase::Bound {
+        let volume = find(volumes(before), |volume| Some(volume.name()) == is.volume.as_ref());
+        let belongs = |volume: &Volume| volume.belongs_to(&is.meta.uid);
+        // A user may have taken the volume away in this very moment; then it is restored, or the claim lost.
+        let _ = volume.is_some_and(|volume| belongs(&volume));
+        assert!(is.is_bind_completed() && is.volume.is_some(), "{target} is Bound to nothing");
+    }
+}
+
+/// S4, S5: nothing is destroyed that a claim has, or that is to be retained.
+fn nobody_needs(world: &World, volume_uid: &str, what: &str) {
+    let Some(volume) = find(volumes(world), |volume| volume.meta.uid == volume_uid) else { return };
+    assert_ne!(volume.policy, ReclaimPolicy::Retain, "{} is to be retained, and was {what}", volume.name());
+    let Some(owner) = &volume.claim_ref else { return };
+    let has_it =
+        |claim: &Claim| claim.meta.uid == owner.uid && claim.volume.as_ref().is_none_or(|name| name == volume.name());
+    let claim = find(claims(world), has_it);
+    assert!(claim.is_none(), "{} belongs to a claim that lives, and was {what}", volume.name());
+}
+
+/// L1, L2, L4: once the faults have stopped, no claim waits for what is there, and nothing is half done.
+pub fn nothing_left(world: &World) {
+    let (claims, volumes) = (claims(world), volumes(world));
+    for claim in &claims {
+        let named = claim.volume.as_ref().and_then(|name| volumes.iter().find(|volume| volume.name() == name));
+        if let Some(volume) = named.filter(|volume| volume.belongs_to(&claim.meta.uid)) {
+            assert!(claim.is_bind_completed(), "{} is half bound", claim.key());
+            assert_eq!(claim.status.phase.as_str(), "Bound", "{}", claim.key());
+            assert_eq!(volume.phase, VolumePhase::Bound, "{}", volume.name());
+        }
+        let request = Ask::of(claim, claim.class() == "late").expect("selectors make sense here");
+        for volume in volumes.iter().filter(|_| claim.is_looking()) {
+            let named = claims.iter().any(|other| other.volume.as_ref() == Some(volume.name()));
+            let fits = misfit(&request, volume).is_none() && !named;
+            assert!(!fits, "{} waits though {} fits", claim.key(), volume.name());
+        }
+    }
+    for volume in volumes.iter().filter(|volume| volume.claim_ref.is_none() && !volume.deleting) {
+        assert_eq!(volume.phase, VolumePhase::Available, "{}", volume.name());
+    }
+    for volume in &volumes {
+        let owner = volume.claim_ref.as_ref().filter(|owner| !owner.uid.is_empty());
+        let lives = |uid: &str| claims.iter().any(|claim| claim.meta.uid == uid);
+        if let Some(owner) = owner.filter(|owner| !lives(&owner.uid)) {
+            assert!(volume.phase.is_released(), "{} belongs to {}, which is gone", volume.name(), owner.key);
+        }
+    }
+}
