@@ -171,7 +171,8 @@ impl<'a> Run<'a> {
         self.tell(Input::Leading(true));
     }
 
-    fn replace_engine(&mut self) {
+    /// Cuts the engine off, and has another take its place.
+    pub fn replace_engine(&mut self) {
         self.restart = Restart::Never;
         self.inbox.clear();
         self.tick_at = None;

@@ -42,6 +42,8 @@ pub struct World {
     pub history: Vec<String>,
     /// How many requests changed something, or did something outside.
     pub effects: usize,
+    /// What is wrong with a change of an object, before and after it: such a write is refused.
+    pub check: Option<fn(Kind, &Value, &Value) -> Result<(), String>>,
 }
 
 impl World {
@@ -65,6 +67,11 @@ impl World {
     /// An object.
     pub fn get(&self, key: &ObjectKey) -> Option<&Value> {
         self.objects.get(key)
+    }
+
+    /// The version of the last change.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// All objects, by key.
@@ -130,6 +137,9 @@ impl World {
                 }
                 let mut changed = object.clone();
                 json_patch::merge(&mut changed, &write.patch());
+                if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
+                    return Answer::Refused(Refusal::Error(error));
+                }
                 let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
                 if is_over {
                     let object = decode(key.kind, &changed);
