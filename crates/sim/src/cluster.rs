@@ -149,7 +149,7 @@ pub fn protect(world: &mut World) -> bool {
         match (is_deleting(object), is_guarded) {
             (true, true) if !is_used => edits.push((key.clone(), without(object, guard))),
             (false, false) => edits.push((key.clone(), with(object, guard))),
-            (true | false, _) => {}
+            (_, _) => {}
         }
     }
     for (key, finalizers) in &edits {
@@ -159,7 +159,7 @@ pub fn protect(world: &mut World) -> bool {
     !edits.is_empty()
 }
 
-/// Lets the engine and the protection controllers go on for so long.
+/// Lets the engine and the protection controllers go on, with what is due within so long.
 pub fn settle(run: &mut Run<'_>, duration: Duration) {
     let end = run.now() + duration;
     run.until_idle();
@@ -167,7 +167,7 @@ pub fn settle(run: &mut Run<'_>, duration: Duration) {
         while protect(&mut run.world) {
             run.until_idle();
         }
-        if run.now() >= end {
+        if run.next_tick().is_none_or(|moment| moment > end) {
             return;
         }
         run.tick();

@@ -146,7 +146,16 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Starts an engine in a world: it lists everything, and leads.
     pub fn start(world: World, rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>, restart: Restart) -> Run<'a> {
-        let config = Config::default();
+        Run::start_with(Config::default(), world, rules, restart)
+    }
+
+    /// Starts an engine that is set up in some way.
+    pub fn start_with(
+        config: Config,
+        world: World,
+        rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>,
+        restart: Restart,
+    ) -> Run<'a> {
         let mut run = Run {
             world,
             engine: Engine::new(config.clone(), vec![rules()]),
@@ -234,6 +243,11 @@ impl<'a> Run<'a> {
         while self.now < end {
             self.tick();
         }
+    }
+
+    /// When the engine has something to do next, if nothing happens before.
+    pub fn next_tick(&self) -> Option<Moment> {
+        self.tick_at
     }
 
     /// What time it is.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bindery_binder::Binder;
+use bindery_engine::Config;
 use bindery_sim::World;
 use bindery_sim::cluster::{self, Refused};
 use bindery_sim::run::{Restart, Run};
@@ -11,22 +12,25 @@ use bindery_verdict::{Notice, RuleSet};
 use bindery_volumes::{Annotation, ClaimKey, Kind, ObjectKey};
 use serde_json::{Map, Value, json};
 
-/// How long everything is left to itself after each action: two resyncs and then some.
+/// How long everything is left to itself after each action: some resyncs, where there are any, and many retries.
 const SETTLE: Duration = Duration::from_secs(40);
 
 /// How long at the end: whatever would still change after ten minutes is a defect.
 const SETTLE_LAST: Duration = Duration::from_secs(600);
+
+/// So long that it never comes.
+const NEVER: Duration = Duration::from_secs(1_000_000);
 
 const STALE_UID: &str = "00000000-0000-0000-0000-00000000dead";
 
 /// How a state is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// By one engine.
+    /// By one engine that never looks at everything again: what concerns it must wake it.
     Straight,
-    /// By an engine that is replaced after so many effects, before word of the last one comes back.
+    /// The same, by an engine that is replaced after so many effects, before word of the last one comes back.
     RestartAfter(usize),
-    /// By a new engine before and after every action.
+    /// By a new engine before and after every action, each of which looks at everything again and again.
     NewEngineEachTime,
 }
 
@@ -59,7 +63,11 @@ pub fn carry_out(state: &Value, way: Way) -> End {
 
     let rules = || -> Box<dyn RuleSet + Send> { Box::new(Binder::default()) };
     let restart = if let Way::RestartAfter(effects) = way { Restart::After(effects) } else { Restart::Never };
-    let mut run = Run::start(world, &rules, restart);
+    let mut config = Config::default();
+    if way != Way::NewEngineEachTime {
+        config.resync = NEVER;
+    }
+    let mut run = Run::start_with(config, world, &rules, restart);
     cluster::settle(&mut run, SETTLE);
     for action in list(&state["rounds"]).iter().flat_map(list) {
         if way == Way::NewEngineEachTime {
