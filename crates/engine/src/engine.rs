@@ -64,11 +64,11 @@ impl Engine {
             Input::Listed { kind, version, objects } => self.listed(kind, version, objects),
             Input::Watched(object) => {
                 let change = self.known.watched(object);
-                self.changed(change);
+                self.changed(change, None);
             }
             Input::Gone { key, version } => {
                 let change = self.known.watched_gone(&key, version);
-                self.changed(change);
+                self.changed(change, None);
             }
             Input::Bookmark { kind, version } => self.known.watched_up_to(kind, version),
             Input::Answered(id, answer) => self.answered(id, answer),
@@ -119,7 +119,7 @@ impl Engine {
         self.unlisted.retain(|unlisted| *unlisted != kind);
         if was_active {
             for change in changes {
-                self.changed(Some(change));
+                self.changed(Some(change), None);
             }
         } else if self.is_active() {
             self.look_at_everything(Cause::Change);
@@ -137,8 +137,8 @@ impl Engine {
         }
     }
 
-    /// Wakes the keys that a change concerns.
-    fn changed(&mut self, change: Option<Change>) {
+    /// Wakes the keys that a change concerns, except for the one that made it: that one looks again anyway.
+    fn changed(&mut self, change: Option<Change>, made_by: Option<&Work>) {
         let Some(change) = change else { return };
         if !self.is_active() {
             return;
@@ -146,7 +146,8 @@ impl Engine {
         let Engine { sets, known, agenda, stats, .. } = self;
         for (set, rules) in sets.iter().enumerate() {
             rules.wake(known, &change, &mut |key| {
-                if agenda.wake(Work { set, key }, Cause::Change) {
+                let work = Work { set, key };
+                if Some(&work) != made_by && agenda.wake(work, Cause::Change) {
                     stats.wakes += 1;
                 }
             });
@@ -434,7 +435,7 @@ impl Engine {
             (Request::Delete(_), Answer::Deleted(None)) => self.agenda.rest_or_hurry(work),
             (request, answer) => {
                 debug_assert!(false, "{answer:?} is no answer to {request:?}");
-                self.known.settle(&request.target());
+                self.give_back(&work, &request.target());
                 self.retry(&work, Pace::Api);
             }
         }
@@ -446,12 +447,17 @@ impl Engine {
             Some(object) => self.known.answered(object),
             None => self.known.answered_gone(key),
         };
-        self.known.settle(key);
-        self.changed(change);
-        // The key itself is about to look again: being woken by its own answer is no news to it.
+        self.give_back(work, key);
+        self.changed(change, Some(work));
         if !self.is_active() {
             self.agenda.rest(work);
         }
+    }
+
+    /// Shows an object as it was seen again. Whoever was shown it as assumed, and was shown wrong, looks again.
+    fn give_back(&mut self, work: &Work, key: &ObjectKey) {
+        let change = self.known.settle(key);
+        self.changed(change, Some(work));
     }
 
     fn created(&mut self, work: Work, create: bindery_verdict::Create) {
@@ -533,14 +539,6 @@ impl Engine {
         if let Some(progress) = self.agenda.get_mut(&work) {
             progress.findings.forget_reads();
             self.agenda.hurry(work);
-        }
-    }
-
-    /// Shows an object as it is again, after a request for it failed: others may have use for it now.
-    fn give_back(&mut self, work: &Work, key: &ObjectKey) {
-        self.known.settle(key);
-        if self.is_active() && *key != work.key {
-            self.agenda.wake(Work { set: work.set, key: key.clone() }, Cause::Change);
         }
     }
 }

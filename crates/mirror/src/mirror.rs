@@ -26,6 +26,15 @@ impl Change {
         Change { before: seen.before.map(wrap), after: seen.after.map(wrap) }
     }
 
+    /// What changed between two states of an object, if rules could tell.
+    fn between<T: PartialEq>(
+        before: Option<Arc<T>>,
+        after: Option<Arc<T>>,
+        wrap: fn(Arc<T>) -> Object,
+    ) -> Option<Change> {
+        (before != after).then(|| Change { before: before.map(wrap), after: after.map(wrap) })
+    }
+
     /// Which object changed.
     pub fn key(&self) -> ObjectKey {
         let object = self.after.as_ref().or(self.before.as_ref());
@@ -322,8 +331,8 @@ impl Mirror {
         self.volume_moved(&name, before);
     }
 
-    /// Shows an object as it was last seen again.
-    pub fn settle(&mut self, key: &ObjectKey) {
+    /// Shows an object as it was last seen again. Says what changed for whoever was shown it as assumed, if it came otherwise.
+    pub fn settle(&mut self, key: &ObjectKey) -> Option<Change> {
         match key.kind {
             Kind::Claim => {
                 let key = key.claim_key();
@@ -331,15 +340,17 @@ impl Mirror {
                 self.claims.settle(&key);
                 // Having had a write in flight kept it out of the demand, whatever it looks like now.
                 self.refresh_demand(&key);
-                self.claim_moved(&key, before);
+                self.claim_moved(&key, before.clone());
+                Change::between(before, self.claims.get(&key).cloned(), Object::Claim)
             }
             Kind::Volume => {
                 let before = self.volumes.get(&key.name).cloned();
                 self.volumes.settle(&key.name);
-                self.volume_moved(&key.name, before);
+                self.volume_moved(&key.name, before.clone());
+                Change::between(before, self.volumes.get(&key.name).cloned(), Object::Volume)
             }
             // Rules write claims and volumes only; the rest is never assumed.
-            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => {}
+            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => None,
         }
     }
 }

@@ -20,11 +20,6 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ("s01205", "two claims race for one volume, twice: that the same one wins both times was not seen in eight runs"),
 ];
 
-/// States in which ours errs, until that is mended: their id, and how.
-const DEFECTS: &[(&str, &str)] =
-    &[("s01187", MISSED_OFFER), ("s01207", MISSED_OFFER), ("s01433", MISSED_OFFER), ("s01592", MISSED_OFFER)];
-const MISSED_OFFER: &str = "a volume is reserved for the claim and cannot serve it: a new one that can is not offered to it before the next resync";
-
 /// States that may end otherwise when the engine is restarted in the midst: their id, and why.
 const RESTART_DEVIATIONS: &[(&str, &str)] = &[(
     "s01239",
@@ -96,7 +91,7 @@ fn every_state_ends_as_the_reference_was_seen_to_end() {
         let [agreeing, total] = agreed.entry(recorded.outcomes.len() > 1).or_default();
         *agreeing += usize::from(agrees);
         *total += 1;
-        let is_excepted = recorded.is_among(DEVIATIONS) || recorded.is_among(DEFECTS);
+        let is_excepted = recorded.is_among(DEVIATIONS);
         if agrees && is_excepted {
             failures.push(format!("{} ends as recorded by now: it needs no exception", recorded.id));
         }
