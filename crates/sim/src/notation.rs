@@ -68,6 +68,8 @@ fn long_modes(short: &str) -> Vec<&'static str> {
         "ROX" => "ReadOnlyMany",
         "RWX" => "ReadWriteMany",
         "RWOP" => "ReadWriteOncePod",
+        // None that exists, for objects that are malformed.
+        "bad" => "ReadWriteSometimes",
         other => panic!("{other:?} is no access mode"),
     };
     short.split(',').filter(|mode| !mode.is_empty()).map(long).collect()
@@ -215,6 +217,10 @@ fn claim(words: &[&str]) -> Value {
                 let (key, value) = label.split_once(':').expect("a selected label is key:value");
                 spec["selector"]["matchLabels"][key] = value.into();
             }
+            ("sel-op", Some(label)) => {
+                let (key, operator) = label.split_once(':').expect("a selecting expression is key:operator");
+                spec["selector"] = json!({"matchExpressions": [{"key": key, "operator": operator}]});
+            }
             ("source", Some(kind)) => spec["dataSource"] = json!({"kind": kind, "name": "source"}),
             ("got", Some(text)) => got = Some(text),
             (key, value) => assert!(annotate(&mut annotations, key, value), "{word:?} says nothing about a claim"),
@@ -250,6 +256,7 @@ fn class(words: &[&str]) -> Value {
         match split(word) {
             ("wffc", None) => object["volumeBindingMode"] = "WaitForFirstConsumer".into(),
             ("no-mode", None) => object["volumeBindingMode"] = Value::Null,
+            ("binding", Some(mode)) => object["volumeBindingMode"] = mode.into(),
             ("default", None) => {
                 object["metadata"]["annotations"] = json!({Annotation::IsDefaultClass.key(): "true"});
             }

@@ -7,7 +7,7 @@ use bindery_verdict::{Failure, Request, Task};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::{Value, json};
 
-/// An error that the world answers with instead of doing what it is asked. Each is used once, in order.
+/// An error that the world answers with instead of doing what it is asked, or after doing it. Each is used once, in order.
 #[derive(Debug, Clone)]
 pub struct Injected {
     /// The verb: `create`, `write`, `delete` or `read`.
@@ -16,6 +16,8 @@ pub struct Injected {
     pub kind: Kind,
     /// What is answered.
     pub refusal: Refusal,
+    /// Whether it is done all the same, as by a server that crashes before it answers.
+    pub is_done: bool,
 }
 
 /// Something that a watch tells.
@@ -108,7 +110,11 @@ impl World {
     /// Carries out a request, or refuses it.
     pub fn answer(&mut self, request: &Request) -> Answer {
         let (verb, words) = describe(request);
-        if let Some(refusal) = self.injected(verb, request.target().kind) {
+        if let Some(Injected { refusal, is_done, .. }) = self.injected(verb, request.target().kind) {
+            if is_done {
+                self.carry_out(request);
+                self.effects += 1;
+            }
             self.history.push(format!("{words}: {refusal}"));
             return Answer::Refused(refusal);
         }
@@ -121,9 +127,9 @@ impl World {
         answer
     }
 
-    fn injected(&mut self, verb: &str, kind: Kind) -> Option<Refusal> {
+    fn injected(&mut self, verb: &str, kind: Kind) -> Option<Injected> {
         let at = self.errors.iter().position(|error| error.verb == verb && error.kind == kind)?;
-        self.errors.remove(at).map(|error| error.refusal)
+        self.errors.remove(at)
     }
 
     fn carry_out(&mut self, request: &Request) -> Answer {

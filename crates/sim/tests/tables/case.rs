@@ -124,9 +124,22 @@ impl Case {
         self
     }
 
+    /// The first operation of a task fails: the storage is still in use. Those after it go well.
+    pub fn script_in_use(mut self, task: Task, error: &str) -> Case {
+        let failure = Failure { in_use: true, ..Failure::new(error) };
+        self.script.push((task, vec![Err(failure)]));
+        self
+    }
+
     /// An error that the API server answers with, once.
     pub fn error(mut self, verb: &'static str, kind: Kind, refusal: Refusal) -> Case {
-        self.errors.push(Injected { verb, kind, refusal });
+        self.errors.push(Injected { verb, kind, refusal, is_done: false });
+        self
+    }
+
+    /// The API server does what it is asked, once, and its answer is lost.
+    pub fn lost_answer(mut self, verb: &'static str, kind: Kind) -> Case {
+        self.errors.push(Injected { verb, kind, refusal: Refusal::Lost, is_done: true });
         self
     }
 

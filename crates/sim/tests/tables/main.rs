@@ -3,15 +3,19 @@
 mod case;
 
 mod binder;
-mod controller;
-mod migration;
-mod retroactive;
+mod delete;
+mod provision;
+mod recycle;
+mod rest;
 
 use case::Case;
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
-    [binder::cases(), controller::cases(), retroactive::cases(), migration::cases()].into_iter().flatten().collect()
+    [binder::cases(), delete::cases(), recycle::cases(), provision::cases(), rest::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[test]
