@@ -4,6 +4,7 @@ mod case;
 
 mod binder;
 mod delete;
+mod faults;
 mod provision;
 mod recycle;
 mod rest;
@@ -18,7 +19,7 @@ use case::Case;
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
-    [binder::cases(), delete::cases(), recycle::cases(), provision::cases(), rest::cases()]
+    [binder::cases(), delete::cases(), recycle::cases(), provision::cases(), rest::cases(), faults::cases()]
         .into_iter()
         .flatten()
         .collect()
