@@ -45,10 +45,8 @@ impl Decision<'_> {
         if let Some(failure) = self.findings.last_failure(Task::Provision) {
             return provision_failed(claim, class, failure);
         }
-        match self.findings.volume(&name) {
-            None => return Verdict::request(&rules::PROVISION_LOOK, Ask::Read(ObjectKey::volume(name))),
-            Some(Some(_)) => return Verdict::settle(&rules::PROVISION_EXISTS),
-            Some(None) => {}
+        if self.known.volume(&name).is_some() {
+            return exists();
         }
         if let Some((rule, message)) = self.obstacle(claim, class, plugin) {
             return refuse(rule, claim, message);
@@ -57,6 +55,11 @@ impl Decision<'_> {
         if let Some(node) = selected.filter(|node| self.known.node(node).is_none()) {
             let message = format!("Failed to get target node: node {:?} not found", node.as_str());
             return give_up(&rules::PROVISION_NODE_MISSING, claim, message);
+        }
+        match self.findings.volume(&name) {
+            None => return Verdict::request(&rules::PROVISION_LOOK, Ask::Read(ObjectKey::volume(name))),
+            Some(Some(_)) => return exists(),
+            Some(None) => {}
         }
         let operation = Operation::Provision(provision(claim, plugin));
         Verdict::request(&rules::PROVISION_MAKE, Ask::Operate(operation)).measuring(begin)
@@ -86,7 +89,7 @@ impl Decision<'_> {
     /// Creates the volume for storage that was made; removes the storage when that does not succeed.
     fn save(self, claim: &Claim, class: &Class, plugin: Plugin, name: &Name) -> Verdict {
         if self.findings.is_done(Task::SaveVolume) {
-            return Verdict::settle(&rules::PROVISION_SAVED);
+            return saved();
         }
         let failures = self.findings.failure_count(Task::SaveVolume);
         let Some(last) = self.findings.last_failure(Task::SaveVolume).filter(|_| failures >= ATTEMPTS_MAX) else {
@@ -103,6 +106,12 @@ impl Decision<'_> {
                 Verdict::request(&rules::PROVISION_SAVE, Ask::Create(create))
             });
         };
+        // An attempt that was not answered may have succeeded after all: then the storage is needed.
+        match self.findings.volume(name) {
+            None => return Verdict::request(&rules::PROVISION_LOOK, Ask::Read(ObjectKey::volume(name.clone()))),
+            Some(Some(_)) => return saved(),
+            Some(None) => {}
+        }
         if self.findings.is_done(Task::CleanUp) {
             return Verdict::retry(&rules::PROVISION_CLEANED, Pace::Operation, last.error.clone());
         }
@@ -112,7 +121,7 @@ impl Decision<'_> {
             let message =
                 format!("Error cleaning provisioned volume for claim {key}: {}. Please delete manually.", last.error);
             let notice = Notice::claim(claim, EventType::Warning, Reason::ProvisioningCleanupFailed, message);
-            return Verdict::retry(&rules::PROVISION_ORPHANED, Pace::Operation, last.error.clone()).tell(notice);
+            return Verdict::retry(&rules::PROVISION_ORPHANED, Pace::Operation, &last.error).tell(notice);
         }
         let message =
             format!("Error creating provisioned PV object for claim {key}: {}. Deleting the volume.", last.error);
@@ -156,6 +165,17 @@ fn provision_failed(claim: &Claim, class: &Class, failure: &Failure) -> Verdict 
             .measuring(Measure::Fail(Timed::Provision));
     }
     give_up(&rules::PROVISION_FAILED, claim, message)
+}
+
+/// The volume is there under the claim's UID. It is the claim's, and word of that is on its way; or somebody made it who is not
+/// to, and may remove it again.
+fn exists() -> Verdict {
+    Verdict::retry(&rules::PROVISION_EXISTS, Pace::Operation, "a volume of that name exists")
+}
+
+/// Word of the volume wakes the claim; if the volume is gone again before that, provisioning begins anew.
+fn saved() -> Verdict {
+    Verdict::retry(&rules::PROVISION_SAVED, Pace::Operation, "word of the volume has not come")
 }
 
 /// Nothing will change until the claim or its class does.

@@ -1,8 +1,8 @@
 //! Reclaiming: what becomes of a volume whose claim is gone. Nothing is destroyed without proof.
 
 use bindery_verdict::{
-    Action, Delete, Edit, Findings, Measure, NotReleased, Notice, Operation, Pace, Plugin, Recycle, ReleaseProof,
-    Request as Ask, Rule, Task, Timed, Verdict, VolumeEdit, Write,
+    Delete, Edit, Measure, NotReleased, Notice, Operation, Pace, Plugin, Recycle, ReleaseProof, Request as Ask, Rule,
+    Task, Timed, Verdict, VolumeEdit, Write,
 };
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Annotation, Name, ObjectKey, ReclaimPolicy, Source, Volume, finalizer};
@@ -136,7 +136,12 @@ impl Decision<'_> {
 
     /// Proof that nothing is lost, or the verdict that follows from there being none: a read, or leaving the volume alone.
     fn proof(self, volume: &Volume) -> Result<ReleaseProof, Box<Verdict>> {
-        ReleaseProof::find(volume, self.findings).map_err(|missing| Box::new(unproven(missing, volume, self.findings)))
+        let namesake = volume.claim_ref.as_ref().and_then(|owner| self.known.claim(&owner.key));
+        if let Some(flaw) = namesake.and_then(|claim| claim.flaw.as_ref()) {
+            let why = format!("a claim of that name cannot be understood: {flaw}");
+            return Err(Box::new(Verdict::settle(&rules::RECLAIM_NOT_RELEASED).noting(why)));
+        }
+        ReleaseProof::find(volume, self.findings).map_err(|missing| Box::new(unproven(missing, volume)))
     }
 }
 
@@ -147,22 +152,16 @@ fn without_guard(volume: &Volume) -> Write {
     Write::volume(&rules::DELETE_FINALIZER, volume, Edit::Volume(edit))
 }
 
-fn unproven(missing: NotReleased, volume: &Volume, findings: &Findings) -> Verdict {
+fn unproven(missing: NotReleased, volume: &Volume) -> Verdict {
     let read = |key| Verdict::request(&rules::RECLAIM_PROVE, Ask::Read(key));
     let leave = |why: &str| Verdict::settle(&rules::RECLAIM_NOT_RELEASED).noting(why);
     match missing {
         NotReleased::ReadVolume => read(ObjectKey::volume(volume.name().clone())),
         NotReleased::ReadClaim(key) => read(key.into()),
+        // In all of these, what was read is known by now, and word of it has woken whom it concerns.
         NotReleased::VolumeGone => leave("the volume is gone"),
+        NotReleased::VolumeChanged => leave("it has changed"),
         NotReleased::ClaimLives => leave("its claim lives"),
-        NotReleased::VolumeChanged => {
-            // What is known lags behind what was read: word of it is on its way.
-            let is_newer = |live: &Volume| live.meta.version > volume.meta.version;
-            if findings.volume(volume.name()).flatten().is_some_and(|live| is_newer(live)) {
-                return Verdict::new(&rules::RECLAIM_NOT_RELEASED, Action::Retry(Pace::Api)).noting("it has changed");
-            }
-            leave("it has changed")
-        }
     }
 }
 

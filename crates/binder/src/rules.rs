@@ -56,7 +56,7 @@ rules! {
     PROVISION_WAIT = "provision.external.wait": "The external provisioner was asked: its volume is awaited.";
     PROVISION_DATA_SOURCE = "provision.in-tree.data-source": "The claim is to be filled from a source, which only CSI drivers can do.";
     PROVISION_ANNOUNCE = "provision.in-tree.announce": "The claim is annotated with who makes its volume.";
-    PROVISION_LOOK = "provision.in-tree.look": "A live read must show that the claim's volume was not made before.";
+    PROVISION_LOOK = "provision.in-tree.look": "A live read must show that the claim's volume was not made before, or was not saved after all.";
     PROVISION_EXISTS = "provision.in-tree.exists": "The claim's volume was made before: it is awaited.";
     PROVISION_MOUNT_OPTIONS = "provision.in-tree.mount-options": "The class has mount options and the provisioner cannot set any.";
     PROVISION_REFUSED = "provision.in-tree.refused": "The provisioner cannot serve this claim, or is switched off.";
@@ -69,7 +69,7 @@ rules! {
     PROVISION_SAVED = "provision.in-tree.saved": "The volume was created: it is awaited.";
     PROVISION_CLEAN_UP = "provision.in-tree.clean-up": "The volume could not be created after several attempts: its storage is removed.";
     PROVISION_CLEAN_UP_AGAIN = "provision.in-tree.clean-up-again": "The storage made in vain could not be removed: it is tried again in a while.";
-    PROVISION_ORPHANED = "provision.in-tree.orphaned": "The storage made in vain could not be removed after several attempts: a person must remove it.";
+    PROVISION_ORPHANED = "provision.in-tree.orphaned": "The storage made in vain could not be removed after several attempts: it is used when provisioning begins anew later, and left to a person if the claim goes.";
     PROVISION_CLEANED = "provision.in-tree.cleaned": "The storage made in vain was removed: provisioning begins anew later.";
 
     // === Any volume ===

@@ -75,6 +75,8 @@ impl Decision<'_> {
             None if claim.volume_mode != volume.volume_mode => mode_mismatch(volume, &claim),
             None => Verdict::settle(&rules::VOLUME_WAITS_FOR_CLAIM),
             Some(name) if name == volume.name() => phase(&rules::VOLUME_BOUND, volume, VolumePhase::Bound),
+            // That it points elsewhere is so far only written by us, and not answered: nothing is taken back on such grounds.
+            Some(_) if self.known.is_claim_assumed(&claim_ref.key) => Verdict::settle(&rules::VOLUME_WAITS_FOR_CLAIM),
             Some(_) if is_unneeded(volume) => self.released(&rules::VOLUME_UNNEEDED, volume),
             Some(_) => Verdict::write(&rules::VOLUME_UNBIND, unbind(&rules::VOLUME_UNBIND, volume)),
         }

@@ -138,6 +138,11 @@ impl Mirror {
         self.claims_naming(volume.name()).any(wants)
     }
 
+    /// Whether a claim is shown as a write of ours will make it, and not as it was seen.
+    pub fn is_claim_assumed(&self, key: &ClaimKey) -> bool {
+        self.claims.is_assumed(key)
+    }
+
     /// All keys of a kind, in no order.
     pub fn keys(&self, kind: Kind) -> Vec<ObjectKey> {
         match kind {

@@ -96,6 +96,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             } else {
                 Err(Failure::new(refusal.to_string()))
             };
+            findings.forget_reads();
             findings.note_outcome(create.task, outcome);
         }
         (Request::Read(key), Answer::Read(found)) => {

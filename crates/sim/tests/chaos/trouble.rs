@@ -52,9 +52,15 @@ pub struct World {
     pub trace: Vec<String>,
 }
 
+/// No resync comes to the rescue before all has come to rest by itself.
+const RESYNC: Duration = Duration::from_secs(3600);
+
+/// How long it may take to come to rest: long enough for every back-off to pass.
+const REST: Duration = Duration::from_secs(600);
+
 fn engine() -> Engine {
     let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
-    Engine::new(Config::default(), vec![Box::new(Binder::new(config))])
+    Engine::new(Config { resync: RESYNC, ..Config::default() }, vec![Box::new(Binder::new(config))])
 }
 
 fn pick<T>(items: &[T], number: u8) -> Option<&T> {
@@ -119,6 +125,7 @@ impl World {
             match output {
                 Output::Send(id, request) => {
                     promises::one_at_a_time(&self.open, &request);
+                    promises::no_second_volume(self.engine.known(), &request);
                     self.open.insert(id, request);
                 }
                 Output::TickAt(moment) => self.tick_at = Some(moment),
@@ -187,14 +194,19 @@ impl World {
     }
 
     fn tick(&mut self) {
-        let next = self.tick_at.map_or(self.now + Duration::from_secs(1), |moment| moment.0);
-        self.now = next.max(self.now);
+        // As far as the next tick, and a minute at most.
+        let minute = self.now + Duration::from_secs(60);
+        self.now = self.tick_at.map_or(minute, |moment| moment.0.min(minute)).max(self.now);
         self.tell(Input::Tick);
     }
 
     /// The faults stop: everything is told and answered, and time passes.
     pub fn heal(&mut self) {
-        let end = self.now + Duration::from_secs(600);
+        self.go_on_for(REST);
+    }
+
+    fn go_on_for(&mut self, time: Duration) {
+        let end = self.now + time;
         for _ in 0..20_000 {
             if !self.world.untold.is_empty() {
                 self.watch();
@@ -211,13 +223,13 @@ impl World {
         panic!("it does not come to rest: {:#?}", &self.trace[self.trace.len() - 40..]);
     }
 
-    /// Nothing is left to do, nothing happens any more, and no resync had to find anything.
+    /// Nothing is left to do, nothing happens any more, and resyncs find nothing.
     pub fn assert_rest(&mut self) {
         promises::nothing_left(&self.world);
-        let finds = self.engine.stats().resync_finds;
-        assert_eq!(finds, 0, "a resync found something that no change had woken");
         let (effects, sent) = (self.world.effects, self.engine.stats().sent);
-        self.heal();
+        self.go_on_for(3 * RESYNC);
+        assert!(self.engine.stats().resyncs > 1);
+        assert_eq!(self.engine.stats().resync_finds, 0, "a resync found something that no change had woken");
         assert_eq!((self.world.effects, self.engine.stats().sent), (effects, sent), "it is not quiet");
     }
 }

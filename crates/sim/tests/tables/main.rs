@@ -3,11 +3,14 @@
 mod case;
 
 mod binder;
+mod controller;
 mod delete;
 mod faults;
+mod migration;
 mod provision;
 mod recycle;
 mod rest;
+mod retroactive;
 
 use std::collections::BTreeSet;
 
@@ -19,10 +22,20 @@ use case::Case;
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
-    [binder::cases(), delete::cases(), recycle::cases(), provision::cases(), rest::cases(), faults::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        binder::cases(),
+        controller::cases(),
+        delete::cases(),
+        faults::cases(),
+        migration::cases(),
+        provision::cases(),
+        recycle::cases(),
+        rest::cases(),
+        retroactive::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[test]
