@@ -1,22 +1,13 @@
 //! Whom a change wakes: exactly the claims and volumes whose verdict it can change.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_volumes::{Class, Object, ObjectKey, Pod, Volume};
+use bindery_volumes::{Claim, Class, Object, ObjectKey, Pod, Volume};
 
 /// Wakes the keys that a change concerns.
 pub(crate) fn wake(known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
     for object in change.after.iter().chain(&change.before) {
         match object {
-            Object::Claim(claim) => {
-                let key = claim.key();
-                if let Some(volume) = &claim.volume {
-                    wake(ObjectKey::volume(volume.clone()));
-                }
-                for volume in known.volumes_of(&key) {
-                    wake(ObjectKey::volume(volume.name().clone()));
-                }
-                wake(key.into());
-            }
+            Object::Claim(claim) => of_claim(known, claim, wake),
             Object::Volume(volume) => of_volume(known, volume, wake),
             Object::Class(class) => of_class(known, class, wake),
             Object::Pod(pod) => of_pod(known, pod, wake),
@@ -24,6 +15,21 @@ pub(crate) fn wake(known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectK
             Object::AttributesClass(_) | Object::Node(_) => {}
         }
     }
+}
+
+/// A claim concerns itself, the volumes that belong to it, the one that it names, and other claims that name that one.
+fn of_claim(known: &Mirror, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
+    let key = claim.key();
+    if let Some(volume) = &claim.volume {
+        wake(ObjectKey::volume(volume.clone()));
+        for rival in known.claims_naming(volume).filter(|rival| rival.meta != claim.meta) {
+            wake(rival.key().into());
+        }
+    }
+    for volume in known.volumes_of(&key) {
+        wake(ObjectKey::volume(volume.name().clone()));
+    }
+    wake(key.into());
 }
 
 /// A volume concerns the claim it belongs to and the claims that name it. Claims that wait for one like it are woken when the

@@ -308,9 +308,9 @@ impl Engine {
     fn request(&mut self, work: Work, request: Request) {
         let target = request.target();
         match &request {
-            Request::Write(_) | Request::Create(_) | Request::Delete(_) if self.flights.is_busy(&target) => {
+            request if request.holds_target() && self.flights.is_busy(&target) => {
                 // What it means to do is shown to others meanwhile: a volume that it will reserve is not theirs.
-                if let Request::Write(write) = &request {
+                if let Request::Write(write) = request {
                     self.assume(write);
                 }
                 return self.park(target, work);
@@ -447,17 +447,20 @@ impl Engine {
             Some(object) => self.known.answered(object),
             None => self.known.answered_gone(key),
         };
-        self.give_back(work, key);
+        // Whoever was shown it as assumed looks again, unless it came just so and the change tells them anyway.
+        let settled = self.known.settle(key);
+        let settled = settled.filter(|settled| change.is_none() || settled.before != settled.after);
+        self.changed(settled, Some(work));
         self.changed(change, Some(work));
         if !self.is_active() {
             self.agenda.rest(work);
         }
     }
 
-    /// Shows an object as it was seen again. Whoever was shown it as assumed, and was shown wrong, looks again.
+    /// Shows an object as it was seen again, and has whoever was shown it as assumed look again.
     fn give_back(&mut self, work: &Work, key: &ObjectKey) {
-        let change = self.known.settle(key);
-        self.changed(change, Some(work));
+        let settled = self.known.settle(key);
+        self.changed(settled, Some(work));
     }
 
     fn created(&mut self, work: Work, create: bindery_verdict::Create) {
@@ -468,7 +471,7 @@ impl Engine {
 
     fn note_outcome(&mut self, work: &Work, task: bindery_verdict::Task, outcome: Result<(), Failure>) {
         if let Some(progress) = self.agenda.get_mut(work) {
-            progress.findings.forget_reads();
+            progress.findings.forget_passing();
             progress.findings.note_outcome(task, outcome);
         }
     }
@@ -476,7 +479,7 @@ impl Engine {
     /// A step is done: the next is looked for at once.
     fn go_on(&mut self, work: Work) {
         if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.findings.forget_reads();
+            progress.findings.forget_passing();
             progress.failures = 0;
             self.agenda.hurry(work);
         }
@@ -537,7 +540,7 @@ impl Engine {
             return self.retry(&work, Pace::Api);
         }
         if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.findings.forget_reads();
+            progress.findings.forget_passing();
             self.agenda.hurry(work);
         }
     }

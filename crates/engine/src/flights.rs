@@ -22,7 +22,7 @@ pub(crate) struct Flight {
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     by_id: FxHashMap<RequestId, Flight>,
-    /// Objects that are being changed: never by two requests at once.
+    /// Objects that are being changed, or whose storage is: never by two requests at once.
     busy: FxHashMap<ObjectKey, RequestId>,
     /// Keys that wait for an object to be free, in order.
     parked: FxHashMap<ObjectKey, VecDeque<Work>>,
@@ -61,17 +61,13 @@ impl Flights {
     pub fn depart(&mut self, flight: Flight) -> RequestId {
         self.sent += 1;
         let id = RequestId(self.sent);
-        match &flight.request {
-            Request::Write(_) | Request::Create(_) | Request::Delete(_) => {
-                let before = self.busy.insert(flight.request.target(), id);
-                assert!(before.is_none(), "two requests never change one object at once");
-            }
-            // Looking after a write that was refused: the object stays busy until it is known what became of it.
-            Request::Read(key) if flight.checks_version.is_some() => {
-                self.busy.insert(key.clone(), id);
-            }
-            Request::Read(_) => {}
-            Request::Operate(_) => self.operations += 1,
+        // Looking after a write that was refused: the object stays busy until it is known what became of it.
+        if flight.request.holds_target() || flight.checks_version.is_some() {
+            let before = self.busy.insert(flight.request.target(), id);
+            assert!(before.is_none(), "two requests never change one object at once");
+        }
+        if matches!(flight.request, Request::Operate(_)) {
+            self.operations += 1;
         }
         self.by_id.insert(id, flight);
         id

@@ -83,7 +83,7 @@ impl Agenda {
         if cause == Cause::Resync {
             return false;
         }
-        progress.findings.forget_reads();
+        progress.findings.forget_passing();
         progress.failures = 0;
         progress.by_resync = false;
         match progress.state {
@@ -122,7 +122,7 @@ impl Agenda {
     pub fn hurry_for_offer(&mut self, work: Work) {
         let progress = self.keys.entry(work.clone()).or_default();
         if progress.state == State::Queued {
-            progress.findings.forget_reads();
+            progress.findings.forget_passing();
             self.first.push_front(work);
         }
     }
@@ -161,7 +161,7 @@ impl Agenda {
             {
                 if keeps {
                     progress.findings.note_pause();
-                    progress.findings.forget_reads();
+                    progress.findings.forget_passing();
                 }
                 progress.state = State::Queued;
                 self.queue.push_back(work);

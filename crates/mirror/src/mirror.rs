@@ -26,15 +26,6 @@ impl Change {
         Change { before: seen.before.map(wrap), after: seen.after.map(wrap) }
     }
 
-    /// What changed between two states of an object, if rules could tell.
-    fn between<T: PartialEq>(
-        before: Option<Arc<T>>,
-        after: Option<Arc<T>>,
-        wrap: fn(Arc<T>) -> Object,
-    ) -> Option<Change> {
-        (before != after).then(|| Change { before: before.map(wrap), after: after.map(wrap) })
-    }
-
     /// Which object changed.
     pub fn key(&self) -> ObjectKey {
         let object = self.after.as_ref().or(self.before.as_ref());
@@ -336,23 +327,28 @@ impl Mirror {
         self.volume_moved(&name, before);
     }
 
-    /// Shows an object as it was last seen again. Says what changed for whoever was shown it as assumed, if it came otherwise.
+    /// Shows an object as it was last seen again. Says what it was assumed to be and what it is, if it was assumed at all;
+    /// the two may be equal.
     pub fn settle(&mut self, key: &ObjectKey) -> Option<Change> {
         match key.kind {
             Kind::Claim => {
                 let key = key.claim_key();
                 let before = self.claims.get(&key).cloned();
-                self.claims.settle(&key);
+                self.claims.settle(&key).then_some(())?;
                 // Having had a write in flight kept it out of the demand, whatever it looks like now.
                 self.refresh_demand(&key);
                 self.claim_moved(&key, before.clone());
-                Change::between(before, self.claims.get(&key).cloned(), Object::Claim)
+                Some(Change {
+                    before: before.map(Object::Claim),
+                    after: self.claims.get(&key).cloned().map(Object::Claim),
+                })
             }
             Kind::Volume => {
                 let before = self.volumes.get(&key.name).cloned();
-                self.volumes.settle(&key.name);
+                self.volumes.settle(&key.name).then_some(())?;
                 self.volume_moved(&key.name, before.clone());
-                Change::between(before, self.volumes.get(&key.name).cloned(), Object::Volume)
+                let after = self.volumes.get(&key.name).cloned();
+                Some(Change { before: before.map(Object::Volume), after: after.map(Object::Volume) })
             }
             // Rules write claims and volumes only; the rest is never assumed.
             Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => None,

@@ -133,16 +133,12 @@ impl<K: Hash + Eq + Clone, T: Shelved> Shelf<K, T> {
         self.beneath.entry(key).or_insert(shown);
     }
 
-    /// Shows an object as it was seen again.
-    pub fn settle(&mut self, key: &K) {
+    /// Shows an object as it was seen again; `false` when it was never shown otherwise.
+    pub fn settle(&mut self, key: &K) -> bool {
         match self.beneath.remove(key) {
-            Some(Some(seen)) => {
-                self.shown.insert(key.clone(), seen);
-            }
-            Some(None) => {
-                self.shown.remove(key);
-            }
-            None => {}
+            Some(Some(seen)) => self.shown.insert(key.clone(), seen).is_some(),
+            Some(None) => self.shown.remove(key).is_some(),
+            None => false,
         }
     }
 }

@@ -79,7 +79,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
     match (request, answer) {
         (Request::Write(write), Answer::Written(object)) => {
             known.answered(object);
-            findings.forget_reads();
+            findings.forget_passing();
             report.notices.extend(write.then);
         }
         (Request::Create(create), Answer::Written(object)) => {
@@ -96,7 +96,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             } else {
                 Err(Failure::new(refusal.to_string()))
             };
-            findings.forget_reads();
+            findings.forget_passing();
             findings.note_outcome(create.task, outcome);
         }
         (Request::Read(key), Answer::Read(found)) => {
@@ -108,10 +108,10 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
         }
         (Request::Delete(_), Answer::Deleted(Some(object))) => {
             known.answered(object);
-            findings.forget_reads();
+            findings.forget_passing();
         }
         (Request::Operate(operation), Answer::Done(outcome)) => {
-            findings.forget_reads();
+            findings.forget_passing();
             findings.note_outcome(operation.task(), outcome);
         }
         (_, _) => return false,

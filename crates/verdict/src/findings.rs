@@ -64,9 +64,10 @@ impl Findings {
         self.pauses
     }
 
-    /// Forgets what was read: something has changed since.
-    pub fn forget_reads(&mut self) {
+    /// Forgets what held for a moment only, reads and offers: something has changed since.
+    pub fn forget_passing(&mut self) {
         self.reads.clear();
+        self.offers.clear();
     }
 
     /// Whether nothing was found out.

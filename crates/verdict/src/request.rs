@@ -34,6 +34,18 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Whether the object is not to be changed by anybody else of us meanwhile: because the request changes it, or because it
+    /// destroys what lies behind it, on proof that nobody has it.
+    pub fn holds_target(&self) -> bool {
+        match self {
+            Request::Write(_) | Request::Create(_) | Request::Delete(_) => true,
+            Request::Operate(Operation::DeleteStorage { .. } | Operation::Recycle(_)) => true,
+            Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Read(_) => false,
+        }
+    }
+}
+
 /// A conditional change of one object. It can only be made from an object that was seen, and carries its UID and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {

@@ -60,8 +60,13 @@ fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
     prop::collection::vec(trouble, 0..60)
 }
 
+/// How many worlds are tried: many in a quick test, and as many as one likes with `CHAOS_CASES`.
+fn cases() -> u32 {
+    std::env::var("CHAOS_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn the_promises_hold_and_all_comes_to_rest(

@@ -13,10 +13,7 @@ use bindery_volumes::{
 
 /// Two requests never change one object at once.
 pub fn one_at_a_time(open: &BTreeMap<RequestId, Request>, next: &Request) {
-    let changes = |request: &Request| match request {
-        Request::Write(_) | Request::Create(_) | Request::Delete(_) => Some(request.target()),
-        Request::Read(_) | Request::Operate(_) => None,
-    };
+    let changes = |request: &Request| request.holds_target().then(|| request.target());
     if let Some(target) = changes(next) {
         assert!(
             !open.values().filter_map(changes).any(|other| other == target),

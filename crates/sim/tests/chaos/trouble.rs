@@ -48,6 +48,7 @@ pub struct World {
     now: Duration,
     tick_at: Option<Moment>,
     uids: u32,
+    is_started: bool,
     /// Everything that came out of the engine, in order.
     pub trace: Vec<String>,
 }
@@ -76,11 +77,13 @@ impl World {
             now: Duration::ZERO,
             tick_at: None,
             uids: 0,
+            is_started: false,
             trace: Vec::new(),
         };
         for line in lines {
             world.create(line);
         }
+        world.is_started = true;
         world.restart();
         world
     }
@@ -91,14 +94,12 @@ impl World {
         if self.world.get(key).is_some() {
             return;
         }
-        // A UID is never used twice, except for objects that stood at the start of time.
+        // A UID is never used twice: whatever comes later is another object.
         let mut object = object.clone();
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        if self.trace.iter().any(|entry| entry == &format!("made {uid}")) {
+        if self.is_started {
             self.uids += 1;
+            let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
             object["metadata"]["uid"] = format!("{uid}-{}", self.uids).into();
-        } else {
-            self.trace.push(format!("made {uid}"));
         }
         self.world.put(key.kind, object);
     }
