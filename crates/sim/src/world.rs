@@ -29,6 +29,9 @@ pub enum Told {
     Gone(ObjectKey, u64),
 }
 
+/// What an API server has against a change: the kind of object, how it was, how it would be.
+pub type Check = fn(Kind, &Value, &Value) -> Result<(), String>;
+
 /// Objects, and what happens to them.
 #[derive(Debug, Clone, Default)]
 pub struct World {
@@ -45,7 +48,7 @@ pub struct World {
     /// How many requests changed something, or did something outside.
     pub effects: usize,
     /// What is wrong with a change of an object, before and after it: such a write is refused.
-    pub check: Option<fn(Kind, &Value, &Value) -> Result<(), String>>,
+    pub check: Option<Check>,
 }
 
 impl World {

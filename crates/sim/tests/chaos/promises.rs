@@ -25,7 +25,7 @@ pub fn one_at_a_time(open: &BTreeMap<RequestId, Request>, next: &Request) {
 fn claims(world: &World) -> Vec<Claim> {
     let of_claim = |object| match object {
         Object::Claim(claim) => Some(claim.as_ref().clone()),
-        _ => None,
+        Object::Volume(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => None,
     };
     world.list(Kind::Claim).1.into_iter().filter_map(of_claim).collect()
 }
@@ -33,7 +33,7 @@ fn claims(world: &World) -> Vec<Claim> {
 fn volumes(world: &World) -> Vec<Volume> {
     let of_volume = |object| match object {
         Object::Volume(volume) => Some(volume.as_ref().clone()),
-        _ => None,
+        Object::Claim(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => None,
     };
     world.list(Kind::Volume).1.into_iter().filter_map(of_volume).collect()
 }
