@@ -128,3 +128,15 @@ pub struct Measured {
     /// How long; `None` when an attempt failed.
     pub took: Option<Duration>,
 }
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::Conflict => f.write_str("the object has been modified"),
+            Refusal::NotFound => f.write_str("the object does not exist"),
+            Refusal::AlreadyExists => f.write_str("the object already exists"),
+            Refusal::Lost => f.write_str("no answer"),
+            Refusal::Later(_, error) | Refusal::Error(error) => f.write_str(error),
+        }
+    }
+}

@@ -265,7 +265,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(6, 64, 8, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(word.clone(), inner, 0..6).prop_map(|map| Value::from_iter(map)),
+            prop::collection::btree_map(word.clone(), inner, 0..6).prop_map(Value::from_iter),
         ]
     })
 }

@@ -1,0 +1,178 @@
+//! Answers: what is learnt from them, and how it goes on, even when there was none.
+
+use bindery_verdict::{Create, Failure, Pace, Request, Task};
+use bindery_volumes::{Object, ObjectKey};
+
+use super::Engine;
+use crate::flights::Flight;
+use crate::progress::Work;
+use crate::{Answer, Output, Refusal, RequestId};
+
+impl Engine {
+    pub(super) fn answered(&mut self, id: RequestId, answer: Answer) {
+        let Some(flight) = self.flights.arrive(id) else { return };
+        let is_operation = matches!(flight.request, Request::Operate(_));
+        let target = flight.request.target();
+        self.land(flight, answer);
+        if !self.flights.is_busy(&target) {
+            for work in self.flights.unpark(&target) {
+                self.agenda.hurry(work);
+            }
+        }
+        if is_operation && let Some(work) = self.flights.unpark_for_operation() {
+            self.agenda.hurry(work);
+        }
+    }
+
+    /// Takes in an answer, and has its key looked at again.
+    pub(super) fn land(&mut self, flight: Flight, answer: Answer) {
+        if let (_, Answer::Refused(refusal)) = (&flight.request, &answer) {
+            self.stats.refused += 1;
+            return self.refused(flight, refusal.clone());
+        }
+        let Flight { work, request, checks_version } = flight;
+        match (request, answer) {
+            (Request::Write(write), Answer::Written(object)) => {
+                self.learn(&work, write.target(), Some(object));
+                self.out.extend(write.then.into_iter().map(Output::Publish));
+                self.go_on(work);
+            }
+            (Request::Create(create), Answer::Written(object)) => {
+                self.learn(&work, &create.key, Some(object));
+                self.created(work, create);
+            }
+            (Request::Read(key), Answer::Read(found)) => {
+                self.learn(&work, &key, found.clone());
+                match checks_version {
+                    None => {
+                        if let Some(progress) = self.agenda.get_mut(&work) {
+                            progress.findings.note_read(key, found);
+                        }
+                        self.agenda.hurry(work);
+                    }
+                    Some(version) => self.checked(work, version, found),
+                }
+            }
+            (Request::Operate(operation), Answer::Done(outcome)) => {
+                self.note_outcome(&work, operation.task(), outcome);
+                self.agenda.hurry(work);
+            }
+            (Request::Delete(_), Answer::Deleted(Some(object))) => {
+                let key = object.key();
+                self.learn(&work, &key, Some(object));
+                self.go_on(work);
+            }
+            // The watch tells when it is gone; until then there is nothing to do.
+            (Request::Delete(_), Answer::Deleted(None)) => self.agenda.rest_or_hurry(work),
+            (request, answer) => {
+                debug_assert!(false, "{answer:?} is no answer to {request:?}");
+                self.give_back(&work, &request.target());
+                self.retry(&work, Pace::Api);
+            }
+        }
+    }
+
+    /// Takes in what an answer says of an object, and wakes all whom it concerns.
+    pub(super) fn learn(&mut self, work: &Work, key: &ObjectKey, found: Option<Object>) {
+        let change = match found {
+            Some(object) => self.known.answered(object),
+            None => self.known.answered_gone(key),
+        };
+        // Whoever was shown it as assumed looks again, unless it came just so and the change tells them anyway.
+        let settled = self.known.settle(key);
+        let settled = settled.filter(|settled| change.is_none() || settled.before != settled.after);
+        self.changed(settled, Some(work));
+        self.changed(change, Some(work));
+        if !self.is_active() {
+            self.agenda.rest(work);
+        }
+    }
+
+    /// Shows an object as it was seen again, and has whoever was shown it as assumed look again.
+    pub(super) fn give_back(&mut self, work: &Work, key: &ObjectKey) {
+        let settled = self.known.settle(key);
+        self.changed(settled, Some(work));
+    }
+
+    pub(super) fn created(&mut self, work: Work, create: Create) {
+        self.out.extend(create.then.into_iter().map(Output::Publish));
+        self.note_outcome(&work, create.task, Ok(()));
+        self.agenda.hurry(work);
+    }
+
+    pub(super) fn note_outcome(&mut self, work: &Work, task: Task, outcome: Result<(), Failure>) {
+        if let Some(progress) = self.agenda.get_mut(work) {
+            progress.findings.forget_passing();
+            progress.findings.note_outcome(task, outcome);
+        }
+    }
+
+    /// A step is done: the next is looked for at once.
+    pub(super) fn go_on(&mut self, work: Work) {
+        if let Some(progress) = self.agenda.get_mut(&work) {
+            progress.findings.forget_passing();
+            progress.failures = 0;
+            self.agenda.hurry(work);
+        }
+    }
+
+    pub(super) fn refused(&mut self, flight: Flight, refusal: Refusal) {
+        let Flight { work, request, .. } = flight;
+        match (request, refusal) {
+            (Request::Create(create), Refusal::AlreadyExists) => self.created(work, create),
+            (Request::Create(create), refusal) => {
+                self.note_outcome(&work, create.task, Err(Failure::new(refusal.to_string())));
+                self.agenda.hurry(work);
+            }
+            (Request::Operate(operation), refusal) => {
+                self.note_outcome(&work, operation.task(), Err(Failure::new(refusal.to_string())));
+                self.agenda.hurry(work);
+            }
+            // What is known is behind, or nobody knows what became of it: a live read tells.
+            (Request::Write(write), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
+                self.check(work, write.target().clone(), write.version());
+            }
+            (Request::Delete(delete), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
+                let volume = delete.proof().volume();
+                self.check(work, ObjectKey::volume(volume.name.clone()), volume.version);
+            }
+            (request, refusal) => {
+                if let Request::Write(write) = &request
+                    && let Some(regret) = &write.regret
+                {
+                    self.out.push(Output::Publish(regret.notice(&refusal.to_string())));
+                }
+                self.give_back(&work, &request.target());
+                match refusal {
+                    Refusal::Later(delay, _) => {
+                        if let Some(progress) = self.agenda.get_mut(&work) {
+                            progress.findings = Default::default();
+                        }
+                        self.agenda.due(&work, self.now + delay, false);
+                    }
+                    Refusal::Conflict
+                    | Refusal::NotFound
+                    | Refusal::AlreadyExists
+                    | Refusal::Lost
+                    | Refusal::Error(_) => self.retry(&work, Pace::Api),
+                }
+            }
+        }
+    }
+
+    /// Reads an object whose write or deletion was refused. It stays as assumed until it is known what became of it.
+    pub(super) fn check(&mut self, work: Work, key: ObjectKey, version: u64) {
+        self.send(Flight { work, request: Request::Read(key), checks_version: Some(version) });
+    }
+
+    /// Goes on after such a read: at once when there is news, else after a while.
+    pub(super) fn checked(&mut self, work: Work, version: u64, found: Option<Object>) {
+        if found.is_some_and(|object| object.meta().version <= version) {
+            return self.retry(&work, Pace::Api);
+        }
+        if let Some(progress) = self.agenda.get_mut(&work) {
+            progress.findings.forget_passing();
+            self.agenda.hurry(work);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Deciding: keys in order, each by its rule set, and what follows from the verdict.
+
+use bindery_verdict::{Action, Measure, Notice, Pace, Request, Rule, Verdict};
+use bindery_volumes::{ClaimKey, ObjectKey};
+
+use super::Engine;
+use crate::progress::Work;
+use crate::{Decided, Measured, Output, backoff};
+
+impl Engine {
+    /// Decides about keys in order, as long as there is room for what they ask for.
+    pub(super) fn run(&mut self) {
+        self.resync_if_due();
+        self.agenda.ripen(self.now);
+        while self.is_active() && self.flights.has_room(&self.config) {
+            let Some(work) = self.agenda.next() else { break };
+            // Another key changes this object just now: what becomes of it is known soon.
+            if self.flights.is_busy(&work.key) {
+                self.park(work.key.clone(), work);
+                continue;
+            }
+            self.decide(work);
+        }
+        self.announce_tick();
+    }
+
+    pub(super) fn decide(&mut self, work: Work) {
+        let Some(progress) = self.agenda.get_mut(&work) else { return };
+        let by_resync = progress.by_resync;
+        let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.findings);
+        self.stats.count(verdict.rule);
+        let notices = std::mem::take(&mut verdict.notices);
+        let told = self.tell(&work, &verdict, notices);
+        if by_resync && (told || verdict.action != Action::Settle) {
+            self.stats.resync_finds += 1;
+        }
+        if let Some(measure) = verdict.measure.take() {
+            self.measure(&work.key, measure);
+        }
+        self.out.push(Output::Decided(Decided {
+            set: self.sets[work.set].name(),
+            key: work.key.clone(),
+            rule: verdict.rule,
+            step: step(&verdict.action),
+            note: verdict.note.take(),
+        }));
+        self.act(work, verdict.action);
+    }
+
+    pub(super) fn act(&mut self, work: Work, action: Action) {
+        match action {
+            Action::Settle => self.agenda.rest(&work),
+            Action::Request(request) => self.request(work, request),
+            Action::Offer(claim) => self.offer(work, claim),
+            Action::Retry(pace) => self.retry(&work, pace),
+            Action::Pause(duration) => self.agenda.due(&work, self.now + duration, true),
+        }
+    }
+
+    /// Publishes what a verdict has to say, if it is news. Returns whether it was.
+    pub(super) fn tell(&mut self, work: &Work, verdict: &Verdict, notices: Vec<Notice>) -> bool {
+        if notices.is_empty() {
+            // At rest with nothing to say: what was said before is over.
+            if verdict.action == Action::Settle {
+                self.told.forget(work);
+            }
+            return false;
+        }
+        if !self.told.is_news(work, &notices) {
+            self.stats.notices_kept_back += notices.len() as u64;
+            return false;
+        }
+        self.out.extend(notices.into_iter().map(Output::Publish));
+        true
+    }
+
+    pub(super) fn measure(&mut self, key: &ObjectKey, measure: Measure) {
+        let now = self.now;
+        match measure {
+            Measure::Begin(what, plugin) => {
+                self.timings.entry((what, key.clone())).or_insert((plugin, now));
+            }
+            Measure::Fail(what) => {
+                if let Some((plugin, _)) = self.timings.get(&(what, key.clone())) {
+                    self.out.push(Output::Measured(Measured { what, plugin: plugin.clone(), took: None }));
+                }
+            }
+            Measure::End(_) | Measure::Drop(_) if self.timings.is_empty() => {}
+            Measure::End(what) => {
+                if let Some((plugin, began)) = self.timings.remove(&(what, key.clone())) {
+                    let took = Some(now.0.saturating_sub(began.0));
+                    self.out.push(Output::Measured(Measured { what, plugin, took }));
+                }
+            }
+            Measure::Drop(what) => {
+                self.timings.remove(&(what, key.clone()));
+            }
+        }
+    }
+
+    /// Has another key decided about first, then this one again.
+    pub(super) fn offer(&mut self, work: Work, claim: ClaimKey) {
+        let taker = Work { set: work.set, key: claim.clone().into() };
+        if let Some(progress) = self.agenda.get_mut(&work) {
+            progress.findings.note_offer(claim);
+        }
+        self.agenda.hurry_ahead(work);
+        self.agenda.hurry_for_offer(taker);
+    }
+
+    /// Looks again after a while, from the start.
+    pub(super) fn retry(&mut self, work: &Work, pace: Pace) {
+        let Some(progress) = self.agenda.get_mut(work) else { return };
+        progress.failures = progress.failures.saturating_add(1);
+        progress.findings = Default::default();
+        if std::mem::take(&mut progress.woken) {
+            return self.agenda.hurry(work.clone());
+        }
+        let due = self.now + backoff::delay(pace, progress.failures);
+        self.agenda.due(work, due, false);
+    }
+
+    pub(super) fn announce_tick(&mut self) {
+        let resync = self.is_active().then_some(self.resync_at);
+        let next = self.agenda.next_due().into_iter().chain(resync).min();
+        if next != self.tick_at {
+            self.tick_at = next;
+            self.out.extend(next.map(Output::TickAt));
+        }
+    }
+}
+/// Which step an action is, if it sends something that has a name.
+fn step(action: &Action) -> Option<&'static Rule> {
+    match action {
+        Action::Request(request) => step_of(request),
+        Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
+    }
+}
+
+pub(super) fn step_of(request: &Request) -> Option<&'static Rule> {
+    match request {
+        Request::Write(write) => Some(write.purpose),
+        Request::Create(create) => Some(create.purpose),
+        Request::Delete(delete) => Some(delete.purpose),
+        Request::Read(_) | Request::Operate(_) => None,
+    }
+}

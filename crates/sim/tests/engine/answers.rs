@@ -1,0 +1,119 @@
+//! Answers that come late, never, or as refusals; lists that are old.
+
+use std::time::Duration;
+
+use bindery_engine::{Answer, Input, Refusal, RequestId};
+use bindery_sim::notation;
+use bindery_volumes::{ClaimKey, Kind, ObjectKey};
+
+use crate::hand::{Hand, PAIR, PAIR_BOUND, claim_key};
+
+#[test]
+fn after_a_conflict_the_object_is_read_and_decided_about_again() {
+    let mut hand = Hand::start(PAIR);
+    // Somebody else takes the volume first, and word of it has not come.
+    hand.world.edit(
+        &ObjectKey::volume("v"),
+        serde_json::json!({"spec": {"claimRef": {"namespace": "default", "name": "d", "uid": "w"}}}),
+    );
+    hand.answer_only();
+    assert_eq!(hand.step(), "read");
+    hand.answer_only();
+    hand.watch();
+    hand.answer_all();
+    let end = hand.rendered();
+    assert!(end.contains("->d#w") && end.contains("pvc c#u 1Gi Pending"), "{end}");
+}
+
+#[test]
+fn a_lost_answer_is_looked_after_and_the_write_not_repeated() {
+    let mut hand = Hand::start(PAIR);
+    let (_, request) = hand.only();
+    hand.world.answer(&request);
+    hand.refuse(Refusal::Lost);
+    assert_eq!(hand.step(), "read");
+    hand.add("pvc d#w 1Gi Pending");
+    assert_eq!(hand.step(), "read", "until it is known, the volume is nobody else's");
+    hand.answer_only();
+    assert_eq!(hand.step(), "bind.2-mark-volume");
+    hand.answer_all();
+    assert_eq!(hand.world.history.iter().filter(|entry| entry.contains("reserve")).count(), 1);
+}
+
+#[test]
+fn a_lost_write_that_was_not_carried_out_is_sent_again() {
+    let mut hand = Hand::start(PAIR);
+    hand.refuse(Refusal::Lost);
+    hand.answer_only();
+    assert!(hand.open.is_empty(), "nothing is new: it waits a moment");
+    hand.tick(Duration::from_millis(5));
+    assert_eq!(hand.step(), "bind.1-reserve-volume");
+    hand.answer_all();
+    assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));
+}
+
+#[test]
+fn a_late_answer_does_not_bring_back_what_is_gone() {
+    let mut hand = Hand::start(PAIR);
+    let (id, request) = hand.only();
+    let answer = hand.world.answer(&request);
+    hand.world.remove(&ObjectKey::volume("v"));
+    hand.watch();
+    hand.open.clear();
+    hand.tell(Input::Answered(id, answer));
+    assert!(hand.engine.known().volume(&"v".into()).is_none());
+    assert!(hand.open.is_empty(), "{:?}", hand.open);
+}
+
+#[test]
+fn an_answer_to_no_request_is_ignored() {
+    let mut hand = Hand::start(PAIR);
+    hand.tell(Input::Answered(RequestId(99), Answer::Deleted(None)));
+    hand.answer_all();
+    assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));
+}
+
+#[test]
+fn a_stale_list_takes_nothing_away_and_brings_nothing_back() {
+    let mut hand = Hand::start(PAIR);
+    hand.answer_all();
+    let old = hand.world.list(Kind::Claim);
+    hand.add("pvc e#x 1Gi Pending");
+    hand.world.remove(&claim_key("c"));
+    hand.watch();
+    hand.answer_all();
+    let known = |hand: &Hand| {
+        (hand.engine.known().count(Kind::Claim), hand.engine.known().claim(&ClaimKey::new("default", "c")).is_some())
+    };
+    assert_eq!(known(&hand), (1, false));
+    hand.tell(Input::Listed { kind: Kind::Claim, version: old.0, objects: old.1 });
+    assert_eq!(known(&hand), (1, false), "c is gone and e is there");
+}
+
+#[test]
+fn a_list_shows_what_the_watch_missed() {
+    let mut hand = Hand::start(PAIR);
+    hand.answer_all();
+    hand.world.remove(&claim_key("c"));
+    hand.list_all();
+    hand.answer_all();
+    assert_eq!(hand.rendered(), "pv v 1Gi Released ->c#u bbc");
+}
+
+#[test]
+fn a_claim_created_again_under_its_name_is_another_claim() {
+    let mut hand = Hand::start(PAIR);
+    hand.answer_all();
+    // Between two lists the claim goes and comes back.
+    hand.world.remove(&claim_key("c"));
+    notation::add(&mut hand.world, "pvc c#u2 1Gi Pending");
+    hand.list_all();
+    hand.answer_all();
+    assert_eq!(
+        hand.rendered(),
+        notation::normalize(
+            "pv v 1Gi Released ->c#u bbc
+             pvc c#u2 1Gi Pending"
+        )
+    );
+}
