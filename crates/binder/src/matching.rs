@@ -39,10 +39,9 @@ pub fn choose<'a>(known: &'a Mirror, request: &Request<'_>) -> Option<Choice<'a>
     if request.delayed {
         return None;
     }
-    let fits = |name: &_| known.volume(name).is_some_and(|volume| misfit(request, volume).is_none());
+    let fits = |volume: &Volume| misfit(request, volume).is_none();
     let place = Place::of_claim(claim);
-    let name = known.pool().first(&place, request.modes, claim.requested().nanos(), fits)?;
-    known.volume(name).map(Choice::Fits)
+    known.pool().first(&place, request.modes, claim.requested().nanos(), fits).map(Choice::Fits)
 }
 
 /// A volume that is reserved for the claim and can serve it. One with the claim's UID comes before one with its name only: it

@@ -1,6 +1,7 @@
 //! Volumes that any fitting claim may have, in the order in which they are chosen.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bindery_volumes::{AccessSet, Claim, Name, Volume, VolumeMode};
 use rustc_hash::FxHashMap;
@@ -38,11 +39,14 @@ impl Rank {
     }
 }
 
+/// Volumes with the same access modes, in the order in which they are chosen.
+type Ranked = BTreeMap<Rank, Arc<Volume>>;
+
 /// Free volumes by place, then by access modes, then by capacity, then by name.
 #[derive(Debug, Default)]
 pub struct Pool {
     /// In each place, the groups with the fewest access modes come first.
-    places: FxHashMap<Place, Vec<(AccessSet, BTreeSet<Rank>)>>,
+    places: FxHashMap<Place, Vec<(AccessSet, Ranked)>>,
 }
 
 /// The order of groups: fewest modes first, so that a volume that can do more is left for who needs it.
@@ -51,17 +55,17 @@ fn group_order(modes: AccessSet) -> (u32, AccessSet) {
 }
 
 impl Pool {
-    pub(crate) fn insert(&mut self, volume: &Volume) {
+    pub(crate) fn insert(&mut self, volume: &Arc<Volume>) {
         let groups = self.places.entry(Place::of_volume(volume)).or_default();
         let modes = volume.modes.set();
         let at = match groups.binary_search_by_key(&group_order(modes), |(known, _)| group_order(*known)) {
             Ok(at) => at,
             Err(at) => {
-                groups.insert(at, (modes, BTreeSet::new()));
+                groups.insert(at, (modes, Ranked::new()));
                 at
             }
         };
-        groups[at].1.insert(Rank::of(volume));
+        groups[at].1.insert(Rank::of(volume), volume.clone());
     }
 
     pub(crate) fn remove(&mut self, volume: &Volume) {
@@ -85,27 +89,27 @@ impl Pool {
         place: &Place,
         modes: AccessSet,
         capacity_nanos: i128,
-        mut accept: impl FnMut(&Name) -> bool,
-    ) -> Option<&Name> {
+        mut accept: impl FnMut(&Volume) -> bool,
+    ) -> Option<&Arc<Volume>> {
         let groups = self.places.get(place)?;
         let least = Rank { capacity_nanos, name: Name::default() };
-        let mut best: Option<(u32, &Rank)> = None;
-        for (group_modes, ranks) in groups.iter().filter(|(group_modes, _)| group_modes.contains(modes)) {
-            if best.is_some_and(|(count, _)| count < group_modes.count()) {
+        let mut best: Option<(u32, &Rank, &Arc<Volume>)> = None;
+        for (group_modes, volumes) in groups.iter().filter(|(group_modes, _)| group_modes.contains(modes)) {
+            if best.is_some_and(|(count, _, _)| count < group_modes.count()) {
                 break;
             }
-            let found = ranks.range(&least..).find(|rank| accept(&rank.name));
-            let better = |rank: &&Rank| best.is_none_or(|(_, so_far)| *rank < so_far);
-            if let Some(rank) = found.filter(better) {
-                best = Some((group_modes.count(), rank));
+            let found = volumes.range(&least..).find(|(_, volume)| accept(volume));
+            let better = |(rank, _): &(&Rank, &Arc<Volume>)| best.is_none_or(|(_, so_far, _)| *rank < so_far);
+            if let Some((rank, volume)) = found.filter(better) {
+                best = Some((group_modes.count(), rank, volume));
             }
         }
-        best.map(|(_, rank)| &rank.name)
+        best.map(|(_, _, volume)| volume)
     }
 
     /// How many volumes are in it.
     pub fn len(&self) -> usize {
-        self.places.values().flatten().map(|(_, ranks)| ranks.len()).sum()
+        self.places.values().flatten().map(|(_, volumes)| volumes.len()).sum()
     }
 
     /// Whether there are none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bindery_binder::Binder;
 use bindery_engine::{Answer, Config, Decided, Engine, Input, Moment, Output, Refusal, RequestId};
 use bindery_sim::{World, notation};
-use bindery_verdict::{Notice, Request};
+use bindery_verdict::{Notice, Request, RuleSet};
 use bindery_volumes::{ClaimKey, Kind, ObjectKey};
 
 /// An engine, a world that answers only when told to, and a clock that moves only when told to.
@@ -26,8 +26,13 @@ pub fn claim_key(name: &str) -> ObjectKey {
 
 impl Hand {
     pub fn idle(state: &str, config: Config) -> Hand {
+        Hand::hosting(Box::new(Binder::default()), state, config)
+    }
+
+    /// An engine with other rules than the binder's.
+    pub fn hosting(rules: Box<dyn RuleSet + Send>, state: &str, config: Config) -> Hand {
         Hand {
-            engine: Engine::new(config, vec![Box::new(Binder::default())]),
+            engine: Engine::new(config, vec![rules]),
             world: notation::parse(state),
             now: Duration::ZERO,
             open: BTreeMap::new(),

@@ -1,8 +1,15 @@
 //! Wakes: exactly the keys that a change concerns.
 
-use bindery_volumes::ObjectKey;
+use std::time::Duration;
 
-use crate::hand::{Hand, NO, WAITING, claim_key};
+use bindery_binder::Binder;
+use bindery_engine::{Config, Input};
+use bindery_mirror::{Change, Mirror};
+use bindery_sim::notation;
+use bindery_verdict::{Findings, Rule, RuleSet, Verdict};
+use bindery_volumes::{Kind, ObjectKey};
+
+use crate::hand::{Hand, NO, PAIR_BOUND, WAITING, claim_key};
 
 fn waiting() -> Hand {
     let mut hand = Hand::start(WAITING);
@@ -79,4 +86,41 @@ fn a_claim_that_lets_go_of_a_volume_frees_it_for_others() {
     hand.watch();
     hand.answer_all();
     assert!(hand.rendered().contains("->other#2"), "{}", hand.rendered());
+}
+
+/// The binder's rules, without its wakes: what a defect in them would look like.
+struct Deaf(Binder);
+
+impl RuleSet for Deaf {
+    fn name(&self) -> &'static str {
+        "deaf"
+    }
+    fn sees(&self) -> &'static [Kind] {
+        self.0.sees()
+    }
+    fn decides(&self) -> &'static [Kind] {
+        self.0.decides()
+    }
+    fn rules(&self) -> &'static [&'static Rule] {
+        self.0.rules()
+    }
+    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+        self.0.decide(known, key, findings)
+    }
+    fn wake(&self, _: &Mirror, _: &Change, _: &mut dyn FnMut(ObjectKey)) {}
+}
+
+#[test]
+fn a_missed_wake_is_made_up_for_by_the_resync_and_counted() {
+    let mut hand = Hand::hosting(Box::new(Deaf(Binder::default())), "pvc c#u 1Gi Pending", Config::default());
+    hand.list_all();
+    hand.tell(Input::Leading(true));
+    hand.answer_all();
+    hand.add("pv v 1Gi Available");
+    assert!(hand.open.is_empty(), "nobody heard of it");
+    assert_eq!(hand.engine.stats().resync_finds, 0);
+    hand.tick(Duration::from_secs(15));
+    hand.answer_all();
+    assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));
+    assert!(hand.engine.stats().resync_finds > 0, "and the counter tells of the defect");
 }
