@@ -91,9 +91,19 @@ impl Engine {
         &self.stats
     }
 
-    /// Whether everything is known that rules look at, and this instance leads: only then are decisions made.
+    /// Whether everything is known that rules look at.
+    pub fn is_synced(&self) -> bool {
+        self.unlisted.is_empty()
+    }
+
+    /// Whether this instance leads.
+    pub fn is_leading(&self) -> bool {
+        self.leading
+    }
+
+    /// Whether decisions are made: everything is known, and this instance leads.
     pub fn is_active(&self) -> bool {
-        self.leading && self.unlisted.is_empty()
+        self.is_leading() && self.is_synced()
     }
 
     /// How many keys are not at rest.

@@ -28,7 +28,11 @@ impl Engine {
         let Some(progress) = self.agenda.get_mut(&work) else { return };
         let by_resync = progress.by_resync;
         let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.findings);
+        let step = step(&verdict.action);
         self.stats.count(verdict.rule);
+        if let Some(step) = step.filter(|step| *step != verdict.rule) {
+            self.stats.count(step);
+        }
         let notices = std::mem::take(&mut verdict.notices);
         let told = self.tell(&work, &verdict, notices);
         if by_resync && (told || verdict.action != Action::Settle) {
@@ -41,7 +45,7 @@ impl Engine {
             set: self.sets[work.set].name(),
             key: work.key.clone(),
             rule: verdict.rule,
-            step: step(&verdict.action),
+            step,
             note: verdict.note.take(),
         }));
         self.act(work, verdict.action);
@@ -132,16 +136,10 @@ impl Engine {
 /// Which step an action is, if it sends something that has a name.
 fn step(action: &Action) -> Option<&'static Rule> {
     match action {
-        Action::Request(request) => step_of(request),
+        Action::Request(Request::Write(write)) => Some(write.purpose),
+        Action::Request(Request::Create(create)) => Some(create.purpose),
+        Action::Request(Request::Delete(delete)) => Some(delete.purpose),
+        Action::Request(Request::Read(_) | Request::Operate(_)) => None,
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
-    }
-}
-
-pub(super) fn step_of(request: &Request) -> Option<&'static Rule> {
-    match request {
-        Request::Write(write) => Some(write.purpose),
-        Request::Create(create) => Some(create.purpose),
-        Request::Delete(delete) => Some(delete.purpose),
-        Request::Read(_) | Request::Operate(_) => None,
     }
 }

@@ -6,7 +6,6 @@ use bindery_verdict::{Edit, Request, Write};
 use bindery_volumes::{Claim, ObjectKey, Volume};
 
 use super::Engine;
-use super::decide::step_of;
 use crate::Output;
 use crate::flights::Flight;
 use crate::progress::{State, Work};
@@ -35,9 +34,6 @@ impl Engine {
 
     pub(super) fn send(&mut self, flight: Flight) {
         self.set_state(&flight.work, State::Sent);
-        if let Some(step) = step_of(&flight.request) {
-            self.stats.count(step);
-        }
         self.stats.sent += 1;
         let request = flight.request.clone();
         let id = self.flights.depart(flight);

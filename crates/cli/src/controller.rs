@@ -1,0 +1,289 @@
+//! `bindery controller`: the binder on a cluster.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_binder::{Binder, Config as BinderConfig, RecyclerConfig};
+use bindery_engine::{Config as EngineConfig, Engine, Input};
+use bindery_runtime::{Api, Brain, Caller, EventSink, Lease, LeaseConfig, Message, Operator, watch};
+use bindery_verdict::RuleSet;
+use clap::ArgAction::Set;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::{duration, metrics, serve};
+
+/// How long a call of the API server may take.
+const CALL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The names of the binder, as kube-controller-manager knows it.
+const BINDER: [&str; 2] = ["persistentvolume-binder-controller", "persistentvolume-binder"];
+
+/// Flags. Those of kube-controller-manager keep their names and meanings.
+#[derive(clap::Args)]
+pub struct Args {
+    /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Which controllers run: '*' for all, 'NAME' for one, '-NAME' for all but one.
+    #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
+    controllers: Vec<String>,
+
+    /// Whether one of several instances leads, and the others stand by.
+    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    leader_elect: bool,
+    /// How long others wait after the leader last renewed its lease.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    leader_elect_lease_duration: Duration,
+    /// How long the leader goes on trying to renew its lease before it gives up.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    leader_elect_renew_deadline: Duration,
+    /// How often the lease is tried for, or renewed.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse)]
+    leader_elect_retry_period: Duration,
+    /// The name of the Lease.
+    #[arg(long, default_value = "bindery-controller")]
+    leader_elect_resource_name: String,
+    /// The namespace of the Lease.
+    #[arg(long, default_value = "kube-system")]
+    leader_elect_resource_namespace: String,
+
+    /// How often everything is looked at again, as a safety net.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    pvclaimbinder_sync_period: Duration,
+    /// How many calls a second the API server gets at most; 0 for no limit.
+    #[arg(long, default_value_t = 0.0)]
+    kube_api_qps: f64,
+    /// How many calls it may get at once beyond that.
+    #[arg(long, default_value_t = 30.0)]
+    kube_api_burst: f64,
+
+    /// Whether claims without a volume get one made.
+    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    enable_dynamic_provisioning: bool,
+    /// Whether directories on this host are made into volumes. For tests, and for clusters of one host.
+    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    enable_hostpath_provisioner: bool,
+    /// The pod that scrubs NFS volumes, as a file of YAML or JSON.
+    #[arg(long, value_name = "FILE")]
+    pv_recycler_pod_template_filepath_nfs: Option<PathBuf>,
+    /// The least time that scrubbing an NFS volume gets, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pv_recycler_minimum_timeout_nfs: u64,
+    /// The time that scrubbing an NFS volume gets for each GiB, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pv_recycler_increment_timeout_nfs: u64,
+    /// The pod that scrubs host-path volumes, as a file of YAML or JSON.
+    #[arg(long, value_name = "FILE")]
+    pv_recycler_pod_template_filepath_hostpath: Option<PathBuf>,
+    /// The least time that scrubbing a host-path volume gets, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pv_recycler_minimum_timeout_hostpath: u64,
+    /// The time that scrubbing a host-path volume gets for each GiB, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pv_recycler_timeout_increment_hostpath: u64,
+
+    /// Where health and metrics are served; port 0 picks a free one, which is logged.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10257")]
+    listen: SocketAddr,
+}
+
+/// Runs until it is told to stop, or until it leads no more.
+pub async fn run(args: Args) -> Result<(), String> {
+    if !is_enabled(&args.controllers)? {
+        return Err(format!("--controllers leaves nothing to run: the only controller so far is {}", BINDER[0]));
+    }
+    let engine = Engine::new(
+        EngineConfig { resync: args.pvclaimbinder_sync_period, ..EngineConfig::default() },
+        vec![Box::new(Binder::new(binder_config(&args)?))],
+    );
+    let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
+    let api = Arc::new(Api::new(client(&args).await?, CALL_DEADLINE, rate));
+    let (outbox, inbox) = unbounded_channel();
+    let (events, write_events) = EventSink::new(api.clone());
+    let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone()));
+    let measured = metrics::Measurements::default();
+    let brain = {
+        let measured = measured.clone();
+        Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), Box::new(move |m| measured.take_in(&m)))
+    };
+
+    let mut tasks: JoinSet<&'static str> = JoinSet::new();
+    for &kind in Binder::default().sees() {
+        let watching = watch(api.clone(), kind, outbox.clone());
+        tasks.spawn(async move {
+            watching.await;
+            "a watch"
+        });
+    }
+    tasks.spawn(async move {
+        brain.run().await;
+        "the brain"
+    });
+    tasks.spawn(async move {
+        write_events.await;
+        "the event sink"
+    });
+    let listener = serve::listen(args.listen).await?;
+    let state = serve::Shared::new(outbox.clone(), measured, events);
+    tasks.spawn(async move {
+        serve::serve(listener, state).await;
+        "the HTTP server"
+    });
+    lead(&args, api, &outbox, &mut tasks).await
+}
+
+/// Leads, at once or when the lease is had, until told to stop.
+async fn lead(
+    args: &Args,
+    api: Arc<Api>,
+    outbox: &UnboundedSender<Message>,
+    tasks: &mut JoinSet<&'static str>,
+) -> Result<(), String> {
+    let tell =
+        |leading| outbox.send(Message::Happened(Input::Leading(leading))).map_err(|_| "the brain is gone".to_owned());
+    let mut stop = std::pin::pin!(stop_signal());
+    if !args.leader_elect {
+        tell(true)?;
+        return tokio::select! {
+            stopped = &mut stop => stopped,
+            ended = tasks.join_next() => Err(unexpected(ended)),
+        };
+    }
+    let mut lease = Lease::new(api, lease_config(args)?);
+    tokio::select! {
+        stopped = &mut stop => return stopped,
+        ended = tasks.join_next() => return Err(unexpected(ended)),
+        () = lease.acquire() => tell(true)?,
+    }
+    let ended = tokio::select! {
+        stopped = &mut stop => stopped,
+        ended = tasks.join_next() => Err(unexpected(ended)),
+        () = lease.hold() => return Err("the lease was lost: another instance may lead now".into()),
+    };
+    // First nothing more is sent, then another may lead.
+    tell(false)?;
+    lease.release().await;
+    ended
+}
+
+/// A task that should never end has ended: so does the process, and says which.
+fn unexpected(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
+    match ended {
+        Some(Ok(task)) => format!("{task} ended unexpectedly"),
+        Some(Err(error)) => format!("a task ended unexpectedly: {error}"),
+        None => "all tasks ended unexpectedly".into(),
+    }
+}
+
+async fn stop_signal() -> Result<(), String> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let error = |error: std::io::Error| format!("cannot listen for signals: {error}");
+    let mut terminate = signal(SignalKind::terminate()).map_err(error)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(error)?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    tracing::info!("told to stop");
+    Ok(())
+}
+
+async fn client(args: &Args) -> Result<Client, String> {
+    let mut config = match &args.kubeconfig {
+        Some(file) => {
+            let of_file = |error: kube::config::KubeconfigError| format!("{}: {error}", file.display());
+            let kubeconfig = Kubeconfig::read_from(file).map_err(of_file)?;
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(of_file)?
+        }
+        None => Config::infer().await.map_err(|error| format!("no cluster to connect to: {error}"))?,
+    };
+    // Every write is decided about anew after a failure: retries below that would only hide it.
+    config.default_retry = false;
+    Client::try_from(config).map_err(|error| format!("cannot make a client: {error}"))
+}
+
+fn binder_config(args: &Args) -> Result<BinderConfig, String> {
+    Ok(BinderConfig {
+        dynamic_provisioning: args.enable_dynamic_provisioning,
+        host_path_provisioner: args.enable_hostpath_provisioner,
+        recycler_nfs: RecyclerConfig {
+            pod_template: template(args.pv_recycler_pod_template_filepath_nfs.as_ref())?,
+            timeout_min_seconds: args.pv_recycler_minimum_timeout_nfs,
+            timeout_per_gib_seconds: args.pv_recycler_increment_timeout_nfs,
+        },
+        recycler_host_path: RecyclerConfig {
+            pod_template: template(args.pv_recycler_pod_template_filepath_hostpath.as_ref())?,
+            timeout_min_seconds: args.pv_recycler_minimum_timeout_hostpath,
+            timeout_per_gib_seconds: args.pv_recycler_timeout_increment_hostpath,
+        },
+    })
+}
+
+/// Reads a recycler pod's template: JSON, which is YAML too.
+fn template(file: Option<&PathBuf>) -> Result<Option<serde_json::Value>, String> {
+    let Some(file) = file else { return Ok(None) };
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let pod: serde_json::Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    if pod["spec"]["volumes"].as_array().is_none_or(Vec::is_empty) {
+        return Err(format!("{}: does not contain any volume(s)", file.display()));
+    }
+    Ok(Some(pod))
+}
+
+fn lease_config(args: &Args) -> Result<LeaseConfig, String> {
+    let (duration, deadline, retry) =
+        (args.leader_elect_lease_duration, args.leader_elect_renew_deadline, args.leader_elect_retry_period);
+    if duration <= deadline || deadline <= retry.mul_f64(1.2) || retry.is_zero() {
+        return Err(
+            "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline, and that longer than \
+                    1.2 times --leader-elect-retry-period"
+                .into(),
+        );
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "unknown".into());
+    let since = jiff::Timestamp::now().as_nanosecond();
+    Ok(LeaseConfig {
+        namespace: args.leader_elect_resource_namespace.clone(),
+        name: args.leader_elect_resource_name.clone(),
+        identity: format!("{}_{}_{since:x}", host.trim(), std::process::id()),
+        duration,
+        renew_deadline: deadline,
+        retry_period: retry,
+    })
+}
+
+/// Whether the binder is to run: the first word that speaks of it decides.
+fn is_enabled(controllers: &[String]) -> Result<bool, String> {
+    for word in controllers {
+        let name = word.strip_prefix('-').unwrap_or(word);
+        if name != "*" && !BINDER.contains(&name) {
+            return Err(format!("{name:?} is not in the list of known controllers"));
+        }
+    }
+    let speaks = |word: &&String| BINDER.contains(&word.strip_prefix('-').unwrap_or(word));
+    Ok(match controllers.iter().find(speaks) {
+        Some(word) => !word.starts_with('-'),
+        None => controllers.iter().any(|word| word == "*"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_are_switched_as_upstream_does() {
+        let enabled = |words: &[&str]| is_enabled(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(enabled(&["*"]), Ok(true));
+        assert_eq!(enabled(&["persistentvolume-binder"]), Ok(true));
+        assert_eq!(enabled(&["*", "-persistentvolume-binder-controller"]), Ok(false));
+        assert_eq!(enabled(&[]), Ok(false));
+        assert_eq!(enabled(&["nonsense"]), Err("\"nonsense\" is not in the list of known controllers".into()));
+    }
+}

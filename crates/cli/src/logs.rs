@@ -1,0 +1,21 @@
+//! Logs: to standard error, as lines for people on a terminal and as JSON for machines.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+
+/// Starts logging. `RUST_LOG` says more than `-v` where it is set.
+pub fn start(verbose: u8) {
+    let level = match verbose {
+        0 => "info",
+        1 => "info,bindery_runtime=debug",
+        _ => "debug",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if std::io::stderr().is_terminal() {
+        logs.with_target(false).init();
+    } else {
+        logs.json().flatten_event(true).with_target(false).init();
+    }
+}

@@ -1,0 +1,119 @@
+//! One call of an API server: within a deadline, within a rate, and with an answer whatever happens.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use http::StatusCode;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// An API server, as the runtime calls it.
+pub struct Api {
+    client: Client,
+    /// How long a call may take. An API server answers within its own minute at worst; who waits longer waits in vain.
+    deadline: Duration,
+    rate: Option<Rate>,
+}
+
+/// What came back.
+pub struct Reply {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// How long the server asks us to wait, if it does.
+    pub retry_after: Option<Duration>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The part of a `Status` that is looked at.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    message: String,
+    reason: String,
+}
+
+impl Reply {
+    /// What the server says about it, or the bare status.
+    pub fn message(&self) -> String {
+        let status: Status = serde_json::from_slice(&self.body).unwrap_or_default();
+        if status.message.is_empty() { self.status.to_string() } else { status.message }
+    }
+
+    /// The server's reason in a word: `AlreadyExists`, `Conflict`.
+    pub fn reason(&self) -> String {
+        serde_json::from_slice::<Status>(&self.body).unwrap_or_default().reason
+    }
+}
+
+/// There was no answer: the call may have been carried out, or not.
+#[derive(Debug)]
+pub struct Lost(pub String);
+
+impl Api {
+    /// An API server by its client. With a rate, so many calls a second, and a burst of so many.
+    pub fn new(client: Client, deadline: Duration, rate: Option<(f64, f64)>) -> Api {
+        Api { client, deadline, rate: rate.map(|(a_second, burst)| Rate::new(a_second, burst)) }
+    }
+
+    /// The client, for what is not one call and one answer.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Calls, and waits for the answer.
+    pub async fn call(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
+        if let Some(rate) = &self.rate {
+            sleep_until(rate.slot(Instant::now())).await;
+        }
+        let call = async {
+            let response = self.client.send(request.map(Body::from)).await.map_err(|error| Lost(error.to_string()))?;
+            let retry_after = response
+                .headers()
+                .get(http::header::RETRY_AFTER)
+                .and_then(|value| value.to_str().ok()?.parse().ok().map(Duration::from_secs));
+            let status = response.status();
+            let body = response.into_body().collect_bytes().await.map_err(|error| Lost(error.to_string()))?;
+            Ok(Reply { status, retry_after, body: body.to_vec() })
+        };
+        timeout(self.deadline, call).await.unwrap_or_else(|_| Err(Lost(format!("no answer in {:?}", self.deadline))))
+    }
+}
+
+/// A token bucket, as one moment: when the bucket would be full again.
+struct Rate {
+    interval: Duration,
+    burst: Duration,
+    full_at: Mutex<Option<Instant>>,
+}
+
+impl Rate {
+    fn new(a_second: f64, burst: f64) -> Rate {
+        let interval = Duration::from_secs_f64(1.0 / a_second.max(1e-6));
+        Rate { interval, burst: interval.mul_f64(burst.max(1.0) - 1.0), full_at: Mutex::new(None) }
+    }
+
+    /// When the next call may be made; takes its token.
+    fn slot(&self, now: Instant) -> Instant {
+        let mut full_at = self.full_at.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let full = full_at.unwrap_or(now).max(now);
+        *full_at = Some(full + self.interval);
+        now.max(full.checked_sub(self.burst).unwrap_or(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_let_through_and_the_rest_spread_out() {
+        let (rate, now) = (Rate::new(10.0, 3.0), Instant::now());
+        let waits: Vec<u128> = (0..6).map(|_| (rate.slot(now) - now).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 0, 100, 200, 300]);
+        let later = now + Duration::from_secs(10);
+        assert_eq!(rate.slot(later), later, "the bucket is full again");
+    }
+}

@@ -1,0 +1,179 @@
+//! Leader election on a Lease, by compare-and-swap: every write carries the resourceVersion that was read.
+//!
+//! Who leads is a matter of economy, not of safety: two leaders would only make each other's writes fail.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use kube::api::{GetParams, PostParams};
+use kube::core::request::Request as Call;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::api::Api;
+
+/// How a lease is held. The defaults are upstream's.
+#[derive(Debug, Clone)]
+pub struct LeaseConfig {
+    /// The Lease's namespace.
+    pub namespace: String,
+    /// The Lease's name.
+    pub name: String,
+    /// Who we are.
+    pub identity: String,
+    /// How long others wait after they last saw the lease renewed.
+    pub duration: Duration,
+    /// How long we go on trying to renew it before we stop leading.
+    pub renew_deadline: Duration,
+    /// How often we try.
+    pub retry_period: Duration,
+}
+
+/// A lease, from our side.
+pub struct Lease {
+    api: Arc<Api>,
+    config: LeaseConfig,
+    /// The lease as last seen, and when that was: expiry is measured by our own clock, whatever the holder's says.
+    seen: Option<(Value, Instant)>,
+}
+
+impl Lease {
+    /// A lease that is not held yet.
+    pub fn new(api: Arc<Api>, config: LeaseConfig) -> Lease {
+        Lease { api, config, seen: None }
+    }
+
+    /// Waits until we lead.
+    pub async fn acquire(&mut self) {
+        loop {
+            match self.try_hold().await {
+                Ok(true) => {
+                    tracing::info!(identity = self.config.identity, lease = self.config.name, "leads");
+                    return;
+                }
+                Ok(false) => {}
+                Err(error) => tracing::debug!(error, "the lease cannot be had"),
+            }
+            sleep(self.config.retry_period).await;
+        }
+    }
+
+    /// Renews the lease for as long as that succeeds in time. Returns when we lead no more.
+    pub async fn hold(&mut self) {
+        loop {
+            sleep(self.config.retry_period).await;
+            let deadline = self.config.renew_deadline;
+            let renewed = timeout(deadline, async {
+                loop {
+                    match self.try_hold().await {
+                        Ok(held) => return held,
+                        Err(error) => tracing::debug!(error, "the lease cannot be renewed"),
+                    }
+                    sleep(self.config.retry_period).await;
+                }
+            });
+            if !matches!(renewed.await, Ok(true)) {
+                tracing::warn!(lease = self.config.name, "leads no more");
+                return;
+            }
+        }
+    }
+
+    /// Gives the lease up, so that another need not wait.
+    pub async fn release(&mut self) {
+        let Some((lease, _)) = self.seen.take().filter(|(lease, _)| self.is_ours(lease)) else { return };
+        let mut released = lease;
+        released["spec"]["holderIdentity"] = "".into();
+        released["spec"]["leaseDurationSeconds"] = 1.into();
+        if let Err(error) = self.replace(released).await {
+            tracing::debug!(error, "the lease was not released, and runs out");
+        }
+    }
+
+    fn is_ours(&self, lease: &Value) -> bool {
+        lease["spec"]["holderIdentity"] == self.config.identity.as_str()
+    }
+
+    /// Takes or renews the lease, if nobody else holds it. `Err` when it could not be found out.
+    async fn try_hold(&mut self) -> Result<bool, String> {
+        let Some(lease) = self.read().await? else { return self.create().await };
+        let is_news = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
+        if is_news {
+            self.seen = Some((lease.clone(), Instant::now()));
+        }
+        if !self.is_ours(&lease) && !self.is_over(&lease) {
+            return Ok(false);
+        }
+        self.replace(self.held(lease)).await
+    }
+
+    /// Whether another's lease has run out: it was given up, or not renewed since we saw it.
+    fn is_over(&self, lease: &Value) -> bool {
+        let is_free = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty();
+        is_free || self.seen.as_ref().is_some_and(|(_, since)| since.elapsed() > self.config.duration)
+    }
+
+    /// The lease as we hold it from now on.
+    fn held(&self, mut lease: Value) -> Value {
+        let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        if !self.is_ours(&lease) {
+            let transitions = lease["spec"]["leaseTransitions"].as_i64().unwrap_or_default();
+            lease["spec"]["leaseTransitions"] = (transitions + 1).into();
+            lease["spec"]["acquireTime"] = now.clone().into();
+        }
+        lease["spec"]["holderIdentity"] = self.config.identity.clone().into();
+        lease["spec"]["leaseDurationSeconds"] = self.config.duration.as_secs().max(1).into();
+        lease["spec"]["renewTime"] = now.into();
+        lease
+    }
+
+    fn at(&self) -> Call {
+        Call::new(format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.config.namespace))
+    }
+
+    async fn read(&self) -> Result<Option<Value>, String> {
+        let request = self.at().get(&self.config.name, &GetParams::default()).map_err(|error| error.to_string())?;
+        let reply = self.api.call(request).await.map_err(|lost| lost.0)?;
+        match reply.status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if status.is_success() => {
+                serde_json::from_slice(&reply.body).map(Some).map_err(|error| error.to_string())
+            }
+            _ => Err(reply.message()),
+        }
+    }
+
+    async fn create(&mut self) -> Result<bool, String> {
+        let lease = self.held(json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self.config.name, "namespace": self.config.namespace},
+            "spec": {"leaseTransitions": -1},
+        }));
+        let body = lease.to_string().into_bytes();
+        let request = self.at().create(&PostParams::default(), body).map_err(|error| error.to_string())?;
+        self.swap(request).await
+    }
+
+    async fn replace(&mut self, lease: Value) -> Result<bool, String> {
+        let body = lease.to_string().into_bytes();
+        let request = self.at().replace(&self.config.name, &PostParams::default(), body);
+        self.swap(request.map_err(|error| error.to_string())?).await
+    }
+
+    /// Writes the lease if it is as it was read. Who comes second does not have it.
+    async fn swap(&mut self, request: http::Request<Vec<u8>>) -> Result<bool, String> {
+        let reply = self.api.call(request).await.map_err(|lost| lost.0)?;
+        if reply.status == StatusCode::CONFLICT {
+            return Ok(false);
+        }
+        if !reply.status.is_success() {
+            return Err(reply.message());
+        }
+        let lease = serde_json::from_slice(&reply.body).map_err(|error| error.to_string())?;
+        self.seen = Some((lease, Instant::now()));
+        Ok(true)
+    }
+}

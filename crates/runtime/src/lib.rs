@@ -1,0 +1,33 @@
+//! The only room that awaits.
+//!
+//! Watches tell the engine what happens; what the engine orders is sent, and every request is answered, come what may; events go
+//! to a sink off the binding path; a lease says who leads; an HTTP endpoint tells how it goes.
+//!
+//! ```text
+//!   watch a kind ─┐                       ┌─▶ Caller: one conditional request, one answer
+//!          lease ─┼─▶ brain (the engine) ─┼─▶ Operator: work outside the API
+//!          clock ─┘         ▲             └─▶ event sink
+//!                           └── answers ──┘
+//! ```
+//!
+//! This room does not know any rule, and decides nothing: it moves bytes. Safety never rests on the lease, only on the
+//! preconditions that every request carries.
+
+mod api;
+mod brain;
+mod correlate;
+mod events;
+mod lease;
+mod operate;
+mod paths;
+mod recycle;
+mod send;
+mod watch;
+
+pub use api::Api;
+pub use brain::{Ask, Brain, Message};
+pub use events::EventSink;
+pub use lease::{Lease, LeaseConfig};
+pub use operate::Operator;
+pub use send::Caller;
+pub use watch::watch;

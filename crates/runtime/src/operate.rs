@@ -1,0 +1,94 @@
+//! Work outside the API: directories on this host, and the pods that scrub volumes.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use bindery_verdict::{Failure, Operation, Plugin};
+
+use crate::api::Api;
+use crate::events::EventSink;
+use crate::recycle;
+
+/// Does what the engine orders outside the API. Every operation can be done twice without harm.
+#[derive(Clone)]
+pub struct Operator {
+    api: Arc<Api>,
+    events: EventSink,
+}
+
+impl Operator {
+    /// An operator on this host.
+    pub fn new(api: Arc<Api>, events: EventSink) -> Operator {
+        Operator { api, events }
+    }
+
+    /// Does it, and says how it went.
+    pub async fn operate(&self, operation: Operation) -> Result<(), Failure> {
+        let name = operation.name();
+        tracing::info!(operation = name, "begins");
+        let outcome = match operation {
+            Operation::Provision(provision) => on_disk(provision.path.to_string(), make_directory).await,
+            Operation::CleanUp(provision) => on_disk(provision.path.to_string(), remove_all).await,
+            Operation::DeleteStorage { plugin: Plugin::HostPath, path, .. } => {
+                on_disk(path.to_string(), remove_all).await
+            }
+            Operation::DeleteStorage { plugin: Plugin::Nfs, .. } => Err("no deletable volume plugin matched".into()),
+            Operation::Recycle(recycle) => recycle::recycle(&self.api, &self.events, &recycle).await,
+        };
+        match &outcome {
+            Ok(()) => tracing::info!(operation = name, "is done"),
+            Err(error) => tracing::warn!(operation = name, error, "failed"),
+        }
+        outcome.map_err(Failure::new)
+    }
+}
+
+/// Disks may be slow: they are not waited for on a thread that others need.
+async fn on_disk(path: String, work: fn(&Path) -> std::io::Result<()>) -> Result<(), String> {
+    let done = tokio::task::spawn_blocking(move || work(Path::new(&path)).map_err(|error| error.to_string()));
+    done.await.unwrap_or_else(|panic| Err(panic.to_string()))
+}
+
+fn make_directory(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    std::fs::DirBuilder::new().recursive(true).mode(0o750).create(path)?;
+    // Whatever the process's mask took away.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o750))
+}
+
+/// Removes a directory and all below it, never following a link. What is not there is removed already.
+fn remove_all(path: &Path) -> std::io::Result<()> {
+    let removed = match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_made_and_removed_and_links_not_followed() {
+        let root = std::env::temp_dir().join(format!("bindery-operate-{}", std::process::id()));
+        let (volume, outside) = (root.join("volume"), root.join("outside"));
+        make_directory(&volume).expect("made");
+        make_directory(&volume).expect("made twice");
+        make_directory(&outside).expect("made");
+        std::fs::write(outside.join("precious"), "data").expect("written");
+        std::os::unix::fs::symlink(&outside, volume.join("link")).expect("linked");
+        remove_all(&volume).expect("removed");
+        remove_all(&volume).expect("removed twice");
+        assert!(!volume.exists() && outside.join("precious").exists());
+        std::os::unix::fs::symlink(&outside, &volume).expect("linked");
+        remove_all(&volume).expect("removed");
+        assert!(outside.join("precious").exists(), "a volume that is itself a link loses the link only");
+        remove_all(&root).expect("cleaned up");
+    }
+}
