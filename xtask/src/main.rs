@@ -76,10 +76,17 @@ fn write_rules() -> Result<(), String> {
     Ok(())
 }
 
-/// cargo-fuzz wants a nightly compiler for its sanitizers; the stable one does, when it is told to be one.
+/// cargo-fuzz wants a nightly compiler for its sanitizers; the stable one does, when it is told to be one. What the fuzzer finds
+/// interesting is kept in fuzz/corpus, which is not tracked; it starts from fuzz/seeds, which is.
 fn fuzz(seconds: u32) -> Result<(), String> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let corpus = format!("{root}/fuzz/corpus/decide");
+    std::fs::create_dir_all(&corpus).map_err(|error| format!("{corpus}: {error}"))?;
     let time = format!("-max_total_time={seconds}");
-    let args = ["fuzz", "run", "decide", "--sanitizer", "none", "--", &time];
+    let folders = ["fuzz/corpus/decide", "fuzz/seeds"];
+    let limits = ["-max_len=8192", "-timeout=10", "-dict=fuzz/decide.dict", &time];
+    let args = [&["fuzz", "run", "decide", "--sanitizer", "none"], &folders[..], &["--"], &limits[..]].concat();
     let mut command = Command::new(env!("CARGO"));
-    run(command.args(args).env("RUSTC_BOOTSTRAP", "1"), &format!("cargo {}", args.join(" ")))
+    command.args(&args).env("RUSTC_BOOTSTRAP", "1").current_dir(root);
+    run(&mut command, &format!("cargo {}", args.join(" ")))
 }

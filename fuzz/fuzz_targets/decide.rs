@@ -1,0 +1,77 @@
+//! Bytes, taken as the objects of a small cluster: a JSON document a line. What stands before the first empty line is there from
+//! the start, what stands behind it comes later.
+//!
+//! Nothing may panic, the same knowledge must give the same verdict, no two requests may change one object at once, and the
+//! engine must come to rest.
+
+#![no_main]
+
+mod cluster;
+
+use bindery_binder::Binder;
+use bindery_mirror::Mirror;
+use bindery_verdict::{Findings, RuleSet};
+use bindery_volumes::{Kind, Object};
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+use cluster::Cluster;
+
+/// Few enough for the fuzzer to run many clusters, enough for claims to compete.
+const DOCUMENTS_MAX: usize = 12;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut documents = Vec::new();
+    let mut is_later = false;
+    for line in bytes.split(|byte| *byte == b'\n').take(DOCUMENTS_MAX) {
+        if line.is_empty() {
+            is_later = true;
+            continue;
+        }
+        for kind in Kind::ALL {
+            let _ = Object::from_json(kind, line);
+        }
+        documents.extend(kind_of(line).map(|(kind, json)| (kind, json, is_later)));
+    }
+    decide_once(&documents);
+    Cluster::run(documents, bytes);
+});
+
+/// What a document is, if it is an object that has a name. One that does not say its kind is a claim where it has a namespace,
+/// else a volume: so the fuzzer need not find the word.
+fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
+    let mut json: Value = serde_json::from_slice(line).ok()?;
+    let kind = json["kind"]
+        .as_str()
+        .and_then(Kind::parse)
+        .unwrap_or_else(|| if json["metadata"]["namespace"].is_null() { Kind::Volume } else { Kind::Claim });
+    // The world keeps versions in the metadata: it has to be an object there.
+    let is_kept = json["metadata"].is_object() && Object::from_json(kind, line).is_ok();
+    if is_kept && !matches!(kind, Kind::Claim | Kind::Pod) {
+        // All other kinds have no namespace, and no API server keeps one for them.
+        json["metadata"]["namespace"] = Value::Null;
+    }
+    is_kept.then_some((kind, json))
+}
+
+/// Shows a mirror everything, as it is written: versions that are no numbers, and earlier ones after later ones. Rules are asked
+/// about everything after each document. In the end everything goes.
+fn decide_once(documents: &[(Kind, Value, bool)]) {
+    let rules = Binder::default();
+    let findings = Findings::default();
+    let mut known = Mirror::default();
+    for (kind, json, _) in documents {
+        let object = Object::from_json(*kind, json.to_string().as_bytes()).expect("it was decoded before");
+        known.watched(object);
+        for key in [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.keys(kind)) {
+            let verdict = rules.decide(&known, &key, &findings);
+            assert!(verdict == rules.decide(&known, &key, &findings), "two verdicts about {key}");
+        }
+    }
+    for kind in Kind::ALL {
+        for key in known.keys(kind) {
+            known.answered_gone(&key);
+        }
+        assert_eq!(known.count(kind), 0, "something is left of {}", kind.as_str());
+    }
+}
