@@ -1,4 +1,5 @@
 //! What the project's tasks share.
 
+pub mod assets;
 pub mod bench;
 pub mod rules;

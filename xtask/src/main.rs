@@ -2,7 +2,9 @@
 
 use std::process::{Command, ExitCode};
 
+use bindery_lab::assets::VARIABLE;
 use clap::{Parser, Subcommand, ValueEnum};
+use xtask::assets::{Assets, provide};
 
 /// The project's own tasks.
 #[derive(Parser)]
@@ -14,8 +16,15 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: units, properties, upstream's tables, recorded states, docs.
-    Test,
+    /// Run all tests: units, properties, upstream's tables, recorded states, docs; and on a real API server, if it can be had.
+    Test {
+        /// Fail if there can be no real API server, instead of skipping the tests that need one.
+        #[arg(long)]
+        require_lab: bool,
+    },
+    /// Provide etcd, Kubernetes' programs and kubectl for tests, and print their folder: that of KUBEBUILDER_ASSETS, or built
+    /// once with Go.
+    Assets,
     /// Write docs/rules.md from the declarations of the rules.
     Rules,
     /// Measure, and print a table.
@@ -41,7 +50,8 @@ enum Bench {
 
 fn main() -> ExitCode {
     let done = match Args::parse().task {
-        Task::Test => cargo(&["test", "--workspace"]),
+        Task::Test { require_lab } => test(require_lab),
+        Task::Assets => print_assets(),
         Task::Rules => write_rules(),
         Task::Bench { what: Bench::Core } => {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
@@ -62,6 +72,31 @@ fn main() -> ExitCode {
 /// Runs cargo, and says what failed.
 fn cargo(args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).args(args), &format!("cargo {}", args.join(" ")))
+}
+
+/// All tests. Without a real API server those that need one are skipped, unless they are demanded.
+fn test(require_lab: bool) -> Result<(), String> {
+    let mut tests = Command::new(env!("CARGO"));
+    tests.args(["test", "--workspace"]);
+    match provide()? {
+        Assets::There(folder) => {
+            tests.env(VARIABLE, folder);
+        }
+        Assets::Unavailable(reason) if require_lab => return Err(reason),
+        Assets::Unavailable(reason) => eprintln!("cargo xtask: tests on a real API server are skipped: {reason}"),
+    }
+    if require_lab {
+        tests.env("BINDERY_REQUIRE_LAB", "1");
+    }
+    run(&mut tests, "cargo test --workspace")
+}
+
+fn print_assets() -> Result<(), String> {
+    match provide()? {
+        Assets::There(folder) => println!("{}", folder.display()),
+        Assets::Unavailable(reason) => return Err(reason),
+    }
+    Ok(())
 }
 
 fn run(command: &mut Command, words: &str) -> Result<(), String> {
