@@ -18,9 +18,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Reads orders, one a line: `guard PID`, `forget PID`, or the name of a signal and PID. Every program leads a process group
-/// and signals go to the group, so that what a program has started ends with it. Signals for the shell itself are ignored: it
-/// ends when there is nothing left to guard. `rm` is repeated because a killed program may write for another moment.
+/// Reads orders, one a line: `guard PID`, `forget PID`, or the name of a signal and PID. Every program leads a process group,
+/// and is killed with its group, so that what it has started ends with it; any other signal is for the program alone. Signals
+/// for the shell itself are ignored: it ends when there is nothing left to guard. `rm` is repeated because a killed program may
+/// write for another moment.
 const GUARD: &str = r#"
 trap '' HUP INT QUIT TERM
 running=' '
@@ -28,7 +29,8 @@ while read -r order pid; do
   case $order in
     guard) running="$running$pid " ;;
     forget) case $running in *" $pid "*) running="${running%% $pid *} ${running#* $pid }" ;; esac ;;
-    *) kill -s "$order" -- "-$pid" ;;
+    KILL) kill -s KILL -- "-$pid" ;;
+    *) kill -s "$order" "$pid" ;;
   esac
 done
 for pid in $running; do kill -s KILL -- "-$pid"; done
@@ -52,7 +54,6 @@ impl Home {
     /// Makes the folder, for our eyes only: it holds keys and tokens.
     pub(crate) fn create() -> Result<Self, String> {
         let folder = std::env::temp_dir().join(format!("bindery-lab-{}", random()));
-        DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut guard = Command::new("sh")
             .args(["-c", GUARD, "bindery-lab-guard"])
             .arg(&folder)
@@ -65,7 +66,11 @@ impl Home {
             .spawn()
             .map_err(|error| format!("the lab's guard (sh) could not be started: {error}"))?;
         let orders = Mutex::new(guard.stdin.take());
-        Ok(Self { folder, guard, orders, started: AtomicU32::new(0) })
+        let home = Self { folder, guard, orders, started: AtomicU32::new(0) };
+        // After the guard has started, so that there is no moment in which nobody would remove it.
+        let made = DirBuilder::new().mode(0o700).create(&home.folder);
+        made.map_err(|error| format!("{}: {error}", home.folder.display()))?;
+        Ok(home)
     }
 
     pub(crate) fn folder(&self) -> &Path {

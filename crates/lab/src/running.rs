@@ -98,7 +98,7 @@ impl Running {
         }
     }
 
-    /// Kills it, as `kill -9` does, and returns when it is gone.
+    /// Kills it and whatever it has started, as `kill -9` does, and returns when it is gone.
     pub fn kill(&mut self) -> Result<ExitStatus, String> {
         if let Some(status) = self.ended() {
             return Ok(status);

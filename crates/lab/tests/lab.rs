@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bindery_lab::Lab;
+use bindery_lab::assets::VERSION;
 
 const VOLUME: &str = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {
     "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}}"#;
@@ -76,7 +77,7 @@ fn programs_run_beside_it_until_they_are_told_otherwise() {
     lab.kubectl_reading(VOLUME, ["create", "-f", "-"]).expect("a volume is created");
     let phase = ["get", "persistentvolume", "disk", "-o", "jsonpath={.status.phase}"];
     eventually("upstream's binder marks the volume", || lab.kubectl(phase).is_ok_and(|phase| phase == "Available"));
-    assert!(controllers.log().contains("persistentvolume-binder-controller"), "{}", controllers.log());
+    assert!(controllers.log().contains(VERSION), "{}", controllers.log());
     assert_eq!(controllers.ended(), None);
     assert!(!controllers.kill().expect("killed").success());
 
