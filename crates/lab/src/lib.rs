@@ -16,8 +16,7 @@
 //! # drop(controllers);
 //! ```
 //!
-//! This crate knows nothing of volumes and claims, and nothing of the other crates: it is for tests and benchmarks, and no
-//! part of what ships.
+//! This room does not know volumes and claims, nor the other crates: it is for tests and benchmarks, and no part of what ships.
 
 pub mod assets;
 mod builder;

@@ -198,7 +198,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(5, 32, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(word.clone(), inner, 0..6).prop_map(|map| Value::from_iter(map)),
+            prop::collection::btree_map(word.clone(), inner, 0..6).prop_map(Value::from_iter),
         ]
     })
 }

@@ -31,6 +31,9 @@ impl WireMeta {
             "" => Ok(0),
             text => text.parse(),
         });
+        if self.uid.as_ref().is_none_or(Name::is_empty) {
+            flaws.add(Flaw::new("metadata.uid", "it is missing"));
+        }
         Meta {
             namespace: self.namespace.clone().unwrap_or_default(),
             name: self.name.clone().unwrap_or_default(),

@@ -123,7 +123,7 @@ fn classes_pods_and_nodes_are_read() {
 
 /// What is wrong with a claim or volume, as `field: problem`.
 fn flaw_of(kind: Kind, spec: Value, status: Value) -> String {
-    let json = json!({"metadata": {"name": "x", "resourceVersion": "1"}, "spec": spec, "status": status});
+    let json = json!({"metadata": {"name": "x", "uid": "u", "resourceVersion": "1"}, "spec": spec, "status": status});
     let object = Object::from_json(kind, json.to_string().as_bytes()).expect("it has a name");
     object.flaw().map(Flaw::to_string).unwrap_or_default()
 }
@@ -177,8 +177,14 @@ fn a_bad_field_is_named_and_quoted() {
 
 #[test]
 fn a_version_that_is_no_number_is_a_flaw() {
-    let claim = claim(json!({"metadata": {"name": "c", "resourceVersion": "xxx"}}));
+    let claim = claim(json!({"metadata": {"name": "c", "uid": "u", "resourceVersion": "xxx"}}));
     assert_eq!(claim.flaw.map(|flaw| flaw.field), Some("metadata.resourceVersion".into()));
+}
+
+#[test]
+fn an_object_without_a_uid_cannot_be_told_from_another_of_its_name() {
+    let claim = claim(json!({"metadata": {"name": "c", "resourceVersion": "1"}}));
+    assert_eq!(claim.flaw.map(|flaw| flaw.to_string()), Some("metadata.uid: it is missing".into()));
 }
 
 #[test]
