@@ -14,6 +14,8 @@ use crate::{Config, RequestId};
 pub(crate) struct Flight {
     pub work: Work,
     pub request: Request,
+    /// The version of the target that was known when it was sent.
+    pub asked_at: Option<u64>,
     /// The version of the object that a write was refused for: a read is under way to see what became of it.
     pub checks_version: Option<u64>,
 }

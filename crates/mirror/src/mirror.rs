@@ -230,15 +230,16 @@ impl Mirror {
     /// Takes in that a watch saw an object go, at a version.
     pub fn watched_gone(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
         self.watched_up_to(key.kind, version);
-        self.gone(key, Some(version))
+        self.gone(key, version)
     }
 
-    /// Takes in that a live read found no such object.
-    pub fn answered_gone(&mut self, key: &ObjectKey) -> Option<Change> {
-        self.gone(key, None)
+    /// Takes in that a live read found no such object. `asked_at` is the version that was known when the read was sent: what
+    /// was seen since then is another object, or a later state, of which the read knew nothing.
+    pub fn answered_gone(&mut self, key: &ObjectKey, asked_at: Option<u64>) -> Option<Change> {
+        self.gone(key, asked_at?)
     }
 
-    fn gone(&mut self, key: &ObjectKey, version: Option<u64>) -> Option<Change> {
+    fn gone(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
         match key.kind {
             Kind::Claim => {
                 let key = key.claim_key();
@@ -275,13 +276,14 @@ impl Mirror {
     /// A list that is older than what the watch told takes nothing away and brings nothing back.
     pub fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) -> Vec<Change> {
         let is_stale = version < self.watched_version(kind);
+        let origin = if is_stale { Origin::Answer } else { Origin::List };
         let listed: BTreeSet<ObjectKey> = objects.iter().map(Object::key).collect();
-        let mut changes: Vec<Change> = objects.into_iter().filter_map(|object| self.answered(object)).collect();
+        let mut changes: Vec<Change> = objects.into_iter().filter_map(|object| self.observe(object, origin)).collect();
         if !is_stale {
             let mut missing = self.keys(kind);
             missing.retain(|key| !listed.contains(key));
             missing.sort();
-            changes.extend(missing.iter().filter_map(|key| self.gone(key, Some(version))));
+            changes.extend(missing.iter().filter_map(|key| self.gone(key, version)));
             self.watched_up_to(kind, version);
         }
         changes
@@ -296,6 +298,18 @@ impl Mirror {
             Kind::AttributesClass => self.attributes_classes.watched_up_to(version),
             Kind::Pod => self.pods.watched_up_to(version),
             Kind::Node => self.nodes.watched_up_to(version),
+        }
+    }
+
+    /// The version of an object that was last seen, if it is known.
+    pub fn seen_version(&self, key: &ObjectKey) -> Option<u64> {
+        match key.kind {
+            Kind::Claim => self.claims.seen_version(&key.claim_key()),
+            Kind::Volume => self.volumes.seen_version(&key.name),
+            Kind::Class => self.classes.seen_version(&key.name),
+            Kind::AttributesClass => self.attributes_classes.seen_version(&key.name),
+            Kind::Pod => self.pods.seen_version(&pod_key(key)),
+            Kind::Node => self.nodes.seen_version(&key.name),
         }
     }
 

@@ -25,8 +25,10 @@ pub(crate) struct Seen<T> {
 /// Where word of an object came from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A watch or a list: in order, and complete up to its version.
+    /// A watch: in order, and complete up to its version.
     Watch,
+    /// A list that is no older than the watch: it shows all that there is.
+    List,
     /// The answer to a write or a live read: may be ahead of the watch, or behind it.
     Answer,
 }
@@ -82,19 +84,19 @@ impl<K: Hash + Eq + Clone, T: Shelved> Shelf<K, T> {
 
     /// Whether an object is news: a later state than the one known, or an object that the watch has yet to tell of.
     /// A late answer must not bring back what the watch has already shown to be gone.
-    fn is_news(&self, key: &K, object: &T) -> bool {
+    fn is_news(&self, key: &K, object: &T, origin: Origin) -> bool {
         let version = object.meta().version;
         match self.seen(key) {
             // A version that could not be read is 0, and orders nothing: take the object as it comes.
             _ if version == 0 => true,
             Some(known) => version > known.meta().version,
-            None => version > self.watched,
+            None => origin == Origin::List || version > self.watched,
         }
     }
 
     /// Takes in an object. Says what changed, if it is news and rules could tell.
     pub fn observe(&mut self, key: K, object: Arc<T>, origin: Origin) -> Option<Seen<T>> {
-        let is_news = self.is_news(&key, &object);
+        let is_news = self.is_news(&key, &object, origin);
         if origin == Origin::Watch {
             self.watched_up_to(object.meta().version);
         }
@@ -106,10 +108,15 @@ impl<K: Hash + Eq + Clone, T: Shelved> Shelf<K, T> {
         differs.then_some(Seen { before, after: Some(object) })
     }
 
-    /// Takes out an object that was seen to be gone at a version. `None` for the version: it is gone for sure.
-    pub fn remove(&mut self, key: &K, version: Option<u64>) -> Option<Seen<T>> {
+    /// The version of an object that was last seen, if it is known.
+    pub fn seen_version(&self, key: &K) -> Option<u64> {
+        self.seen(key).map(|seen| seen.meta().version)
+    }
+
+    /// Takes out an object that was seen to be gone at a version, unless it was seen later.
+    pub fn remove(&mut self, key: &K, version: u64) -> Option<Seen<T>> {
         let known = self.seen(key)?;
-        if version.is_some_and(|version| version != 0 && version < known.meta().version) {
+        if version != 0 && version < known.meta().version {
             return None;
         }
         let before = self.place(key.clone(), None);

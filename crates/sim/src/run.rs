@@ -102,7 +102,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
         (Request::Read(key), Answer::Read(found)) => {
             match &found {
                 Some(object) => known.answered(object.clone()),
-                None => known.answered_gone(&key),
+                None => known.answered_gone(&key, known.seen_version(&key)),
             };
             findings.note_read(key, found);
         }

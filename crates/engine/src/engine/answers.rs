@@ -8,6 +8,14 @@ use crate::flights::Flight;
 use crate::progress::Work;
 use crate::{Answer, Output, Refusal, RequestId};
 
+/// What an answer says of an object.
+pub(super) enum Found {
+    /// It is there, and so.
+    Here(Object),
+    /// There was none, when this version of it was known.
+    Gone { asked_at: Option<u64> },
+}
+
 impl Engine {
     pub(super) fn answered(&mut self, id: RequestId, answer: Answer) {
         let Some(flight) = self.flights.arrive(id) else { return };
@@ -30,19 +38,19 @@ impl Engine {
             self.stats.refused += 1;
             return self.refused(flight, refusal.clone());
         }
-        let Flight { work, request, checks_version } = flight;
+        let Flight { work, request, asked_at, checks_version } = flight;
         match (request, answer) {
             (Request::Write(write), Answer::Written(object)) => {
-                self.learn(&work, write.target(), Some(object));
+                self.learn(&work, write.target(), Found::Here(object));
                 self.out.extend(write.then.into_iter().map(Output::Publish));
                 self.go_on(work);
             }
             (Request::Create(create), Answer::Written(object)) => {
-                self.learn(&work, &create.key, Some(object));
+                self.learn(&work, &create.key, Found::Here(object));
                 self.created(work, create);
             }
             (Request::Read(key), Answer::Read(found)) => {
-                self.learn(&work, &key, found.clone());
+                self.learn(&work, &key, found.clone().map_or(Found::Gone { asked_at }, Found::Here));
                 match checks_version {
                     None => {
                         if let Some(progress) = self.agenda.get_mut(&work) {
@@ -59,7 +67,7 @@ impl Engine {
             }
             (Request::Delete(_), Answer::Deleted(Some(object))) => {
                 let key = object.key();
-                self.learn(&work, &key, Some(object));
+                self.learn(&work, &key, Found::Here(object));
                 self.go_on(work);
             }
             // The watch tells when it is gone; until then there is nothing to do.
@@ -73,10 +81,10 @@ impl Engine {
     }
 
     /// Takes in what an answer says of an object, and wakes all whom it concerns.
-    pub(super) fn learn(&mut self, work: &Work, key: &ObjectKey, found: Option<Object>) {
+    pub(super) fn learn(&mut self, work: &Work, key: &ObjectKey, found: Found) {
         let change = match found {
-            Some(object) => self.known.answered(object),
-            None => self.known.answered_gone(key),
+            Found::Here(object) => self.known.answered(object),
+            Found::Gone { asked_at } => self.known.answered_gone(key, asked_at),
         };
         // Whoever was shown it as assumed looks again, unless it came just so and the change tells them anyway.
         let settled = self.known.settle(key);
@@ -162,7 +170,7 @@ impl Engine {
 
     /// Reads an object whose write or deletion was refused. It stays as assumed until it is known what became of it.
     pub(super) fn check(&mut self, work: Work, key: ObjectKey, version: u64) {
-        self.send(Flight { work, request: Request::Read(key), checks_version: Some(version) });
+        self.send(work, Request::Read(key), Some(version));
     }
 
     /// Goes on after such a read: at once when there is news, else after a while.

@@ -29,10 +29,12 @@ impl Engine {
             Request::Write(write) => self.assume(write),
             Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_) => {}
         }
-        self.send(Flight { work, request, checks_version: None });
+        self.send(work, request, None);
     }
 
-    pub(super) fn send(&mut self, flight: Flight) {
+    pub(super) fn send(&mut self, work: Work, request: Request, checks_version: Option<u64>) {
+        let asked_at = self.known.seen_version(&request.target());
+        let flight = Flight { work, request, asked_at, checks_version };
         self.set_state(&flight.work, State::Sent);
         self.stats.sent += 1;
         let request = flight.request.clone();

@@ -1,8 +1,6 @@
 //! The promises, checked by looking at the world: independent of the rules that are to keep them.
 
-use std::collections::BTreeMap;
-
-use bindery_engine::{Answer, RequestId};
+use bindery_engine::Answer;
 use bindery_mirror::Mirror;
 use bindery_sim::World;
 use bindery_verdict::{Edit, Operation, RefEdit, Request, VolumeEdit};
@@ -12,13 +10,11 @@ use bindery_volumes::{
 };
 
 /// Two requests never change one object at once.
-pub fn one_at_a_time(open: &BTreeMap<RequestId, Request>, next: &Request) {
+pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Request) {
     let changes = |request: &Request| request.holds_target().then(|| request.target());
     if let Some(target) = changes(next) {
-        assert!(
-            !open.values().filter_map(changes).any(|other| other == target),
-            "two requests change {target} at once"
-        );
+        let is_free = open.all(|other| changes(other).is_none_or(|other| other != target));
+        assert!(is_free, "two requests change {target} at once");
     }
 }
 

@@ -17,6 +17,10 @@ use crate::promises;
 pub enum Trouble {
     /// A request is answered.
     Answer(u8),
+    /// A request is carried out, and its answer takes its time.
+    AnswerLate(u8),
+    /// A late answer arrives.
+    Deliver(u8),
     /// A request is carried out, and its answer lost.
     LoseAnswer(u8),
     /// A request is lost.
@@ -45,6 +49,8 @@ pub struct World {
     world: bindery_sim::World,
     engine: Engine,
     open: BTreeMap<RequestId, Request>,
+    /// Requests that were carried out, and whose answers have not arrived.
+    late: Vec<(RequestId, Request, Answer)>,
     now: Duration,
     tick_at: Option<Moment>,
     uids: u32,
@@ -74,6 +80,7 @@ impl World {
             world: notation::parse(classes),
             engine: engine(),
             open: BTreeMap::new(),
+            late: Vec::new(),
             now: Duration::ZERO,
             tick_at: None,
             uids: 0,
@@ -106,6 +113,7 @@ impl World {
 
     fn restart(&mut self) {
         self.open.clear();
+        self.late.clear();
         self.engine = engine();
         self.tick_at = None;
         self.list();
@@ -125,7 +133,7 @@ impl World {
             self.trace.push(format!("{output:?}"));
             match output {
                 Output::Send(id, request) => {
-                    promises::one_at_a_time(&self.open, &request);
+                    promises::one_at_a_time(self.open.values().chain(self.late.iter().map(|late| &late.1)), &request);
                     promises::no_second_volume(self.engine.known(), &request);
                     self.open.insert(id, request);
                 }
@@ -163,6 +171,15 @@ impl World {
     pub fn suffer(&mut self, trouble: &Trouble) {
         match trouble {
             Trouble::Answer(n) => self.request(*n, |world, request| world.carry_out(request)),
+            Trouble::AnswerLate(n) => {
+                let ids: Vec<RequestId> = self.open.keys().copied().collect();
+                if let Some(id) = pick(&ids, *n) {
+                    let request = self.open.remove(id).expect("it is open");
+                    let answer = self.carry_out(&request);
+                    self.late.push((*id, request, answer));
+                }
+            }
+            Trouble::Deliver(n) => self.deliver(*n),
             Trouble::LoseAnswer(n) => self.request(*n, |world, request| {
                 world.carry_out(request);
                 Answer::Refused(Refusal::Lost)
@@ -183,6 +200,13 @@ impl World {
             Trouble::Annotate(n) => self.user(*n, &[Kind::Claim, Kind::Volume], |world, key| {
                 world.edit(key, json!({"metadata": {"annotations": {"note": format!("{n}")}}}));
             }),
+        }
+    }
+
+    fn deliver(&mut self, number: u8) {
+        if !self.late.is_empty() {
+            let (id, _, answer) = self.late.remove(usize::from(number) % self.late.len());
+            self.tell(Input::Answered(id, answer));
         }
     }
 
@@ -209,7 +233,9 @@ impl World {
     fn go_on_for(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..20_000 {
-            if !self.world.untold.is_empty() {
+            if !self.late.is_empty() {
+                self.deliver(0);
+            } else if !self.world.untold.is_empty() {
                 self.watch();
             } else if let Some(&id) = self.open.keys().next() {
                 let request = self.open.remove(&id).expect("it is open");

@@ -66,6 +66,23 @@ fn a_late_answer_does_not_bring_back_what_is_gone() {
 }
 
 #[test]
+fn a_late_read_does_not_take_away_what_came_since() {
+    let mut hand = Hand::start("pv v 1Gi Bound ->c#u bbc");
+    let (id, request) = hand.only();
+    assert_eq!(request.target(), claim_key("c"), "is it really gone?");
+    let answer = hand.world.answer(&request);
+    // While the answer is under way, a new claim of that name comes.
+    hand.add("pvc c#u2 1Gi Pending");
+    hand.open.remove(&id);
+    hand.tell(Input::Answered(id, answer));
+    hand.answer_all();
+    assert!(hand.engine.known().claim(&ClaimKey::new("default", "c")).is_some());
+    hand.add("pv w 1Gi Available");
+    hand.answer_all();
+    assert!(hand.rendered().contains("pv w 1Gi Bound ->c#u2"), "{}", hand.rendered());
+}
+
+#[test]
 fn an_answer_to_no_request_is_ignored() {
     let mut hand = Hand::start(PAIR);
     hand.tell(Input::Answered(RequestId(99), Answer::Deleted(None)));
