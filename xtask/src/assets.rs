@@ -7,12 +7,12 @@
 //! go.mod (v1.N.P there is v0.N.P here; new staging modules stand in Kubernetes' own go.mod as `v0.0.0`), and run
 //! `go mod tidy` in that folder.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use bindery_lab::assets::{PROGRAMS, VARIABLE, VERSION, cache_folder, find, missing_in};
+
+use crate::golang;
 
 /// Whether the programs can be had.
 pub enum Assets {
@@ -28,7 +28,7 @@ pub fn provide() -> Result<Assets, String> {
     if let Some(folder) = find()? {
         return Ok(Assets::There(folder));
     }
-    if Command::new("go").arg("version").output().is_err() {
+    if !golang::is_there() {
         return Ok(Assets::Unavailable(format!(
             "the reference programs are not there: set {VARIABLE}, or install Go to have them built"
         )));
@@ -42,13 +42,7 @@ pub fn provide() -> Result<Assets, String> {
 
 /// Builds what a folder lacks. Whoever comes while another builds waits, and then finds it done.
 fn build_missing(folder: &Path) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let lock = File::create(folder.join(".lock")).map_err(failed)?;
-    if lock.try_lock().is_err() {
-        eprintln!("assets: another process is building them; waiting for it");
-        lock.lock().map_err(failed)?;
-    }
+    let _lock = golang::lock(folder, "assets")?;
     let missing = missing_in(folder);
     if !missing.is_empty() {
         eprintln!("assets: building {} of {} programs into {}, once", missing.len(), PROGRAMS.len(), folder.display());
@@ -56,30 +50,10 @@ fn build_missing(folder: &Path) -> Result<(), String> {
     for (number, program) in (1..).zip(&missing) {
         eprintln!("assets: {program} ({number} of {}) …", missing.len());
         let started = Instant::now();
-        build(folder, program)?;
+        golang::build(&module(), &package(program), &linker_flags(program), &folder.join(program))?;
         eprintln!("assets: {program} built in {} s", started.elapsed().as_secs());
     }
     Ok(())
-}
-
-/// Builds one program under another name and renames it, so that one that is there is whole.
-fn build(folder: &Path, program: &str) -> Result<(), String> {
-    let unfinished = folder.join(format!(".{program}.unfinished"));
-    let status = Command::new("go")
-        .current_dir(module())
-        // Without C the programs need neither a compiler here nor libraries later. The module stands for itself, whatever
-        // workspace or flags surround it.
-        .envs([("CGO_ENABLED", "0"), ("GOWORK", "off"), ("GOFLAGS", "-mod=readonly")])
-        .args(["build", "-trimpath", "-ldflags", &linker_flags(program), "-o"])
-        .arg(&unfinished)
-        .arg(package(program))
-        .status()
-        .map_err(|error| format!("go could not be started: {error}"))?;
-    if !status.success() {
-        return Err(format!("`go build {}` failed ({status})", package(program)));
-    }
-    let finished = folder.join(program);
-    std::fs::rename(&unfinished, &finished).map_err(|error| format!("{}: {error}", finished.display()))
 }
 
 fn module() -> PathBuf {

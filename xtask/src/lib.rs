@@ -2,4 +2,6 @@
 
 pub mod assets;
 pub mod bench;
+mod golang;
+pub mod manifests;
 pub mod rules;

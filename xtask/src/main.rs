@@ -27,6 +27,8 @@ enum Task {
     Assets,
     /// Write docs/rules.md from the declarations of the rules.
     Rules,
+    /// Write deploy/manifests from the chart, with Helm: from the cache, from PATH, or built once with Go.
+    Manifests,
     /// Measure, and print a table.
     Bench {
         /// What to measure.
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Task::Test { require_lab } => test(require_lab),
         Task::Assets => print_assets(),
         Task::Rules => write_rules(),
+        Task::Manifests => write_manifests(),
         Task::Bench { what: Bench::Core } => {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
@@ -107,6 +110,14 @@ fn run(command: &mut Command, words: &str) -> Result<(), String> {
 fn write_rules() -> Result<(), String> {
     let path = xtask::rules::path();
     std::fs::write(&path, xtask::rules::page()).map_err(|error| format!("{}: {error}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+fn write_manifests() -> Result<(), String> {
+    let helm = xtask::manifests::provide_helm()?;
+    let path = xtask::manifests::path();
+    std::fs::write(&path, xtask::manifests::page(&helm)?).map_err(|error| format!("{}: {error}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())
 }

@@ -22,14 +22,19 @@ pub fn find() -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// Where programs built by `cargo xtask assets` are kept: outside the checkout, so that clones share them and `cargo clean`
-/// spares them.
+/// Where programs built by `cargo xtask assets` are kept.
 pub fn cache_folder() -> Result<PathBuf, String> {
+    Ok(cache()?.join("assets").join(VERSION))
+}
+
+/// Where the project keeps what it builds for itself: outside the checkout, so that clones share it and `cargo clean` spares
+/// it.
+pub fn cache() -> Result<PathBuf, String> {
     // A relative path is to be ignored, says the XDG specification.
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-    let cache = cache.ok_or("neither XDG_CACHE_HOME nor HOME names a folder to keep the reference programs in")?;
-    Ok(cache.join("bindery/assets").join(VERSION))
+    let cache = cache.ok_or("neither XDG_CACHE_HOME nor HOME names a folder to keep programs in")?;
+    Ok(cache.join("bindery"))
 }
 
 /// The programs that a folder lacks.
