@@ -154,7 +154,10 @@ mod tests {
     fn the_manifests_are_what_helm_renders() {
         let Some(helm) = helm_for_test() else { return };
         let written = std::fs::read_to_string(path()).expect("the manifests");
-        assert!(written == page(&helm).expect("rendered"), "the manifests are not current: run `cargo xtask manifests`");
+        assert!(
+            written == page(&helm).expect("rendered"),
+            "the manifests are not current: run `cargo xtask manifests`"
+        );
     }
 
     #[test]
