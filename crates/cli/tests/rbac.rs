@@ -138,12 +138,27 @@ fn live_through_everything(lab: &Lab, folder: &Folder) {
         .expect("volumes are gone");
     assert!(!Path::new(&folder.at("deleted")).exists(), "and so is what was behind them");
 
-    // A scrub that fails twice, in the same words, is told once and counted.
-    for phase in ["Failed", "Failed", "Succeeded"] {
+    for phase in ["Failed", "Succeeded"] {
         end_scrub(lab, "pod/recycler-for-recycled", phase);
     }
     let available = ["wait", "--for=jsonpath={.status.phase}=Available", WITHIN, "pv/recycled"];
     lab.kubectl(available).expect("the volume was scrubbed");
+}
+
+/// Events about one claim: the same news twice, with other news in between, is one event that is counted.
+fn come_and_go(lab: &Lab) {
+    let told = |reason: &str| {
+        let about = "--field-selector=involvedObject.name=waiting";
+        let events = json(lab, &["get", "events", about]);
+        let of_reason = |event: &&Value| event["reason"] == reason;
+        events["items"].as_array().into_iter().flatten().find(of_reason).and_then(|event| event["count"].as_u64())
+    };
+    eventually("the lack of a class is told", || told("ProvisioningFailed") == Some(1));
+    let class = class("waiting", "example.com/nobody");
+    lab.kubectl_reading(&class, ["apply", "-f", "-"]).expect("a class is made");
+    eventually("the wait for a provisioner is told", || told("ExternalProvisioning").is_some());
+    lab.kubectl(["delete", "storageclass", "waiting"]).expect("the class is gone");
+    eventually("the lack of a class is counted", || told("ProvisioningFailed") == Some(2));
 }
 
 /// One thing that may be done: a verb, an API group and a resource, and the namespace and name that it is confined to.
@@ -206,6 +221,7 @@ fn the_role_is_enough_and_no_more() {
     eventually("it leads", || lab.kubectl(holder).is_ok_and(|holder| !holder.is_empty()));
 
     live_through_everything(&lab, &folder);
+    come_and_go(&lab);
     eventually("what happened is told", || {
         let events = json(&lab, &["get", "events", "--all-namespaces"]);
         let ours = |event: &&Value| event["source"]["component"] == "persistentvolume-controller";
@@ -245,10 +261,7 @@ fn the_role_is_enough_and_no_more() {
 
 #[test]
 fn nothing_else_is_allowed() {
-    if Lab::skips_test() {
-        return;
-    }
-    let lab = Lab::builder().user(USER, &GROUPS).start().expect("a lab");
+    let Some(lab) = Lab::builder().user(USER, &GROUPS).for_test() else { return };
     eventually("kube-system is there", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
     lab.kubectl(["apply", "-f", MANIFESTS]).expect("the manifests are valid");
     lab.kubectl_reading(&claim("precious"), ["apply", "-f", "-"]).expect("a claim is made");
