@@ -98,9 +98,27 @@ impl AccessSet {
         self.0 & other.0 == other.0
     }
 
+    /// The modes that are not in `other`.
+    #[must_use]
+    pub fn without(self, other: AccessSet) -> AccessSet {
+        AccessSet(self.0 & !other.0)
+    }
+
+    /// The modes, in upstream's order.
+    pub fn iter(self) -> impl Iterator<Item = AccessMode> {
+        AccessMode::ALL.into_iter().filter(move |mode| self.0 & (1 << (*mode as u8)) != 0)
+    }
+
     /// How many modes there are.
     pub fn count(self) -> u32 {
         self.0.count_ones()
+    }
+}
+
+impl fmt::Display for AccessSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(AccessMode::as_str).collect();
+        f.write_str(&names.join(", "))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{AccessSet, Claim, ClaimKey, Quantity, Selector, Volume, VolumePhase};
+use crate::{AccessSet, Claim, ClaimKey, Flaw, Name, Quantity, Requirement, Selector, Volume, VolumeMode, VolumePhase};
 
 /// Whether a volume belongs to a claim or is reserved for it: by name, and by UID where it has one.
 pub fn points_to(volume: &Volume, claim: &Claim) -> bool {
@@ -13,36 +13,51 @@ pub fn points_to(volume: &Volume, claim: &Claim) -> bool {
     })
 }
 
-/// Why a volume is not for a claim: the first test that fails, and by how much.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Misfit {
+/// Why a volume is not for a claim: one test that fails, and by how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit<'a> {
     /// A field of the volume could not be understood.
-    Malformed,
+    Malformed(&'a Flaw),
     /// It belongs to another claim, or is reserved for one.
-    ReservedFor(ClaimKey),
+    ReservedFor(&'a ClaimKey),
     /// It holds less than is asked for.
     TooSmall {
         /// What is asked for.
-        needs: Quantity,
+        needs: &'a Quantity,
         /// What it holds.
-        has: Quantity,
+        has: &'a Quantity,
     },
     /// It is a file system where a block device is asked for, or the other way round.
-    VolumeMode,
-    /// Its attributes class is another.
-    AttributesClass,
+    VolumeMode {
+        /// What is asked for.
+        needs: VolumeMode,
+        /// What it is.
+        has: VolumeMode,
+    },
+    /// Its attributes class is another; empty for none.
+    AttributesClass {
+        /// What is asked for.
+        needs: &'a Name,
+        /// What it has.
+        has: &'a Name,
+    },
     /// It is being deleted.
     Deleting,
-    /// It cannot be mounted in all the ways that are asked for.
-    AccessModes,
+    /// It cannot be mounted in these ways, which are asked for.
+    Lacks(AccessSet),
     /// The claim is bound only when its pod has a node.
     Delayed,
     /// It is not free.
     Phase(VolumePhase),
     /// Its labels are not those asked for.
-    Selector,
-    /// Its class is another.
-    Class,
+    Label {
+        /// What is asked for.
+        needs: &'a Requirement,
+        /// What the label is, if it is there.
+        has: Option<&'a Name>,
+    },
+    /// Its class is another; empty for none.
+    Class(&'a Name),
 }
 
 /// What a claim asks for, in the form that matching compares. Made once for many volumes.
@@ -70,55 +85,72 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The tests that even a volume reserved for the claim must pass.
-pub fn reserved_misfit(request: &Request<'_>, volume: &Volume) -> Option<Misfit> {
-    let claim = request.claim;
-    if volume.flaw.is_some() {
-        return Some(Misfit::Malformed);
-    }
-    match &volume.claim_ref {
-        Some(other) if !points_to(volume, claim) => return Some(Misfit::ReservedFor(other.key.clone())),
-        Some(_) | None => {}
-    }
-    if volume.holds() < claim.requested() {
-        return Some(Misfit::TooSmall { needs: claim.requested().clone(), has: volume.holds().clone() });
-    }
-    if volume.volume_mode != claim.volume_mode {
-        return Some(Misfit::VolumeMode);
-    }
-    if volume.attributes() != claim.attributes() {
-        return Some(Misfit::AttributesClass);
-    }
-    if volume.deleting {
-        return Some(Misfit::Deleting);
-    }
-    if !volume.modes.set().contains(request.modes) {
-        return Some(Misfit::AccessModes);
-    }
-    None
+/// A test between what is asked for and a volume: how it fails, if it does.
+type Test = for<'a> fn(&Request<'a>, &'a Volume) -> Option<Misfit<'a>>;
+
+/// The tests that even a volume reserved for the claim must pass, in their order.
+const ALWAYS: [Test; 7] = [
+    |_, volume| volume.flaw.as_deref().map(Misfit::Malformed),
+    |request, volume| match &volume.claim_ref {
+        Some(other) if !points_to(volume, request.claim) => Some(Misfit::ReservedFor(&other.key)),
+        Some(_) | None => None,
+    },
+    |request, volume| {
+        let (needs, has) = (request.claim.requested(), volume.holds());
+        (has < needs).then_some(Misfit::TooSmall { needs, has })
+    },
+    |request, volume| {
+        let (needs, has) = (request.claim.volume_mode, volume.volume_mode);
+        (has != needs).then_some(Misfit::VolumeMode { needs, has })
+    },
+    |request, volume| {
+        let (needs, has) = (request.claim.attributes(), volume.attributes());
+        (has != needs).then_some(Misfit::AttributesClass { needs, has })
+    },
+    |_, volume| volume.deleting.then_some(Misfit::Deleting),
+    |request, volume| {
+        let has = volume.modes.set();
+        (!has.contains(request.modes)).then(|| Misfit::Lacks(request.modes.without(has)))
+    },
+];
+
+/// The tests that a volume must pass besides when it is not reserved for the claim, in their order.
+const UNRESERVED: [Test; 4] = [
+    |request, _| request.delayed.then_some(Misfit::Delayed),
+    // That a volume of another claim is not free goes without saying.
+    |_, volume| {
+        let is_open = matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
+        (!is_open && volume.claim_ref.is_none()).then_some(Misfit::Phase(volume.phase))
+    },
+    |request, volume| {
+        let needs = request.selector?.first_unmet(&volume.labels)?;
+        Some(Misfit::Label { needs, has: volume.labels.get(needs.key()) })
+    },
+    |request, volume| (volume.class() != request.claim.class()).then(|| Misfit::Class(volume.class())),
+];
+
+/// How a volume fails the tests that even one reserved for the claim must pass: the first of them.
+pub fn reserved_misfit<'a>(request: &Request<'a>, volume: &'a Volume) -> Option<Misfit<'a>> {
+    ALWAYS.iter().find_map(|test| test(request, volume))
 }
 
-/// Why a claim cannot have a volume, if it cannot. A volume reserved for the claim is asked less than a free one.
-pub fn misfit(request: &Request<'_>, volume: &Volume) -> Option<Misfit> {
-    if let Some(misfit) = reserved_misfit(request, volume) {
-        return Some(misfit);
+/// Why a claim cannot have a volume, if it cannot: the first test that fails. A volume reserved for the claim is asked less
+/// than a free one.
+pub fn misfit<'a>(request: &Request<'a>, volume: &'a Volume) -> Option<Misfit<'a>> {
+    reserved_misfit(request, volume).or_else(|| match volume.claim_ref {
+        Some(_) => None,
+        None => UNRESERVED.iter().find_map(|test| test(request, volume)),
+    })
+}
+
+/// All reasons why a claim cannot have a volume. The first is [`misfit`].
+pub fn misfits<'a>(request: &Request<'a>, volume: &'a Volume) -> Vec<Misfit<'a>> {
+    if let Some(flaw) = volume.flaw.as_deref() {
+        // What else it seems to be is not to be believed.
+        return vec![Misfit::Malformed(flaw)];
     }
-    if volume.claim_ref.is_some() {
-        return None;
-    }
-    if request.delayed {
-        return Some(Misfit::Delayed);
-    }
-    if !volume.is_free() {
-        return Some(Misfit::Phase(volume.phase));
-    }
-    if request.selector.is_some_and(|selector| !selector.matches(&volume.labels)) {
-        return Some(Misfit::Selector);
-    }
-    if volume.class() != request.claim.class() {
-        return Some(Misfit::Class);
-    }
-    None
+    let more: &[Test] = if points_to(volume, request.claim) { &[] } else { &UNRESERVED };
+    ALWAYS.iter().chain(more).filter_map(|test| test(request, volume)).collect()
 }
 
 /// Whether an unclaimed volume is good enough for a claim that asks for it by name. Labels and phase are not looked at:
@@ -141,20 +173,31 @@ pub fn satisfies(claim: &Claim, volume: &Volume) -> Result<(), String> {
     }
 }
 
-impl fmt::Display for Misfit {
+/// A class in words.
+fn quoted(name: &Name) -> String {
+    if name.is_empty() { "none".into() } else { format!("{:?}", name.as_str()) }
+}
+
+impl fmt::Display for Misfit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Misfit::Malformed => f.write_str("it cannot be read"),
+            Misfit::Malformed(flaw) => write!(f, "it cannot be read: {flaw}"),
             Misfit::ReservedFor(key) => write!(f, "reserved for {key}"),
             Misfit::TooSmall { needs, has } => write!(f, "needs {needs}, has {has}"),
-            Misfit::VolumeMode => f.write_str("other volume mode"),
-            Misfit::AttributesClass => f.write_str("other attributes class"),
+            Misfit::VolumeMode { needs, has } => {
+                write!(f, "volume mode: wants {}, has {}", needs.as_str(), has.as_str())
+            }
+            Misfit::AttributesClass { needs, has } => {
+                write!(f, "attributes class: wants {}, has {}", quoted(needs), quoted(has))
+            }
             Misfit::Deleting => f.write_str("it is being deleted"),
-            Misfit::AccessModes => f.write_str("lacks an access mode"),
+            Misfit::Lacks(modes) => write!(f, "lacks {modes}"),
             Misfit::Delayed => f.write_str("the claim waits for its first consumer"),
             Misfit::Phase(phase) => write!(f, "it is {}", phase.as_str()),
-            Misfit::Selector => f.write_str("its labels are not selected"),
-            Misfit::Class => f.write_str("other class"),
+            Misfit::Label { needs, has: Some(has) } => write!(f, "label {needs}, has {has}"),
+            Misfit::Label { needs, has: None } => write!(f, "label {needs}, has none"),
+            Misfit::Class(has) if has.is_empty() => f.write_str("it has no class"),
+            Misfit::Class(has) => write!(f, "other class {:?}", has.as_str()),
         }
     }
 }

@@ -30,13 +30,13 @@ pub use annotation::{Annotation, Annotations};
 pub use attributes_class::AttributesClass;
 pub use claim::{Claim, ClaimKey, ClaimPhase, ClaimStatus};
 pub use class::{BindingMode, Class};
-pub use fit::{Misfit, Request, misfit, points_to, reserved_misfit, satisfies};
+pub use fit::{Misfit, Request, misfit, misfits, points_to, reserved_misfit, satisfies};
 pub use meta::{Flaw, Labels, Meta};
 pub use node::Node;
 pub use object::{Kind, Object, ObjectKey};
 pub use pod::{Pod, PodKey, PodPhase};
 pub use quantity::{Quantity, QuantityError};
-pub use selector::Selector;
+pub use selector::{Requirement, Selector};
 pub use volume::{ClaimRef, ReclaimPolicy, Source, Volume, VolumeMode, VolumePhase};
 
 /// A name, a UID or another short string: cheap to clone, and without a heap block when it is short.

@@ -1,13 +1,16 @@
 //! Label selectors: which volumes a claim will have.
 
+use std::fmt;
+
 use crate::{Labels, Name};
 
 /// What a claim demands of a volume's labels. All requirements must hold; none is also satisfied by everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
 
+/// What is demanded of one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Requirement {
+pub struct Requirement {
     key: Name,
     test: Test,
 }
@@ -53,14 +56,18 @@ impl Selector {
         self.first_unmet(labels).is_none()
     }
 
-    /// The key of the first requirement that labels do not satisfy.
-    pub fn first_unmet(&self, labels: &Labels) -> Option<&Name> {
-        let unmet = |requirement: &&Requirement| !requirement.is_met(labels.get(&requirement.key));
-        self.0.iter().find(unmet).map(|requirement| &requirement.key)
+    /// The first requirement that labels do not satisfy.
+    pub fn first_unmet(&self, labels: &Labels) -> Option<&Requirement> {
+        self.0.iter().find(|requirement| !requirement.is_met(labels.get(&requirement.key)))
     }
 }
 
 impl Requirement {
+    /// The label's key.
+    pub fn key(&self) -> &Name {
+        &self.key
+    }
+
     fn is_met(&self, value: Option<&Name>) -> bool {
         match (&self.test, value) {
             (Test::In(values), Some(value)) => values.contains(value),
@@ -68,6 +75,34 @@ impl Requirement {
             (Test::Exists, Some(_)) | (Test::NotIn(_) | Test::DoesNotExist, None) => true,
             (Test::In(_) | Test::Exists, None) | (Test::DoesNotExist, Some(_)) => false,
         }
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.test {
+            Test::In(values) => write!(f, "{}: wants {}", self.key, values.join(" or ")),
+            Test::NotIn(values) => write!(f, "{}: wants anything but {}", self.key, values.join(" and ")),
+            Test::Exists => write!(f, "{}: wants any", self.key),
+            Test::DoesNotExist => write!(f, "{}: wants none", self.key),
+        }
+    }
+}
+
+/// In the notation of `kubectl --selector`.
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Requirement { key, test }) in self.0.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { "," })?;
+            match test {
+                Test::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0])?,
+                Test::In(values) => write!(f, "{key} in ({})", values.join(","))?,
+                Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(","))?,
+                Test::Exists => write!(f, "{key}")?,
+                Test::DoesNotExist => write!(f, "!{key}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -99,6 +134,20 @@ mod tests {
             assert_eq!(selector.matches(&bare), on_bare, "{operator} on bare");
         }
         assert!(Selector::default().matches(&bare), "an empty selector takes everything");
+    }
+
+    #[test]
+    fn it_is_written_as_kubectl_reads_it() {
+        let mut selector = Selector::default();
+        selector.require("disk".into(), "ssd".into());
+        for (operator, values) in [("In", vec!["a", "b"]), ("NotIn", vec!["c"]), ("Exists", vec![])] {
+            let values = values.into_iter().map(Name::from).collect();
+            selector.express("zone".into(), operator, values).expect("valid");
+        }
+        selector.express("old".into(), "DoesNotExist", vec![]).expect("valid");
+        assert_eq!(selector.to_string(), "disk=ssd,zone in (a,b),zone notin (c),zone,!old");
+        let unmet = selector.first_unmet(&labels(&[("disk", "ssd"), ("zone", "d")])).map(Requirement::to_string);
+        assert_eq!(unmet.as_deref(), Some("zone: wants a or b"));
     }
 
     #[test]

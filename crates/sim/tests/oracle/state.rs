@@ -48,19 +48,7 @@ pub struct End {
 
 /// Carries out a state.
 pub fn carry_out(state: &Value, way: Way) -> End {
-    let mut end = End { world: cluster::empty(), notices: Vec::new(), rejected: Vec::new(), uids: BTreeMap::new() };
-    let mut world = cluster::empty();
-    for class in list(&state["classes"]) {
-        let key = ObjectKey::cluster(Kind::Class, text(&class["name"]));
-        cluster::create(&mut world, &key, class_object(class)).expect("every class is new");
-    }
-    for claim in list(&state["claims"]) {
-        end.create_claim(&mut world, claim);
-    }
-    for volume in list(&state["volumes"]) {
-        end.create_volume(&mut world, volume);
-    }
-
+    let (mut end, world) = End::begin(state);
     let rules = || -> Box<dyn RuleSet + Send> { Box::new(Binder::default()) };
     let restart = if let Way::RestartAfter(effects) = way { Restart::After(effects) } else { Restart::Never };
     let mut config = Config::default();
@@ -88,6 +76,23 @@ pub fn carry_out(state: &Value, way: Way) -> End {
 }
 
 impl End {
+    /// The objects that a state begins with.
+    pub fn begin(state: &Value) -> (End, World) {
+        let mut end = End { world: cluster::empty(), notices: Vec::new(), rejected: Vec::new(), uids: BTreeMap::new() };
+        let mut world = cluster::empty();
+        for class in list(&state["classes"]) {
+            let key = ObjectKey::cluster(Kind::Class, text(&class["name"]));
+            cluster::create(&mut world, &key, class_object(class)).expect("every class is new");
+        }
+        for claim in list(&state["claims"]) {
+            end.create_claim(&mut world, claim);
+        }
+        for volume in list(&state["volumes"]) {
+            end.create_volume(&mut world, volume);
+        }
+        (end, world)
+    }
+
     fn create_claim(&mut self, world: &mut World, claim: &Value) {
         let key = claim_key(text(&claim["name"]));
         self.create(world, &key, claim_object(claim), &claim["phase"]);
@@ -109,7 +114,8 @@ impl End {
         }
     }
 
-    fn act(&mut self, world: &mut World, state: &Value, action: &Value) -> Result<(), Refused> {
+    /// Does what an action says.
+    pub fn act(&mut self, world: &mut World, state: &Value, action: &Value) -> Result<(), Refused> {
         let name = || text(&action["name"]);
         let volume = || ObjectKey::volume(name());
         match text(&action["do"]) {

@@ -1,0 +1,104 @@
+//! An explanation, as programs read it: its fields keep their names and meanings.
+
+use bindery_volumes::Name;
+use serde::Serialize;
+
+/// Why an object is as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The kind of object: `PersistentVolumeClaim` or `PersistentVolume`.
+    pub kind: &'static str,
+    /// Its namespace; empty for a volume.
+    pub namespace: Name,
+    /// Its name.
+    pub name: Name,
+    /// The phase that its status tells.
+    pub phase: &'static str,
+    /// The rule that applies.
+    pub rule: &'static str,
+    /// What the rule does, and why.
+    pub reason: &'static str,
+    /// What is particular about this case: an error, a flaw.
+    pub note: Option<String>,
+    /// What the rule tells as events.
+    pub events: Vec<String>,
+    /// What a claim asks for, or a volume offers.
+    pub terms: Terms,
+    /// What is done next.
+    pub next: Next,
+    /// Who it is bound to, or would be.
+    pub bind: Option<Bind>,
+    /// What has to happen for it to go on, in a sentence.
+    pub waits_for: Option<String>,
+    /// For a claim the volumes that it could have, for a volume the claims that could have it. The nearest first.
+    pub candidates: Vec<Candidate>,
+    /// Candidates that got no line, in groups.
+    pub more: Vec<More>,
+}
+
+/// What a claim asks for, or a volume offers. What is not there was not said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Terms {
+    /// How much.
+    pub storage: Option<String>,
+    /// In which ways it can be mounted.
+    pub access_modes: Vec<&'static str>,
+    /// File system or block device.
+    pub volume_mode: &'static str,
+    /// Its class; empty for a claim that wants a volume without one.
+    pub class: Option<Name>,
+    /// Which labels, for a claim.
+    pub selector: Option<String>,
+    /// Its attributes class.
+    pub attributes_class: Option<Name>,
+    /// What becomes of a volume without its claim.
+    pub reclaim_policy: Option<String>,
+}
+
+/// What is done next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Next {
+    /// In a word: `nothing`, `write`, `create`, `delete`, `read`, `operate`, `offer` or `retry`.
+    pub action: &'static str,
+    /// Which step that is, by the name of its rule.
+    pub step: Option<&'static str>,
+    /// In words.
+    pub text: String,
+}
+
+/// Who belongs to whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bind {
+    /// The other one: a volume's name, or a claim's namespace and name.
+    pub to: String,
+    /// Whether everything is written. If not, the next step is one of the bind.
+    pub is_done: bool,
+    /// Claims that would take the same volume: who is decided about first has it.
+    pub rivals: Vec<String>,
+}
+
+/// A volume that a claim could have, or a claim that could have a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// Its name; of a claim with the namespace.
+    pub name: String,
+    /// Whether it passes every test.
+    pub fits: bool,
+    /// Why it is the one, or is not: first the first test that fails, and by how much.
+    pub why: Vec<String>,
+}
+
+/// Candidates that got no line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct More {
+    /// How many.
+    pub count: usize,
+    /// What they have in common.
+    pub what: String,
+}

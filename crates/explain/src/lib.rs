@@ -1,0 +1,40 @@
+//! Why a claim or a volume is as it is.
+//!
+//! An [`Explanation`] comes from the very functions that decide: the rule and what is next from the binder's `decide`, the reasons
+//! against a volume from the tests that matching makes. So it says that a claim would bind to a volume exactly when the binder
+//! would bind it. [`explain_claim`] and [`explain_volume`] make one, its `Display` is what a person reads, and it can be
+//! serialized for programs.
+//!
+//! This room does not know where objects come from, nor any rule of its own: it has no client, no clock and no file, and whatever
+//! it says is read off a verdict. It changes nothing and sends nothing. What it is shown counts as read just now: where a rule
+//! wants a live read, it is told what is shown.
+
+mod candidates;
+mod claim;
+mod explanation;
+mod next;
+mod terms;
+mod text;
+mod volume;
+mod waits;
+
+use bindery_volumes::ObjectKey;
+
+pub use claim::explain_claim;
+pub use explanation::{Bind, Candidate, Explanation, More, Next, Terms};
+pub use volume::explain_volume;
+
+/// How many lines candidates get, unless all are asked for.
+pub const LINES: usize = 10;
+
+/// There is no such object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotFound(pub ObjectKey);
+
+impl std::fmt::Display for NotFound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} does not exist", self.0)
+    }
+}
+
+impl std::error::Error for NotFound {}

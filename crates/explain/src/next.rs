@@ -1,0 +1,86 @@
+//! What a verdict does next, in words; and which volume it binds, if that is what it does.
+
+use bindery_binder::{Binder, rules};
+use bindery_mirror::Mirror;
+use bindery_verdict::{Action, Edit, Findings, Operation, Request, Rule, RuleSet, Verdict, Write};
+use bindery_volumes::{Claim, Kind, Name, ObjectKey};
+
+use crate::Next;
+
+/// The most live reads that one decision makes; more is a defect.
+const READS_MAX: usize = 8;
+
+/// What the binder says about a key when every live read finds what is known.
+pub(crate) fn verdict(binder: &Binder, known: &Mirror, key: &ObjectKey) -> Verdict {
+    let mut findings = Findings::default();
+    let mut verdict = binder.decide(known, key, &findings);
+    for _ in 0..READS_MAX {
+        let Action::Request(Request::Read(wanted)) = &verdict.action else { break };
+        findings.note_read(wanted.clone(), known.object(wanted));
+        verdict = binder.decide(known, key, &findings);
+    }
+    verdict
+}
+
+/// The volume that a verdict about a claim binds it to: when its next step is one of a bind, or when nothing is missing of it.
+pub(crate) fn bound_volume(claim: &Claim, verdict: &Verdict) -> Option<(Name, bool)> {
+    match &verdict.action {
+        Action::Request(Request::Write(write)) => written_bind(claim, write).map(|volume| (volume, false)),
+        Action::Settle if verdict.rule == &rules::CLAIM_BOUND => claim.volume.clone().map(|volume| (volume, true)),
+        Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
+        Action::Request(Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_)) => None,
+    }
+}
+
+fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
+    let steps = [&rules::BIND_RESERVE, &rules::BIND_MARK_VOLUME, &rules::BIND_POINT, &rules::BIND_MARK_CLAIM];
+    if !steps.contains(&write.purpose) {
+        return None;
+    }
+    match (write.target().kind, write.edit()) {
+        (Kind::Volume, _) => Some(write.target().name.clone()),
+        (_, Edit::Claim(edit)) => edit.volume.clone().or_else(|| claim.volume.clone()),
+        (_, Edit::ClaimStatus(_) | Edit::Volume(_) | Edit::VolumeStatus(_)) => claim.volume.clone(),
+    }
+}
+
+/// What a verdict does next.
+pub(crate) fn next(verdict: &Verdict) -> Next {
+    match &verdict.action {
+        Action::Settle => say("nothing", None, "nothing, until something changes".into()),
+        Action::Offer(claim) => say("offer", None, format!("{claim} is decided about first: it may take this volume")),
+        Action::Retry(_) => say("retry", None, "looks again after a while, longer each time".into()),
+        Action::Pause(duration) => say("retry", None, format!("looks again in {} s", duration.as_secs())),
+        Action::Request(request) => of_request(request),
+    }
+}
+
+fn of_request(request: &Request) -> Next {
+    match request {
+        Request::Write(write) => {
+            say("write", Some(write.purpose), format!("writes {}: {}", write.target(), write.purpose.why))
+        }
+        Request::Create(create) => {
+            say("create", Some(create.purpose), format!("creates {}: {}", create.key, create.purpose.why))
+        }
+        Request::Delete(delete) => {
+            let name = delete.proof().name();
+            say("delete", Some(delete.purpose), format!("deletes PersistentVolume {name}: {}", delete.purpose.why))
+        }
+        Request::Read(key) => say("read", None, format!("reads {key} live")),
+        Request::Operate(operation) => say("operate", None, of_operation(operation)),
+    }
+}
+
+fn of_operation(operation: &Operation) -> String {
+    match operation {
+        Operation::Provision(provision) => format!("makes {} with {}", provision.path, provision.plugin.as_str()),
+        Operation::CleanUp(provision) => format!("removes {}, which was made in vain", provision.path),
+        Operation::DeleteStorage { plugin, path, .. } => format!("removes {path} with {}", plugin.as_str()),
+        Operation::Recycle(_) => "scrubs the volume with a pod".into(),
+    }
+}
+
+fn say(action: &'static str, step: Option<&'static Rule>, text: String) -> Next {
+    Next { action, step: step.map(|rule| rule.name), text }
+}
