@@ -10,12 +10,10 @@ use bindery_engine::{Config as EngineConfig, Engine, Input};
 use bindery_runtime::{Api, Brain, Caller, EventSink, Lease, LeaseConfig, Message, Operator, watch};
 use bindery_verdict::RuleSet;
 use clap::ArgAction::Set;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::{duration, metrics, serve};
+use crate::{connect, duration, metrics, serve};
 
 /// How long a call of the API server may take.
 const CALL_DEADLINE: Duration = Duration::from_secs(10);
@@ -103,7 +101,8 @@ pub async fn run(args: Args) -> Result<(), String> {
         vec![Box::new(Binder::new(binder_config(&args)?))],
     );
     let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
-    let api = Arc::new(Api::new(client(&args).await?, CALL_DEADLINE, rate));
+    let api =
+        Arc::new(Api::new(connect::client(connect::config(args.kubeconfig.as_deref()).await?)?, CALL_DEADLINE, rate));
     let (outbox, inbox) = unbounded_channel();
     let (events, write_events) = EventSink::new(api.clone());
     let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone()));
@@ -192,20 +191,6 @@ async fn stop_signal() -> Result<(), String> {
     }
     tracing::info!("told to stop");
     Ok(())
-}
-
-async fn client(args: &Args) -> Result<Client, String> {
-    let mut config = match &args.kubeconfig {
-        Some(file) => {
-            let of_file = |error: kube::config::KubeconfigError| format!("{}: {error}", file.display());
-            let kubeconfig = Kubeconfig::read_from(file).map_err(of_file)?;
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(of_file)?
-        }
-        None => Config::infer().await.map_err(|error| format!("no cluster to connect to: {error}"))?,
-    };
-    // Every write is decided about anew after a failure: retries below that would only hide it.
-    config.default_retry = false;
-    Client::try_from(config).map_err(|error| format!("cannot make a client: {error}"))
 }
 
 fn binder_config(args: &Args) -> Result<BinderConfig, String> {

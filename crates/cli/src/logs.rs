@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-/// Starts logging. `RUST_LOG` says more than `-v` where it is set.
-pub fn start(verbose: u8) {
+/// Starts logging, at a level unless more is asked for. `RUST_LOG` says more than `-v` where it is set.
+pub fn start(at_rest: &str, verbose: u8) {
     let level = match verbose {
-        0 => "info",
+        0 => at_rest,
         1 => "info,bindery_runtime=debug",
         _ => "debug",
     };

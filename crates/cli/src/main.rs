@@ -1,14 +1,17 @@
 //! `bindery`: a volume control plane for Kubernetes.
 
+mod connect;
 mod controller;
 mod duration;
+mod explain;
 mod logs;
 mod metrics;
 mod serve;
+mod snapshot;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A volume control plane for Kubernetes: binds claims to volumes.
 #[derive(Parser)]
@@ -26,11 +29,23 @@ struct Args {
 enum Command {
     /// Run the PersistentVolume controller on a cluster, in place of kube-controller-manager's.
     Controller(Box<controller::Args>),
+    /// Say why a claim or a volume is as it is: by which rule, what it waits for, and what is wrong with each candidate.
+    Explain(Box<explain::Args>),
+    /// Write a script with which a shell completes what is typed.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    logs::start(args.verbose);
+    let at_rest = match args.command {
+        Command::Controller(_) => "info",
+        // Who asks a question wants the answer alone.
+        Command::Explain(_) | Command::Completions { .. } => "warn",
+    };
+    logs::start(at_rest, args.verbose);
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -40,6 +55,8 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Controller(args) => runtime.block_on(controller::run(*args)),
+        Command::Explain(args) => runtime.block_on(explain::run(*args)),
+        Command::Completions { shell } => completions(shell),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,4 +65,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), String> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "bindery", &mut script);
+    explain::print(&String::from_utf8_lossy(&script))
 }

@@ -129,7 +129,8 @@ fn bound_by(known: &Mirror, claim: &ObjectKey, request: &Request) -> Option<Stri
         },
         Edit::VolumeStatus(_) => Some(write.target().name.to_string()),
         Edit::Claim(edit) => {
-            let is_completed = edit.annotations.iter().any(|(annotation, _)| annotation.key().ends_with("bind-completed"));
+            let is_completed =
+                edit.annotations.iter().any(|(annotation, _)| annotation.key().ends_with("bind-completed"));
             edit.volume.as_ref().map(ToString::to_string).or_else(|| named().filter(|_| is_completed))
         }
         Edit::ClaimStatus(edit) => named().filter(|_| edit.phase.as_str() == "Bound"),
@@ -165,6 +166,6 @@ fn it_says_that_a_claim_would_bind_exactly_when_the_engine_binds_it() {
         states += 1;
     }
     assert_eq!(states, 600);
-    assert!(binds > 1_000 && waits > 1_000, "{binds} binds and {waits} other decisions were compared");
+    assert!(binds > 500 && waits > 2_000, "{binds} binds and {waits} other decisions were compared");
     println!("{binds} steps of binds, {waits} other decisions");
 }

@@ -28,4 +28,3 @@ fn bind_line(state: &str, target: &str) -> Option<String> {
     let text = explain(state, target);
     text.lines().find_map(|line| line.trim().strip_prefix("bind").map(|rest| rest.trim().to_owned()))
 }
-

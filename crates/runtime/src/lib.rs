@@ -30,4 +30,4 @@ pub use events::EventSink;
 pub use lease::{Lease, LeaseConfig};
 pub use operate::Operator;
 pub use send::Caller;
-pub use watch::watch;
+pub use watch::{list, watch};

@@ -78,7 +78,8 @@ pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
     }
 }
 
-async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), String> {
+/// Lists all objects of a kind, and the version that the list is of.
+pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), String> {
     let mut objects = Vec::new();
     let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
     loop {

@@ -1,0 +1,116 @@
+//! `bindery explain`: why a claim or a volume is as it is.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
+
+use bindery_binder::Binder;
+use bindery_explain::{Explanation, LINES, explain_claim, explain_volume};
+use bindery_mirror::Mirror;
+use bindery_volumes::{ClaimKey, Kind, Name};
+
+use crate::connect;
+use crate::snapshot::{self, Snapshot};
+
+/// What to explain, and where.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to explain: pvc/NAME or pv/NAME.
+    #[arg(value_parser = target)]
+    target: Target,
+    /// The claim's namespace [default: that of the kubeconfig's context, else "default"].
+    #[arg(short, long)]
+    namespace: Option<String>,
+    /// For a person, or for a program.
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// A line for every candidate, however many there are.
+    #[arg(long)]
+    all: bool,
+    /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Read files instead of a cluster: what `kubectl get pv,pvc,sc,pods,nodes -A -o yaml` writes; - for standard input.
+    #[arg(short, long = "filename", value_name = "FILE", conflicts_with = "kubeconfig")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Clone)]
+enum Target {
+    Claim(Name),
+    Volume(Name),
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    match text.split_once('/') {
+        Some((_, "")) | None => Err("it should be pvc/NAME or pv/NAME".into()),
+        Some(("pvc" | "persistentvolumeclaim" | "persistentvolumeclaims", name)) => Ok(Target::Claim(name.into())),
+        Some(("pv" | "persistentvolume" | "persistentvolumes", name)) => Ok(Target::Volume(name.into())),
+        Some((kind, _)) => Err(format!("{kind:?} is neither pvc nor pv")),
+    }
+}
+
+/// Reads what there is, and explains.
+pub async fn run(args: Args) -> Result<(), String> {
+    let (Snapshot { known, warnings }, context) = if args.files.is_empty() {
+        let config = connect::config(args.kubeconfig.as_deref()).await?;
+        let namespace = config.default_namespace.clone();
+        (snapshot::of_cluster(connect::client(config)?).await?, namespace)
+    } else {
+        (snapshot::of_files(&args.files)?, "default".to_owned())
+    };
+    for warning in warnings {
+        eprintln!("bindery: {warning}");
+    }
+    let explanation = explain(&known, &args, &context)?;
+    print(&match args.output {
+        Format::Text if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() => {
+            format!("{explanation:#}")
+        }
+        Format::Text => explanation.to_string(),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&explanation);
+            json.map_err(|error| format!("cannot write JSON: {error}"))? + "\n"
+        }
+    })
+}
+
+fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, String> {
+    let binder = Binder::default();
+    let lines_max = if args.all { usize::MAX } else { LINES };
+    match &args.target {
+        Target::Volume(name) => {
+            explain_volume(&binder, known, name, lines_max).map_err(|not_found| not_found.to_string())
+        }
+        Target::Claim(name) => {
+            let key = ClaimKey::new(args.namespace.as_deref().unwrap_or(context), name.clone());
+            explain_claim(&binder, known, &key, lines_max)
+                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, name)))
+        }
+    }
+}
+
+/// Where else there is a claim of that name.
+fn elsewhere(known: &Mirror, name: &Name) -> String {
+    let mut namespaces: Vec<Name> =
+        known.keys(Kind::Claim).into_iter().filter(|key| key.name == *name).map(|key| key.namespace).collect();
+    namespaces.sort();
+    match namespaces.as_slice() {
+        [] => String::new(),
+        [one] => format!("; there is one of that name in namespace {one}: try -n {one}"),
+        several => format!("; there are some of that name in the namespaces {}", several.join(", ")),
+    }
+}
+
+/// Prints to standard output. Who stops reading has read enough.
+pub fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("cannot write: {error}")),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
