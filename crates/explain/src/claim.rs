@@ -40,7 +40,7 @@ pub fn explain_claim(
         note: verdict.note.clone(),
         events: events(&verdict),
         waits_for: waits::claim(known, claim, &verdict, &terms, bind.as_ref()),
-        terms,
+        terms: claim.flaw.is_none().then_some(terms),
         next: next::next(&verdict),
         bind,
         candidates,

@@ -23,8 +23,8 @@ pub struct Explanation {
     pub note: Option<String>,
     /// What the rule tells as events.
     pub events: Vec<String>,
-    /// What a claim asks for, or a volume offers.
-    pub terms: Terms,
+    /// What a claim asks for, or a volume offers; nothing when a field of it cannot be understood.
+    pub terms: Option<Terms>,
     /// What is done next.
     pub next: Next,
     /// Who it is bound to, or would be.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bindery_volumes::Kind;
+
 use crate::{Bind, Explanation};
 
 /// Names longer than this push their own text to the right, and nobody else's.
@@ -14,12 +16,14 @@ impl Explanation {
     }
 
     fn is_claim(&self) -> bool {
-        !self.namespace.is_empty()
+        self.kind == Kind::Claim.as_str()
     }
 
     /// What comes before the candidates, with its label.
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![(if self.is_claim() { "asks for" } else { "offers" }, self.terms.words())];
+        let mut facts = Vec::new();
+        let label = if self.is_claim() { "asks for" } else { "offers" };
+        facts.extend(self.terms.iter().map(|terms| (label, terms.words())));
         facts.extend(self.note.iter().map(|note| ("note", note.clone())));
         facts.extend(self.events.iter().map(|event| ("event", event.clone())));
         facts.extend(self.bind.as_ref().map(|bind| (if bind.is_done { "bound" } else { "bind" }, bind.to_string())));

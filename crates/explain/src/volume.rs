@@ -26,7 +26,7 @@ pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: u
         note: verdict.note.clone(),
         events: events(&verdict),
         waits_for: waits::volume(volume, &verdict, &terms),
-        terms,
+        terms: volume.flaw.is_none().then_some(terms),
         next: next::next(&verdict),
         bind: bind(binder, known, volume),
         candidates,

@@ -22,15 +22,15 @@ pub(crate) fn claim(
     let (wanted, class) = (terms.wanted(), claim.class().as_str());
     let any = format!("a {wanted} becomes Available");
     let named = claim.volume.as_deref().unwrap_or_default();
-    Some(if is(&rules::CLAIM_NO_VOLUME_FITS) || is(&rules::PROVISION_DISABLED) {
+    // A class without a provisioner is an honest way to say that its volumes are made by hand.
+    let by_hand = [&rules::CLAIM_NO_VOLUME_FITS, &rules::PROVISION_DISABLED, &rules::PROVISION_NO_PLUGIN];
+    Some(if by_hand.contains(&verdict.rule) {
         format!("It binds when {any}.")
     } else if is(&rules::PROVISION_CLASS_MISSING) {
         format!("It goes on when StorageClass {class:?} exists, or when {any}.")
     } else if is(&rules::PROVISION_WAIT) || is(&rules::PROVISION_ASK) {
         let provisioner = known.class(claim.class()).map(|class| class.provisioner.to_string()).unwrap_or_default();
         format!("It binds when {provisioner} has made a volume for it, or when {any}.")
-    } else if is(&rules::PROVISION_NO_PLUGIN) {
-        format!("It goes on when StorageClass {class:?} has a provisioner that exists, or when {any}.")
     } else if is(&rules::CLAIM_WAITS_FOR_CONSUMER) {
         "It goes on when a pod uses it and a scheduler has chosen a node.".into()
     } else if is(&rules::CLAIM_WAITS_FOR_SCHEDULING) {

@@ -23,8 +23,410 @@ fn check(state: &str, target: &str, expected: &str) {
     assert_eq!(lines(&explain(state, target)), lines(expected));
 }
 
-/// The line that says whom it binds to, or why not.
-fn bind_line(state: &str, target: &str) -> Option<String> {
-    let text = explain(state, target);
-    text.lines().find_map(|line| line.trim().strip_prefix("bind").map(|rest| rest.trim().to_owned()))
+#[test]
+fn the_nearest_candidate_comes_first_and_other_classes_last() {
+    check(
+        r"
+            sc fast kubernetes.io/no-provisioner
+            pvc data#1 10Gi Pending class=fast
+            pv small 8Gi Available class=fast
+            pv tiny 1Gi Available class=fast
+            pv taken 10Gi Bound ->b#2 class=fast
+            pvc b#2 10Gi Bound vol=taken bc class=fast
+            pv slow 20Gi Available class=slow
+        ",
+        "pvc/data",
+        r#"
+            default/data is Pending   [provision.no-plugin]
+            The class names an in-tree provisioner that does not exist or cannot make volumes.
+              asks for  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
+              event     ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner
+              next      nothing, until something changes
+              small     needs 10Gi, has 8Gi
+              tiny      needs 10Gi, has 1Gi
+              taken     reserved for default/b
+              slow      other class "slow"
+            It binds when a volume of class "fast" with 10Gi or more for ReadWriteOnce and ReadOnlyMany becomes Available.
+        "#,
+    );
+}
+
+#[test]
+fn every_test_says_by_how_much_it_fails() {
+    check(
+        r"
+            pvc data#1 5Gi Pending modes=RWX sel=disk:ssd
+            pv a 10Gi Available modes=RWX label=disk:hdd
+            pv b 10Gi Available
+            pv c 10Gi Released modes=RWX label=disk:ssd
+            pv d 10Gi Available modes=RWX label=disk:ssd mode=Block
+            pv e 10Gi Available modes=RWX vac=gold
+            pv f 10Gi Available modes=RWX deleting
+            pv g lots Available
+            pv h 1Gi Available modes=RWX ->x
+        ",
+        "pvc/data",
+        r#"
+            default/data is Pending   [claim.unbound.no-volume-fits]
+            No volume fits and the claim has no class that could make one: it waits until one appears.
+              asks for  5Gi, ReadWriteMany, Filesystem, no class, labels disk=ssd
+              event     FailedBinding: no persistent volumes available for this claim and no storage class is set
+              next      nothing, until something changes
+              a         label disk: wants ssd, has hdd
+              c         it is Released
+              d         volume mode: wants Filesystem, has Block
+              g         it cannot be read: spec.capacity.storage: "lots": it is not a number
+              b         lacks ReadWriteMany; label disk: wants ssd, has none
+              e         attributes class: wants none, has "gold"; label disk: wants ssd, has none
+              f         it is being deleted; label disk: wants ssd, has none
+              h         reserved for default/x; needs 5Gi, has 1Gi; label disk: wants ssd, has none
+            It binds when a volume without a class with 5Gi or more for ReadWriteMany and labels disk=ssd becomes Available.
+        "#,
+    );
+}
+
+#[test]
+fn a_claim_that_would_bind_says_why_to_this_volume_and_who_else_would() {
+    check(
+        r"
+            pvc a#1 5Gi Pending
+            pvc b#2 5Gi Pending
+            pv x 5Gi Available
+            pv y 10Gi Available
+            pv w 10Gi Available modes=RWO,ROX,RWX
+        ",
+        "pvc/a",
+        r"
+            default/a is Pending   [claim.unbound.fits]
+            A free volume fits: of those with the fewest access modes the smallest, then the first by name.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              bind      would bind to x, unless default/b takes it first
+              next      writes PersistentVolume x: First the volume points at the claim: from here on no other claim can have it.
+              x         fits
+              w         fits, but x has fewer access modes
+              y         fits, but x is smaller
+        ",
+    );
+}
+
+#[test]
+fn a_volume_that_another_claim_names_is_wanted() {
+    check(
+        r"
+            pvc a#1 5Gi Pending
+            pvc b#2 5Gi Pending vol=x
+            pv x 5Gi Available
+        ",
+        "pvc/a",
+        r"
+            default/a is Pending   [claim.unbound.no-volume-fits]
+            No volume fits and the claim has no class that could make one: it waits until one appears.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              event     FailedBinding: no persistent volumes available for this claim and no storage class is set
+              next      nothing, until something changes
+              x         wanted by default/b
+            It binds when a volume without a class with 5Gi or more for ReadWriteOnce and ReadOnlyMany becomes Available.
+        ",
+    );
+}
+
+#[test]
+fn a_named_volume_is_the_only_candidate() {
+    check(
+        r"
+            pvc b#2 5Gi Pending vol=x
+            pv x 2Gi Available
+            pv y 5Gi Available
+        ",
+        "pvc/b",
+        r#"
+            default/b is Pending   [claim.named.mismatch]
+            The volume that the claim names is free but cannot serve it.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              event     VolumeMismatch: Cannot bind to requested volume "x": requested PV is too small
+              next      nothing, until something changes
+              x         needs 5Gi, has 2Gi
+            It binds when PersistentVolume "x" can serve it.
+        "#,
+    );
+}
+
+#[test]
+fn a_named_volume_may_not_exist() {
+    check(
+        r"
+            pvc b#2 5Gi Pending vol=x
+        ",
+        "pvc/b",
+        r#"
+            default/b is Pending   [claim.named.missing]
+            The volume that the claim names does not exist yet: it waits for that one and takes no other.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              next      nothing, until something changes
+              x         does not exist
+            It binds when PersistentVolume "x" exists and is not another claim's.
+        "#,
+    );
+}
+
+#[test]
+fn a_half_written_bind_goes_on() {
+    check(
+        r"
+            pvc a#1 5Gi Pending
+            pv x 5Gi Bound ->a#1 bbc
+        ",
+        "pvc/a",
+        r"
+            default/a is Pending   [claim.unbound.reserved]
+            A volume is reserved for the claim and can serve it: it is bound to that one, whatever else is free.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              bind      would bind to x
+              next      writes PersistentVolumeClaim default/a: Then the claim points at the volume, for good.
+              x         reserved for the claim
+        ",
+    );
+}
+
+#[test]
+fn a_bound_claim_is_bound() {
+    check(
+        r"
+            pvc a#1 5Gi Bound vol=x bc bbc
+            pv x 5Gi Bound ->a#1 bbc
+        ",
+        "pvc/a",
+        r"
+            default/a is Bound   [claim.bound.correct]
+            Claim and volume belong to each other: whatever is still missing of the bind is written.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              bound     is bound to x
+        ",
+    );
+}
+
+#[test]
+fn a_lost_claim_is_told_by_what_was_read() {
+    check(
+        r"
+            pvc b#2 5Gi Bound vol=x bc
+        ",
+        "pvc/b",
+        r"
+            default/b is Bound   [claim.bound.lost-volume]
+            The claim's volume does not exist, by a live read: the claim is lost.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              event     ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!
+              next      writes PersistentVolumeClaim default/b: A claim that lost its volume is marked Lost.
+              x         does not exist
+        ",
+    );
+}
+
+#[test]
+fn a_delayed_claim_tells_what_its_scheduler_may_choose() {
+    check(
+        r"
+            sc late example.com/ex wffc
+            pvc a#1 5Gi Pending class=late
+            pod p claim=a
+            pv x 5Gi Available class=late
+            pv y 1Gi Available class=late
+        ",
+        "pvc/a",
+        r#"
+            default/a is Pending   [claim.unbound.waits-for-scheduling]
+            The class binds its claims when a pod uses them: pods use this one, and have no node yet.
+              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "late"
+              event     WaitForPodScheduled: waiting for pod p to be scheduled
+              next      nothing, until something changes
+              x         fits: a scheduler may choose it for the claim's pod
+              y         needs 5Gi, has 1Gi
+            It goes on when a scheduler has chosen a node for its pod.
+        "#,
+    );
+}
+
+#[test]
+fn a_claim_for_a_provisioner_waits_for_it() {
+    check(
+        r"
+            sc fast example.com/ex
+            pvc a#1 10Gi Pending class=fast sp=example.com/ex
+        ",
+        "pvc/a",
+        r#"
+            default/a is Pending   [provision.external.wait]
+            The external provisioner was asked: its volume is awaited.
+              asks for  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
+              event     ExternalProvisioning: Waiting for a volume to be created either by the external provisioner 'example.com/ex' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.
+              next      nothing, until something changes
+            It binds when example.com/ex has made a volume for it, or when a volume of class "fast" with 10Gi or more for ReadWriteOnce and ReadOnlyMany becomes Available.
+        "#,
+    );
+}
+
+#[test]
+fn a_malformed_claim_tells_its_flaw() {
+    check(
+        r"
+            pvc a#1 lots Pending
+        ",
+        "pvc/a",
+        r#"
+            default/a is Pending   [claim.malformed]
+            A field of the claim cannot be understood: it is left alone until that is mended.
+              note  spec.resources.requests.storage: "lots": it is not a number
+              next  nothing, until something changes
+            It goes on when that field is mended.
+        "#,
+    );
+}
+
+#[test]
+fn a_free_volume_tells_who_wants_it() {
+    check(
+        r"
+            pvc a#1 5Gi Pending
+            pvc b#2 9Gi Pending
+            pv x 5Gi Pending
+        ",
+        "pv/x",
+        r"
+            x is Pending   [volume.unclaimed.wanted]
+            The volume is free and a claim waits for one like it: that claim is decided about first.
+              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              bind       would bind to default/a
+              next       default/a is decided about first: it may take this volume
+              default/a  would bind to it
+              default/b  needs 9Gi, has 5Gi
+        ",
+    );
+}
+
+#[test]
+fn a_volume_nobody_can_use_tells_what_the_claims_lack() {
+    check(
+        r"
+            pvc a#1 5Gi Pending
+            pvc b#2 9Gi Pending
+            pvc c#3 1Gi Pending modes=RWX
+            pv y 2Gi Available
+        ",
+        "pv/y",
+        r"
+            y is Available   [volume.unclaimed]
+            The volume belongs to nobody: it is Available.
+              offers     2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              next       nothing, until something changes
+              default/a  needs 5Gi, has 2Gi
+              default/b  needs 9Gi, has 2Gi
+              default/c  lacks ReadWriteMany
+            It binds when a claim without a class for 2Gi or less needs it.
+        ",
+    );
+}
+
+#[test]
+fn a_retained_volume_waits_for_a_person() {
+    check(
+        r"
+            pv x 5Gi Released ->a#1
+        ",
+        "pv/x",
+        r"
+            x is Released   [reclaim.retain]
+            The volume is retained: a person decides what becomes of it.
+              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              next       nothing, until something changes
+              default/a  does not exist
+            It is offered again when somebody removes spec.claimRef; what it holds stays on it.
+        ",
+    );
+}
+
+#[test]
+fn a_reserved_volume_waits_for_its_claim() {
+    check(
+        r"
+            pv x 5Gi Available ->a
+            pvc a#7 10Gi Pending
+        ",
+        "pv/x",
+        r"
+            x is Available   [volume.reserved]
+            The volume is reserved for a claim by name: it is Available until the claim takes it.
+              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              next       nothing, until something changes
+              default/a  needs 10Gi, has 5Gi
+            It binds when claim default/a takes it; no other can have it.
+        ",
+    );
+}
+
+#[test]
+fn a_bound_volume_is_bound() {
+    check(
+        r"
+            pv x 5Gi Bound ->a#1
+            pvc a#1 5Gi Bound vol=x bc
+        ",
+        "pv/x",
+        r"
+            x is Bound   [volume.claimed.bound]
+            The volume belongs to a claim that points at it: it is Bound.
+              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              bound      is bound to default/a
+              default/a  is bound to it
+        ",
+    );
+}
+
+#[test]
+fn a_malformed_volume_tells_its_flaw() {
+    check(
+        r"
+            pv x lots Available
+        ",
+        "pv/x",
+        r#"
+            x is Available   [volume.malformed]
+            A field of the volume cannot be understood: it is left alone until that is mended.
+              note  spec.capacity.storage: "lots": it is not a number
+              next  nothing, until something changes
+            It goes on when that field is mended.
+        "#,
+    );
+}
+
+#[test]
+fn what_does_not_exist_is_said_so() {
+    check(
+        r"
+            pv x 1Gi Available
+        ",
+        "pvc/a",
+        r"
+            PersistentVolumeClaim default/a does not exist
+        ",
+    );
+}
+
+#[test]
+fn many_candidates_are_summed_up() {
+    let mut state = String::from("sc fast kubernetes.io/no-provisioner\npvc a#1 10Gi Pending class=fast\n");
+    for at in 0..30 {
+        state += &format!("pv small-{at:02} {}Gi Available class=fast\n", at % 9 + 1);
+        state += &format!("pv slow-{at:02} 10Gi Available class=slow\n");
+        state += &format!("pv taken-{at:02} 10Gi Bound ->c{at}#u class=fast\n");
+    }
+    let text = explain(&state, "pvc/a");
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.contains("more  ") || line.contains("small")).collect();
+    assert_eq!(lines.len(), 13, "{text}");
+    assert_eq!(lines[0], "small-08  needs 10Gi, has 9Gi");
+    assert_eq!(
+        lines[10..],
+        ["30 more   of class \"slow\"", "30 more   reserved for other claims", "20 more   that are too small"]
+    );
 }
