@@ -1,0 +1,125 @@
+//! `bindery explain`, from the outside, on what kubectl wrote.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/dump.yaml");
+
+fn bindery(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bindery")).args(args).output().expect("bindery runs")
+}
+
+fn explain(args: &[&str]) -> String {
+    let output = bindery(&[&["explain", "-f", DUMP], args].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    String::from_utf8(output.stdout).expect("it writes UTF-8")
+}
+
+fn refused(args: &[&str]) -> (Option<i32>, String) {
+    let output = bindery(args);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_pending_claim_is_explained() {
+    let expected = r#"default/data is Pending   [provision.no-plugin]
+The class names an in-tree provisioner that does not exist or cannot make volumes.
+  asks for  10Gi, ReadWriteOnce, Filesystem, class "fast"
+  event     ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner
+  next      nothing, until something changes
+  pv-3      needs 10Gi, has 8Gi
+  pv-1      lacks ReadWriteOnce
+  pv-7      reserved for default/other
+  14 more   of class "slow"
+It binds when a volume of class "fast" with 10Gi or more for ReadWriteOnce becomes Available.
+"#;
+    assert_eq!(explain(&["pvc/data"]), expected);
+    assert_eq!(explain(&["persistentvolumeclaim/data", "-n", "default", "--output", "text"]), expected);
+}
+
+#[test]
+fn all_candidates_get_a_line_when_asked_for() {
+    let text = explain(&["pvc/data", "--all"]);
+    assert_eq!(text.matches("other class \"slow\"").count(), 14, "{text}");
+    assert!(!text.contains("more"), "no group is left: {text}");
+}
+
+#[test]
+fn a_claim_in_another_namespace_would_bind() {
+    let text = explain(&["pvc/logs", "--namespace=prod"]);
+    assert!(text.contains("bind      would bind to slow-00\n"), "{text}");
+    let volume = explain(&["pv/slow-00"]);
+    assert!(volume.contains("would bind to prod/logs\n"), "{volume}");
+}
+
+#[test]
+fn programs_read_json() {
+    let read = |args: &[&str]| -> Value { serde_json::from_str(&explain(args)).expect("it writes JSON") };
+    let explained = read(&["pvc/data", "-o", "json"]);
+    assert_eq!(explained["rule"], "provision.no-plugin");
+    assert_eq!(explained["next"]["action"], "nothing");
+    assert_eq!(explained["bind"], Value::Null);
+    assert_eq!(explained["candidates"][0], json!({"name": "pv-3", "fits": false, "why": ["needs 10Gi, has 8Gi"]}));
+    assert_eq!(explained["more"], json!([{"count": 14, "what": "of class \"slow\""}]));
+
+    let explained = read(&["pvc/logs", "-n", "prod", "-o", "json"]);
+    assert_eq!(explained["bind"], json!({"to": "slow-00", "isDone": false, "rivals": []}));
+    assert_eq!(explained["next"]["step"], "bind.1-reserve-volume");
+
+    let fields: Vec<&String> = explained.as_object().expect("it is an object").keys().collect();
+    let stable = [
+        "bind",
+        "candidates",
+        "events",
+        "kind",
+        "more",
+        "name",
+        "namespace",
+        "next",
+        "note",
+        "phase",
+        "reason",
+        "rule",
+        "terms",
+        "waitsFor",
+    ];
+    assert_eq!(fields, stable, "programs rely on these");
+}
+
+#[test]
+fn a_malformed_claim_tells_its_flaw() {
+    let text = explain(&["pvc/broken"]);
+    assert!(text.contains("spec.resources.requests.storage: \"plenty\": it is not a number"), "{text}");
+}
+
+#[test]
+fn what_does_not_exist_is_an_error() {
+    assert_eq!(
+        refused(&["explain", "-f", DUMP, "pv/nothing"]),
+        (Some(1), "bindery: PersistentVolume nothing does not exist\n".into())
+    );
+    let elsewhere = "bindery: PersistentVolumeClaim default/logs does not exist; there is one of that name in namespace prod: try -n prod\n";
+    assert_eq!(refused(&["explain", "-f", DUMP, "pvc/logs"]), (Some(1), elsewhere.into()));
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    let (code, error) = refused(&["explain", "-f", "/does/not/exist", "pvc/data"]);
+    assert_eq!(code, Some(1));
+    assert!(error.starts_with("bindery: /does/not/exist: "), "{error}");
+    let (code, error) = refused(&["explain", "-f", DUMP, "pod/data"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("\"pod\" is neither pvc nor pv"), "{error}");
+}
+
+#[test]
+fn shells_complete_it() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = bindery(&["completions", shell]);
+        assert!(output.status.success());
+        assert!(String::from_utf8_lossy(&output.stdout).contains("explain"), "{shell}");
+    }
+}
