@@ -1,0 +1,50 @@
+//! Every kind of trouble between the controller and its API server at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::cluster::Cluster;
+use crate::proxy::Proxy;
+
+const PAIRS: usize = 200;
+/// Volumes that fit no claim get one write, and those that are bound share four with their claim.
+const WRITES: usize = PAIRS * 4 + PAIRS / 10;
+/// Its lease is troubled as well, and held on to.
+const PATIENT: [&str; 3] =
+    ["--leader-elect-lease-duration=100s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=200ms"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm() {
+    let Some(cluster) = Cluster::for_test().await else { return };
+    let proxy = Proxy::start(cluster.client.clone(), 4).await;
+    let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
+    cluster.make_pairs("before", PAIRS, 0).await;
+    let mut controller = cluster.controller_at(&kubeconfig, &PATIENT);
+    cluster.bound(PAIRS).await;
+
+    let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);
+    let counts = proxy.counts();
+    let wasted = count(&counts.lost) + count(&counts.failures) + count(&counts.conflicts);
+    let writes = count(&counts.writes);
+    println!("{writes} writes for {PAIRS} pairs, and {wasted} troubled");
+    assert!(writes <= WRITES + wasted, "{writes} writes, where {WRITES} do and {wasted} were troubled");
+
+    // And while it is at work.
+    cluster.make_pairs("after", PAIRS, 0).await;
+    cluster.check(PAIRS * 2).await;
+    assert_eq!(cluster.history.gaps(), 0, "the history is whole");
+    assert_eq!(controller.ended(), None, "{}", controller.log());
+    let troubles = [
+        ("409", &counts.conflicts),
+        ("429", &counts.busy),
+        ("500", &counts.failures),
+        ("slow", &counts.slow),
+        ("lost", &counts.lost),
+        ("watches cut", &counts.cut),
+        ("watches forgotten", &counts.forgotten),
+        ("watches not answered", &counts.silent),
+    ];
+    for (name, trouble) in troubles {
+        println!("{name}: {}", count(trouble));
+        assert_ne!(count(trouble), 0, "there was no {name}");
+    }
+}

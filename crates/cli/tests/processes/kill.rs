@@ -1,0 +1,36 @@
+//! Killed again and again while it binds, the controller loses nothing and binds nothing twice.
+
+use crate::cluster::{Cluster, eventually};
+use crate::history::Kind;
+
+const PAIRS: usize = 1000;
+const KILLS: usize = 50;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_fifty_times_it_binds_everything_once() {
+    let Some(cluster) = Cluster::for_test().await else { return };
+    cluster.make_pairs("first", PAIRS, 0).await;
+    let mut pairs = PAIRS;
+    for kill in 0..KILLS {
+        // On a machine so slow that much is written between a look and the kill, there would be nothing left to do.
+        if pairs - cluster.history.count(Kind::Claim, "Bound") < 100 {
+            cluster.make_pairs(&format!("more-{kill}"), 100, 0).await;
+            pairs += 100;
+        }
+        let before = cluster.history.len();
+        // Slow enough to be killed fifty times, and with many writes under way each time.
+        let mut controller = cluster.controller(&["--kube-api-qps=200", "--kube-api-burst=40"]);
+        let written = 1 + kill * 7 % 50;
+        eventually(
+            || format!("it writes {written} times: {}", controller.log()),
+            || cluster.history.len() >= before + written,
+        )
+        .await;
+        controller.kill().expect("killed");
+        assert!(cluster.history.count(Kind::Claim, "Bound") < pairs, "kill {kill} came after the binds");
+    }
+    let mut controller = cluster.controller(&[]);
+    cluster.check(pairs).await;
+    assert_eq!(cluster.history.gaps(), 0, "the history is whole");
+    assert_eq!(controller.ended(), None);
+}

@@ -1,0 +1,101 @@
+//! Several instances: one that leads and others that stand by, and two that know nothing of each other.
+
+use std::time::{Duration, Instant};
+
+use bindery_lab::Running;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::cluster::{Cluster, eventually, lines};
+
+const LEASE: Duration = Duration::from_secs(3);
+const SHORT: [&str; 3] =
+    ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
+const LONG: [&str; 3] =
+    ["--leader-elect-lease-duration=300s", "--leader-elect-renew-deadline=200s", "--leader-elect-retry-period=500ms"];
+/// What a busy machine may need beyond what was agreed.
+const SLACK: Duration = Duration::from_secs(10);
+
+fn leads(controller: &Running) -> bool {
+    !lines(controller, "leads").is_empty()
+}
+
+async fn eventually_leads(controller: &Running) {
+    eventually(|| format!("it leads: {}", controller.log()), || leads(controller)).await;
+}
+
+/// Stands by: it knows the cluster, and does nothing.
+async fn eventually_stands_by(controller: &Running) {
+    let knows = |kind: &str| lines(controller, "listed").iter().any(|line| line["kind"] == kind);
+    let knows_all = || knows("PersistentVolume") && knows("PersistentVolumeClaim");
+    eventually(|| format!("it stands by: {}", controller.log()), knows_all).await;
+    assert!(!leads(controller), "there is one leader already");
+}
+
+async fn lease(cluster: &Cluster) -> Value {
+    let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bindery-controller";
+    let request = http::Request::get(path).body(Vec::new()).expect("a request");
+    cluster.client.request(request).await.expect("the lease")
+}
+
+fn moment(lease: &Value, field: &str) -> Timestamp {
+    lease["spec"][field].as_str().expect("a moment").parse().expect("a moment")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_leader_goes_another_takes_over() {
+    let Some(cluster) = Cluster::for_test().await else { return };
+    let start = |flags: &[&str]| cluster.controller_at(cluster.lab.kubeconfig(), flags);
+    let mut first = start(&SHORT);
+    eventually_leads(&first).await;
+    let mut second = start(&SHORT);
+    eventually_stands_by(&second).await;
+    cluster.make_pairs("first", 20, 0).await;
+    cluster.bound(20).await;
+    assert!(lines(&second, "decided").is_empty(), "who stands by does nothing");
+
+    // Killed, it leaves its lease behind, which runs out.
+    first.kill().expect("killed");
+    let left = lease(&cluster).await;
+    cluster.make_pairs("second", 20, 0).await;
+    eventually_leads(&second).await;
+    let taken = lease(&cluster).await;
+    assert_ne!(taken["spec"]["holderIdentity"], left["spec"]["holderIdentity"]);
+    assert_eq!(taken["spec"]["leaseTransitions"], 1);
+    let waited = moment(&taken, "acquireTime").duration_since(moment(&left, "renewTime")).unsigned_abs();
+    println!("taken over after {waited:?}");
+    assert!(waited >= LEASE, "a lease counts until it has run out, not {waited:?}");
+    assert!(waited < LEASE + SLACK, "a lease that has run out is taken at once, not after {waited:?}");
+    cluster.bound(40).await;
+
+    // Asked to end, it gives the lease up, and another need not wait until it runs out.
+    let mut third = start(&LONG);
+    eventually_stands_by(&third).await;
+    cluster.make_pairs("third", 20, 0).await;
+    let asked = Instant::now();
+    second.terminate().expect("asked to end");
+    let ended = second.wait(SLACK).expect("it ends");
+    assert!(ended.success(), "{ended}: {}", second.log());
+    eventually_leads(&third).await;
+    println!("handed over after {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(100), "the lease was released");
+    cluster.check(60).await;
+    assert_eq!(cluster.history.gaps(), 0, "the history is whole");
+    assert_eq!(third.ended(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_that_both_lead_keep_all_promises() {
+    let Some(cluster) = Cluster::for_test().await else { return };
+    let mut both = [cluster.controller(&[]), cluster.controller(&[])];
+    for controller in &both {
+        eventually(|| "it knows the cluster".into(), || lines(controller, "listed").len() >= 2).await;
+    }
+    cluster.make_pairs("pair", 300, 0).await;
+    cluster.check(300).await;
+    assert_eq!(cluster.history.gaps(), 0, "the history is whole");
+    for controller in &mut both {
+        assert_eq!(controller.ended(), None);
+        assert!(!lines(controller, "decided").is_empty(), "both were at work");
+    }
+}

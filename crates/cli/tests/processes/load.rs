@@ -1,0 +1,36 @@
+//! More happens at once than a slow reader takes in: its watches end, and go on from where they were.
+
+use std::time::{Duration, Instant};
+
+use crate::cluster::{Cluster, eventually, lines};
+
+const PAIRS: usize = 1000;
+const KINDS: [&str; 2] = ["PersistentVolume", "PersistentVolumeClaim"];
+/// So large that the network between holds a part of it only, and the server sees that nobody reads.
+const PADDING: usize = 8000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_that_fell_behind_are_resumed_without_a_new_list() {
+    let Some(cluster) = Cluster::for_test().await else { return };
+    let mut controller = cluster.controller(&[]);
+    let about =
+        |message: &str, kind: &str| lines(&controller, message).iter().filter(|line| line["kind"] == kind).count();
+    eventually(|| "it knows the cluster".into(), || KINDS.iter().all(|kind| about("listed", kind) > 0)).await;
+
+    let stopped = Instant::now();
+    controller.signal("STOP").expect("stopped");
+    cluster.make_pairs("pair", PAIRS, PADDING).await;
+    tokio::time::sleep(Duration::from_secs(2).saturating_sub(stopped.elapsed())).await;
+    controller.signal("CONT").expect("continued");
+    cluster.check(PAIRS).await;
+
+    assert_eq!(controller.ended(), None);
+    let about =
+        |message: &str, kind: &str| lines(&controller, message).iter().filter(|line| line["kind"] == kind).count();
+    for kind in KINDS {
+        let resumed = about("the watch broke off, and is resumed", kind);
+        println!("{kind}: resumed {resumed} times");
+        assert_eq!(about("listed", kind), 1, "{kind} was listed again: {}", controller.log());
+        assert_ne!(resumed, 0, "{kind}: the watch held, and nothing was shown");
+    }
+}
