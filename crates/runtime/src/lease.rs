@@ -31,6 +31,9 @@ pub struct LeaseConfig {
     pub retry_period: Duration,
 }
 
+/// Why a write of the lease failed that another's came before.
+const CHANGED: &str = "the lease has changed meanwhile";
+
 /// A lease, from our side.
 pub struct Lease {
     api: Arc<Api>,
@@ -83,13 +86,27 @@ impl Lease {
 
     /// Gives the lease up, so that another need not wait.
     pub async fn release(&mut self) {
-        let Some((lease, _)) = self.seen.take().filter(|(lease, _)| self.is_ours(lease)) else { return };
-        let mut released = lease;
-        released["spec"]["holderIdentity"] = "".into();
-        released["spec"]["leaseDurationSeconds"] = 1.into();
-        if let Err(error) = self.replace(released).await {
-            tracing::debug!(error, "the lease was not released, and runs out");
+        let released = timeout(self.config.renew_deadline, async {
+            loop {
+                match self.try_release().await {
+                    // A renewal that was under way when we were told to stop came between.
+                    Err(error) if error == CHANGED => {}
+                    done => return done,
+                }
+            }
+        });
+        match released.await.unwrap_or_else(|_| Err("no answer in time".into())) {
+            Ok(()) => tracing::info!(lease = self.config.name, "the lease is released"),
+            Err(error) => tracing::warn!(error, "the lease was not released, and runs out"),
         }
+    }
+
+    /// Releases the lease as it is now: what was last seen of it may be older than our last renewal.
+    async fn try_release(&mut self) -> Result<(), String> {
+        let Some(mut lease) = self.read().await?.filter(|lease| self.is_ours(lease)) else { return Ok(()) };
+        lease["spec"]["holderIdentity"] = "".into();
+        lease["spec"]["leaseDurationSeconds"] = 1.into();
+        self.replace(lease).await
     }
 
     fn is_ours(&self, lease: &Value) -> bool {
@@ -98,7 +115,7 @@ impl Lease {
 
     /// Takes or renews the lease, if nobody else holds it. `Err` when it could not be found out.
     async fn try_hold(&mut self) -> Result<bool, String> {
-        let Some(lease) = self.read().await? else { return self.create().await };
+        let Some(lease) = self.read().await? else { return self.create().await.map(|()| true) };
         let is_news = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
         if is_news {
             self.seen = Some((lease.clone(), Instant::now()));
@@ -106,7 +123,7 @@ impl Lease {
         if !self.is_ours(&lease) && !self.is_over(&lease) {
             return Ok(false);
         }
-        self.replace(self.held(lease)).await
+        self.replace(self.held(lease)).await.map(|()| true)
     }
 
     /// Whether another's lease has run out: it was given up, or not renewed since we saw it.
@@ -145,7 +162,7 @@ impl Lease {
         }
     }
 
-    async fn create(&mut self) -> Result<bool, String> {
+    async fn create(&mut self) -> Result<(), String> {
         let lease = self.held(json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -157,23 +174,24 @@ impl Lease {
         self.swap(request).await
     }
 
-    async fn replace(&mut self, lease: Value) -> Result<bool, String> {
+    async fn replace(&mut self, lease: Value) -> Result<(), String> {
         let body = lease.to_string().into_bytes();
         let request = self.at().replace(&self.config.name, &PostParams::default(), body);
         self.swap(request.map_err(|error| error.to_string())?).await
     }
 
-    /// Writes the lease if it is as it was read. Who comes second does not have it.
-    async fn swap(&mut self, request: http::Request<Vec<u8>>) -> Result<bool, String> {
+    /// Writes the lease if it is as it was read. Who comes second does not have it; but whether the first was another instance,
+    /// or only somebody who put a label on it, the next look tells.
+    async fn swap(&mut self, request: http::Request<Vec<u8>>) -> Result<(), String> {
         let reply = self.api.call(request).await.map_err(|lost| lost.0)?;
         if reply.status == StatusCode::CONFLICT {
-            return Ok(false);
+            return Err(CHANGED.into());
         }
         if !reply.status.is_success() {
             return Err(reply.message());
         }
         let lease = serde_json::from_slice(&reply.body).map_err(|error| error.to_string())?;
         self.seen = Some((lease, Instant::now()));
-        Ok(true)
+        Ok(())
     }
 }
