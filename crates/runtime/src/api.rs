@@ -63,6 +63,11 @@ impl Api {
         &self.client
     }
 
+    /// How long an answer is waited for.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
     /// Calls, and waits for the answer.
     pub async fn call(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
         if let Some(rate) = &self.rate {

@@ -13,7 +13,7 @@ use kube::core::request::Request as Call;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::api::Api;
 use crate::brain::Message;
@@ -24,6 +24,10 @@ const PAGE: u32 = 500;
 /// How long to wait before trying again what failed, doubled each time up to the most.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a watch lives at most, in seconds: then the server ends it.
+const LIFETIME: u32 = 290;
+/// A watch that has told nothing for longer than it may live is one whose end was lost with its connection.
+const SILENCE: Duration = Duration::from_secs(LIFETIME as u64 + 20);
 
 /// An object as the server wrote it. Decoded once, into what rules read; the rest is never kept.
 type Raw = Box<RawValue>;
@@ -105,7 +109,10 @@ async fn follow(api: &Api, kind: Kind, mut version: String, tell: &UnboundedSend
         let before = version.clone();
         match connect(api, kind, &mut version, tell).await {
             End::Deaf => return None,
-            End::Forgotten => return Some(()),
+            End::Forgotten => {
+                tracing::debug!(kind = kind.as_str(), version, "the server has forgotten where the watch was");
+                return Some(());
+            }
             End::Broken(why) => {
                 tracing::debug!(kind = kind.as_str(), version, why, "the watch broke off, and is resumed");
                 // A watch that told something was a good one.
@@ -120,19 +127,21 @@ async fn follow(api: &Api, kind: Kind, mut version: String, tell: &UnboundedSend
 
 /// One connection: tells what it delivers, and keeps the version up to which it is complete.
 async fn connect(api: &Api, kind: Kind, version: &mut String, tell: &UnboundedSender<Message>) -> End {
-    let params = WatchParams { bookmarks: true, ..WatchParams::default() };
+    let params = WatchParams { bookmarks: true, timeout: Some(LIFETIME), ..WatchParams::default() };
     let request = match Call::new(paths::all(kind)).watch(&params, version) {
         Ok(request) => request,
         Err(error) => return End::Broken(error.to_string()),
     };
-    let stream = match api.client().request_events::<Raw>(request).await {
-        Ok(stream) => stream,
-        Err(kube::Error::Api(status)) if status.code == StatusCode::GONE.as_u16() => return End::Forgotten,
-        Err(error) => return End::Broken(error.to_string()),
+    let stream = match timeout(api.deadline(), api.client().request_events::<Raw>(request)).await {
+        Err(_) => return End::Broken("it was not answered".into()),
+        Ok(Ok(stream)) => stream,
+        Ok(Err(kube::Error::Api(status))) if status.code == StatusCode::GONE.as_u16() => return End::Forgotten,
+        Ok(Err(error)) => return End::Broken(error.to_string()),
     };
     let mut stream = stream.boxed();
     loop {
-        let input = match stream.next().await {
+        let Ok(next) = timeout(SILENCE, stream.next()).await else { return End::Broken("it fell silent".into()) };
+        let input = match next {
             None => return End::Broken("it ended".into()),
             Some(Err(error)) => return End::Broken(error.to_string()),
             Some(Ok(WatchEvent::Error(status))) if status.code == StatusCode::GONE.as_u16() => return End::Forgotten,
