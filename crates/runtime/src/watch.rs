@@ -62,16 +62,23 @@ pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
     let mut wait = WAIT_MIN;
     loop {
         match list(&api, kind).await {
-            Ok((version, objects)) => {
+            Ok((mut version, objects)) => {
                 tracing::debug!(kind = kind.as_str(), version, count = objects.len(), "listed");
                 let listed = Input::Listed { kind, version: version.parse().unwrap_or(0), objects };
                 if tell.send(Message::Happened(listed)).is_err() {
                     return;
                 }
-                wait = WAIT_MIN;
-                if follow(&api, kind, version, &tell).await.is_none() {
+                let listed = version.clone();
+                if follow(&api, kind, &mut version, &tell).await.is_none() {
                     return;
                 }
+                if version != listed {
+                    wait = WAIT_MIN;
+                    continue;
+                }
+                // A server that forgets at once what it has listed is not to be asked for everything again and again.
+                sleep(wait).await;
+                wait = (wait * 2).min(WAIT_MAX);
             }
             Err(error) => {
                 tracing::warn!(kind = kind.as_str(), error, "cannot list");
@@ -103,11 +110,11 @@ pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), String
 
 /// Follows what changes after a version, over as many connections as it takes. `None` when nobody listens any more; else the
 /// server has forgotten the version.
-async fn follow(api: &Api, kind: Kind, mut version: String, tell: &UnboundedSender<Message>) -> Option<()> {
+async fn follow(api: &Api, kind: Kind, version: &mut String, tell: &UnboundedSender<Message>) -> Option<()> {
     let mut wait = WAIT_MIN;
     loop {
         let before = version.clone();
-        match connect(api, kind, &mut version, tell).await {
+        match connect(api, kind, version, tell).await {
             End::Deaf => return None,
             End::Forgotten => {
                 tracing::debug!(kind = kind.as_str(), version, "the server has forgotten where the watch was");
@@ -116,8 +123,8 @@ async fn follow(api: &Api, kind: Kind, mut version: String, tell: &UnboundedSend
             End::Broken(why) => {
                 tracing::debug!(kind = kind.as_str(), version, why, "the watch broke off, and is resumed");
                 // A watch that told something was a good one.
-                wait = if version == before { (wait * 2).min(WAIT_MAX) } else { WAIT_MIN };
-                if version == before {
+                wait = if *version == before { (wait * 2).min(WAIT_MAX) } else { WAIT_MIN };
+                if *version == before {
                     sleep(wait).await;
                 }
             }

@@ -1,9 +1,12 @@
 //! Every kind of trouble between the controller and its API server at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use crate::cluster::Cluster;
-use crate::proxy::Proxy;
+use jiff::Timestamp;
+
+use crate::cluster::{Cluster, eventually, lines};
+use crate::proxy::{Proxy, Troubles};
 
 const PAIRS: usize = 200;
 /// Volumes that fit no claim get one write, and those that are bound share four with their claim.
@@ -15,7 +18,7 @@ const PATIENT: [&str; 3] =
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm() {
     let Some(cluster) = Cluster::for_test().await else { return };
-    let proxy = Proxy::start(cluster.client.clone(), 4).await;
+    let proxy = Proxy::start(cluster.client.clone(), Troubles::All, 4).await;
     let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
     cluster.make_pairs("before", PAIRS, 0).await;
     let mut controller = cluster.controller_at(&kubeconfig, &PATIENT);
@@ -47,4 +50,24 @@ async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm() {
         println!("{name}: {}", count(trouble));
         assert_ne!(count(trouble), 0, "there was no {name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_forgets_at_once_is_not_asked_for_everything_without_rest() {
+    let Some(cluster) = Cluster::for_test().await else { return };
+    let proxy = Proxy::start(cluster.client.clone(), Troubles::ForgetsAtOnce, 0).await;
+    let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
+    let controller = cluster.controller_at(&kubeconfig, &["--leader-elect=false"]);
+    let listed = || -> Vec<Timestamp> {
+        let lines = lines(&controller, "listed");
+        let moments = lines.iter().filter(|line| line["kind"] == "PersistentVolume");
+        moments.map(|line| line["timestamp"].as_str().expect("a moment").parse().expect("a moment")).collect()
+    };
+    eventually(|| format!("it lists again: {}", controller.log()), || listed().len() >= 5).await;
+    let took = listed()[4].duration_since(listed()[0]).unsigned_abs();
+    assert!(took > Duration::from_secs(1), "five lists within {took:?}");
+
+    // What is never told by a watch is found all the same.
+    cluster.make_pairs("pair", 10, 0).await;
+    cluster.check(10).await;
 }

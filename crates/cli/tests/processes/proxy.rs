@@ -48,8 +48,18 @@ impl std::fmt::Display for Cut {
 
 impl std::error::Error for Cut {}
 
+/// What goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Troubles {
+    /// Everything, now and then.
+    All,
+    /// Every watch is told at once that its revision is gone.
+    ForgetsAtOnce,
+}
+
 struct Inner {
     upstream: Client,
+    troubles: Troubles,
     dice: AtomicU64,
     counts: Counts,
 }
@@ -62,11 +72,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one. The seed says what goes wrong, and when.
-    pub async fn start(upstream: Client, seed: u64) -> Proxy {
+    /// Starts one. The seed says when something goes wrong.
+    pub async fn start(upstream: Client, troubles: Troubles, seed: u64) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let inner = Arc::new(Inner { upstream, dice: AtomicU64::new(seed), counts: Counts::default() });
+        let inner = Arc::new(Inner { upstream, troubles, dice: AtomicU64::new(seed), counts: Counts::default() });
         let mut serving = JoinSet::new();
         let shared = Arc::clone(&inner);
         serving.spawn(async move {
@@ -132,7 +142,13 @@ fn one_more(count: &AtomicUsize) {
 
 async fn serve(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
     if request.uri().query().unwrap_or_default().contains("watch=") {
-        return watch(&inner, request).await;
+        return match inner.troubles {
+            Troubles::All => watch(&inner, request).await,
+            Troubles::ForgetsAtOnce => Ok(Response::new(Body::from(GONE))),
+        };
+    }
+    if inner.troubles == Troubles::ForgetsAtOnce {
+        return inner.forward(request).await;
     }
     let (counts, is_write) = (&inner.counts, request.method() != Method::GET);
     match inner.percent() {
@@ -182,6 +198,13 @@ enum Fate {
     Forgotten,
 }
 
+/// What comes after a piece of a watch.
+enum Then {
+    More,
+    Cut,
+    End,
+}
+
 /// The first watches are those of every kind; what follows are those where things happen.
 fn fate(number: usize) -> Fate {
     match number {
@@ -212,26 +235,26 @@ async fn watch(inner: &Arc<Inner>, request: Request<Incoming>) -> Result<Respons
     let inner = Arc::clone(inner);
     Ok(response.map(|body| {
         let pieces = body.into_data_stream().enumerate().map(move |(number, piece)| {
-            let piece = piece.map_err(|_| Cut)?;
+            let Ok(piece) = piece else { return (Bytes::new(), Then::Cut) };
             let is_time = number as u64 >= after;
             // Half a frame is left behind by a connection that is cut; what a server says stands after a whole one.
             if is_time && matches!(fate, Fate::Cut) {
                 one_more(&inner.counts.cut);
-                Ok((piece.slice(..piece.len() / 2), true))
+                (piece.slice(..piece.len() / 2), Then::Cut)
             } else if is_time && piece.ends_with(b"\n") {
                 one_more(&inner.counts.forgotten);
-                Ok(([&piece[..], GONE].concat().into(), false))
+                ([&piece[..], GONE].concat().into(), Then::End)
             } else {
-                Ok((piece, false))
+                (piece, Then::More)
             }
         });
-        // What follows half a piece is the cut.
-        let broken = pieces.flat_map(|piece: Result<(Bytes, bool), Cut>| {
-            futures::stream::iter(match piece {
-                Ok((piece, false)) => vec![Ok(piece)],
-                Ok((piece, true)) => vec![Ok(piece), Err(Cut)],
-                Err(cut) => vec![Err(cut)],
-            })
+        let until_the_end = pieces.scan(false, |is_over, (piece, then)| {
+            let was_over = std::mem::replace(is_over, matches!(then, Then::End));
+            std::future::ready((!was_over).then_some((piece, then)))
+        });
+        let broken = until_the_end.flat_map(|(piece, then)| {
+            let cut = matches!(then, Then::Cut).then_some(Err(Cut));
+            futures::stream::iter(std::iter::once(Ok(piece)).chain(cut))
         });
         Body::from_stream(broken)
     }))
