@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::cluster::{Cluster, eventually, lines};
+use crate::history::Seen;
 use crate::proxy::{Proxy, Troubles};
 
 const PAIRS: usize = 200;
@@ -26,10 +27,13 @@ async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm() {
 
     let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);
     let counts = proxy.counts();
-    let wasted = count(&counts.lost) + count(&counts.failures) + count(&counts.conflicts);
-    let writes = count(&counts.writes);
-    println!("{writes} writes for {PAIRS} pairs, and {wasted} troubled");
-    assert!(writes <= WRITES + wasted, "{writes} writes, where {WRITES} do and {wasted} were troubled");
+    // A volume whose reservation was refused is marked as Available, which it would not have been; and who does not hear
+    // that it has reserved one may reserve another. All else is written once.
+    let is_mark = |seen: &Seen| seen.gib >= 5 && seen.phase == "Available" && seen.claim.is_empty();
+    let marks = cluster.history.revisions().iter().filter(|revision| is_mark(&revision.seen)).count();
+    let (writes, lost) = (count(&counts.writes), count(&counts.lost));
+    println!("{writes} writes for {PAIRS} pairs, {marks} of them marks; {lost} answers lost");
+    assert!(writes <= WRITES + marks + lost, "{writes} writes, where {WRITES} do, with {marks} marks and {lost} lost");
 
     // And while it is at work.
     cluster.make_pairs("after", PAIRS, 0).await;

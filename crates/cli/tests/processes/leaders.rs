@@ -76,6 +76,7 @@ async fn when_the_leader_goes_another_takes_over() {
     second.terminate().expect("asked to end");
     let ended = second.wait(SLACK).expect("it ends");
     assert!(ended.success(), "{ended}: {}", second.log());
+    assert_eq!(lines(&second, "the lease is released").len(), 1, "{}", second.log());
     eventually_leads(&third).await;
     println!("handed over after {:?}", asked.elapsed());
     assert!(asked.elapsed() < Duration::from_secs(100), "the lease was released");
