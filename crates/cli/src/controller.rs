@@ -13,7 +13,7 @@ use clap::ArgAction::Set;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::{connect, duration, metrics, serve};
+use crate::{connect, duration, metrics, serve, snapshot};
 
 /// How long a call of the API server may take.
 const CALL_DEADLINE: Duration = Duration::from_secs(10);
@@ -210,11 +210,12 @@ fn binder_config(args: &Args) -> Result<BinderConfig, String> {
     })
 }
 
-/// Reads a recycler pod's template: JSON, which is YAML too.
+/// Reads a recycler pod's template, in YAML or JSON.
 fn template(file: Option<&PathBuf>) -> Result<Option<serde_json::Value>, String> {
     let Some(file) = file else { return Ok(None) };
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let pod: serde_json::Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let documents = snapshot::documents(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let pod = documents.into_iter().next().unwrap_or_default();
     if pod["spec"]["volumes"].as_array().is_none_or(Vec::is_empty) {
         return Err(format!("{}: does not contain any volume(s)", file.display()));
     }
@@ -261,6 +262,21 @@ fn is_enabled(controllers: &[String]) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recycler_template_is_yaml_and_has_a_volume() {
+        let file = std::env::temp_dir().join(format!("bindery-template-{}", std::process::id()));
+        let read = |text: &str| {
+            std::fs::write(&file, text).expect("written");
+            template(Some(&file))
+        };
+        let pod = read("kind: Pod\nspec:\n  volumes: [{name: vol}]\n").expect("a template").expect("a pod");
+        assert_eq!(pod["spec"]["volumes"][0]["name"], "vol");
+        assert!(read("kind: Pod").expect_err("no volume").ends_with("does not contain any volume(s)"));
+        assert!(read("{").is_err());
+        std::fs::remove_file(&file).expect("removed");
+        assert!(template(Some(&file)).is_err());
+    }
 
     #[test]
     fn controllers_are_switched_as_upstream_does() {

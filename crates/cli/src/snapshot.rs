@@ -81,7 +81,7 @@ fn text(file: &PathBuf) -> Result<String, String> {
 }
 
 /// The documents of a file: JSON, one after the other, or YAML.
-fn documents(text: &str) -> Result<Vec<Value>, String> {
+pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     if text.trim_start().starts_with('{') {
         let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         return stream.collect::<Result<_, _>>().map_err(|error| error.to_string());
