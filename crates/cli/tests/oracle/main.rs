@@ -4,11 +4,13 @@
 //! Beside it run the controllers that protect and expand, which are kube-controller-manager's. See `crates/sim/tests/oracle` for
 //! the same in memory.
 
+mod controllers;
 mod replay;
 mod server;
 
-use bindery_lab::{Lab, Running};
+use bindery_lab::Lab;
 use bindery_sim::oracle::{DEVIATIONS, recorded};
+use controllers::Controllers;
 use replay::{End, carry_out};
 use server::Server;
 
@@ -24,42 +26,27 @@ fn every_state_ends_as_the_reference_was_seen_to_end() {
     let all = recorded();
     assert_eq!(all.len(), 600);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let ends = runtime.block_on(async {
+    let (ends, controllers) = runtime.block_on(async {
         let server = Server::connect(lab.kubeconfig()).await;
-        carry_out(&server, &all, || [others(&lab), ours(&lab)]).await
+        carry_out(&server, &all, || Controllers::start(&lab)).await
     });
-    let failures = disagreeing(&ends);
+    let [finds, dropped] = ["bindery_resync_finds", "bindery_events_dropped"].map(|name| controllers.count(name));
+    let failures = disagreeing(&ends, &controllers.log());
     let agreeing = count_events(&ends);
     assert!(failures.is_empty(), "{} states end otherwise:\n\n{}", failures.len(), failures.join("\n\n"));
     assert!(agreeing * 100 >= ends.len() * EVENTS_AGREE_MIN_PERCENT, "only {agreeing} publish the same events");
+    assert_eq!(finds, 0, "what concerns a claim or a volume wakes it: a resync finds nothing to do");
+    assert_eq!(dropped, 0, "no event is dropped");
 }
 
-/// The binary, with what it says.
-fn ours(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
-    let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
-}
-
-/// The controllers beside it.
-fn others(lab: &Lab) -> Running {
-    const CONTROLLERS: &str = "--controllers=persistentvolumeclaim-protection-controller,\
-                               persistentvolume-protection-controller,persistentvolume-expander-controller";
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
-    let args = [
-        &kubeconfig,
-        CONTROLLERS,
-        "--leader-elect=false",
-        "--kube-api-qps=10000",
-        "--kube-api-burst=10000",
-        "--secure-port=0",
-    ];
-    lab.start_program("kube-controller-manager", args).expect("kube-controller-manager starts")
-}
-
-/// The states that end otherwise and are no exceptions, to read.
-fn disagreeing(ends: &[End<'_>]) -> Vec<String> {
+/// The states that end otherwise and are no exceptions, to read, each with what our controller said about it.
+fn disagreeing(ends: &[End<'_>], log: &str) -> Vec<String> {
     let mut failures = Vec::new();
+    let explain = |end: &End<'_>| {
+        let said = log.lines().filter(|line| line.contains(&end.recorded.id));
+        let said = said.map(|line| format!("\n  log: {line}"));
+        said.fold(end.recorded.explain(&end.objects), |text, line| text + &line)
+    };
     for (is_race, words) in [(false, "one outcome"), (true, "several outcomes")] {
         let of_kind = || ends.iter().filter(|end| (end.recorded.outcomes.len() > 1) == is_race);
         let (agreeing, others): (Vec<_>, Vec<_>) =
@@ -73,7 +60,7 @@ fn disagreeing(ends: &[End<'_>]) -> Vec<String> {
             excepted.len(),
             failed.len()
         );
-        failures.extend(failed.into_iter().map(|end| end.recorded.explain(&end.objects)));
+        failures.extend(failed.into_iter().map(explain));
         assert!(is_race || excepted.len() <= DEVIATIONS_MAX, "too many states with one outcome are exceptions");
     }
     failures

@@ -39,9 +39,8 @@ pub struct End<'a> {
     pub events: BTreeSet<Event>,
 }
 
-/// Sets up all states, has the controllers started by `start`, and carries out the actions. What `start` returns is kept until
-/// the end.
-pub async fn carry_out<'a, T>(server: &Server, all: &'a [Recorded], start: impl FnOnce() -> T) -> Vec<End<'a>> {
+/// Sets up all states, has the controllers started by `start`, and carries out the actions. Returns what `start` did, too.
+pub async fn carry_out<'a, T>(server: &Server, all: &'a [Recorded], start: impl FnOnce() -> T) -> (Vec<End<'a>>, T) {
     let since = Instant::now();
     let say = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
     let mut courses: Vec<Course> = all.iter().map(|recorded| Course { recorded, ledger: Ledger::default() }).collect();
@@ -71,8 +70,7 @@ pub async fn carry_out<'a, T>(server: &Server, all: &'a [Recorded], start: impl 
     server.quiet(QUIET_LAST).await;
     let ends = ends(server, courses).await;
     say("the end was read");
-    drop(controllers);
-    ends
+    (ends, controllers)
 }
 
 impl Course<'_> {
