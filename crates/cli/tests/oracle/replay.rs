@@ -149,14 +149,15 @@ impl Probe {
         let marked = ObjectKey::volume("probe-marked");
         let let_go = [ObjectKey::volume("probe"), ClaimKey::new("default", "probe").into()];
         for key in let_go.iter().chain([&marked]) {
-            let object = match key.kind {
-                Kind::Volume => json!({"metadata": {"name": key.name}, "spec": {
-                    "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": key.name, "hostPath": {"path": "/probe"}}}),
-                _ => json!({"metadata": {"name": key.name}, "spec": {
-                    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
-                    "storageClassName": "probe-none"}}),
-            };
+            let mut spec = json!({"accessModes": ["ReadWriteOnce"], "storageClassName": key.name});
+            let storage = json!({"storage": "1Gi"});
+            if key.kind == Kind::Claim {
+                spec["resources"]["requests"] = storage;
+            } else {
+                spec["capacity"] = storage;
+                spec["hostPath"] = json!({"path": "/probe"});
+            }
+            let object = json!({"metadata": {"name": key.name}, "spec": spec});
             server.create(key, &object).await.expect("a probe is created");
         }
         for key in &let_go {

@@ -84,11 +84,8 @@ impl Server {
     }
 
     async fn list(&self, path: &str) -> Vec<Value> {
-        let mut answer = self.call(Method::GET, path, "application/json", None).await.expect("a list");
-        match answer["items"].take() {
-            Value::Array(items) => items,
-            other => panic!("{path} has no items: {other}"),
-        }
+        let answer = self.call(Method::GET, path, "application/json", None).await.expect("a list");
+        answer["items"].as_array().unwrap_or_else(|| panic!("{path} has no items: {answer}")).clone()
     }
 
     /// The answer, or the reason why the server refuses. That there is an answer at all is taken for granted.
