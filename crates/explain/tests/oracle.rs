@@ -1,22 +1,17 @@
 //! Whatever state a recorded cluster is in: a claim is said to bind to a volume exactly when the engine binds it next.
 
-#[allow(dead_code)]
-#[path = "../../sim/tests/oracle/state.rs"]
-mod state;
-
 use std::collections::VecDeque;
-use std::io::Read;
 
 use bindery_binder::{Binder, rules};
 use bindery_engine::{Config, Engine, Input, Moment, Output, RequestId};
 use bindery_explain::{Explanation, explain_claim};
 use bindery_mirror::Mirror;
+use bindery_sim::oracle::memory::{begin, take};
+use bindery_sim::oracle::recorded;
 use bindery_sim::run::mirror_of;
 use bindery_sim::{Told, World};
 use bindery_verdict::{Edit, RefEdit, Request};
 use bindery_volumes::{Kind, ObjectKey};
-use serde_json::Value;
-use state::{End, list};
 
 /// Counts, so that a test that compares nothing is noticed.
 #[derive(Debug, Default)]
@@ -137,19 +132,11 @@ fn bound_by(known: &Mirror, claim: &ObjectKey, request: &Request) -> Option<Stri
     }
 }
 
-fn recorded() -> Vec<Value> {
-    const PACKED: &[u8] = include_bytes!("../../../tests/oracle/vectors.jsonl.gz");
-    let mut lines = String::new();
-    flate2::read::GzDecoder::new(PACKED).read_to_string(&mut lines).expect("the file can be unpacked");
-    lines.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
-}
-
 #[test]
 fn it_says_that_a_claim_would_bind_exactly_when_the_engine_binds_it() {
     let (mut states, mut binds, mut waits) = (0, 0, 0);
     for recorded in recorded() {
-        let state = &recorded["state"];
-        let (mut end, mut world) = End::begin(state);
+        let (mut world, mut ledger) = begin(&recorded);
         let mut go_on = |world: &mut World| {
             let mut run = OneByOne::start(std::mem::take(world));
             run.until_idle();
@@ -158,9 +145,9 @@ fn it_says_that_a_claim_would_bind_exactly_when_the_engine_binds_it() {
             *world = run.world;
         };
         go_on(&mut world);
-        for action in list(&state["rounds"]).iter().flat_map(list) {
+        for action in recorded.rounds().flatten() {
             // An action that is refused has no effect.
-            let _ = end.act(&mut world, state, action);
+            let _ = take(recorded.step(action, &ledger), &mut world, &mut ledger);
             go_on(&mut world);
         }
         states += 1;

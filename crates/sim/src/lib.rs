@@ -8,6 +8,7 @@
 
 pub mod cluster;
 pub mod notation;
+pub mod oracle;
 pub mod run;
 mod world;
 

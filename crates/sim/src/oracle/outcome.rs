@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bindery_volumes::Kind;
+use bindery_volumes::{Kind, ObjectKey};
 use serde_json::{Map, Value, json};
 
-use crate::state::{End, list, text};
+use super::{Ledger, list, text};
 
 /// Events are told apart by kind, name, type and reason.
 pub type Event = [String; 4];
@@ -14,44 +14,39 @@ pub type Event = [String; 4];
 const OF_OTHERS: [&str; 1] = ["ExternalExpanding"];
 
 /// What is left of claims and volumes, and what was refused.
-pub fn objects(end: &End) -> Value {
+pub fn objects<'a>(left: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>, ledger: &Ledger) -> Value {
     let mut volumes = Map::new();
     let mut claims = Map::new();
-    for (key, object) in end.world.objects() {
+    for (key, object) in left {
         match key.kind {
-            Kind::Volume => volumes.insert(key.name.to_string(), volume(end, object)),
-            Kind::Claim => claims.insert(key.name.to_string(), claim(end, &key.name, object)),
+            Kind::Volume => volumes.insert(key.name.to_string(), volume(ledger, object)),
+            Kind::Claim => claims.insert(key.name.to_string(), claim(ledger, &key.name, object)),
             Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => None,
         };
     }
-    json!({"volumes": volumes, "claims": claims, "rejected": end.rejected})
+    json!({"volumes": volumes, "claims": claims, "rejected": ledger.rejected})
 }
 
 /// The same part of a recorded outcome.
-pub fn recorded_objects(outcome: &Value) -> Value {
+pub(super) fn recorded_objects(outcome: &Value) -> Value {
     json!({"volumes": outcome["volumes"], "claims": outcome["claims"], "rejected": outcome["rejected"]})
 }
 
-/// The events that were published.
-pub fn events(end: &End) -> BTreeSet<Event> {
-    let event = |notice: &bindery_verdict::Notice| {
-        let words =
-            [notice.about.kind.as_str(), &notice.about.name, notice.event_type.as_str(), notice.reason.as_str()];
-        words.map(str::to_owned)
-    };
-    end.notices.iter().map(event).collect()
+/// An event, unless it is another controller's.
+pub fn event(kind: &str, name: &str, event_type: &str, reason: &str) -> Option<Event> {
+    let is_ours = !OF_OTHERS.contains(&reason);
+    is_ours.then(|| [kind, name, event_type, reason].map(str::to_owned))
 }
 
 /// The events of a recorded outcome that the binder published.
-pub fn recorded_events(outcome: &Value) -> BTreeSet<Event> {
-    let event = |event: &Value| [0, 1, 2, 3].map(|at: usize| text(&event[at]).to_owned());
-    let is_ours = |event: &Event| !OF_OTHERS.contains(&event[3].as_str());
-    list(&outcome["events"]).iter().map(event).filter(is_ours).collect()
+pub(super) fn recorded_events(outcome: &Value) -> BTreeSet<Event> {
+    let ours = |words: &Value| event(text(&words[0]), text(&words[1]), text(&words[2]), text(&words[3]));
+    list(&outcome["events"]).iter().filter_map(ours).collect()
 }
 
-fn volume(end: &End, object: &Value) -> Value {
+fn volume(ledger: &Ledger, object: &Value) -> Value {
     let claim_ref = &object["spec"]["claimRef"];
-    let referred = || json!({"name": claim_ref["name"], "uid": who(end, &claim_ref["name"], &claim_ref["uid"])});
+    let referred = || json!({"name": claim_ref["name"], "uid": who(ledger, &claim_ref["name"], &claim_ref["uid"])});
     json!({
         "phase": object["status"]["phase"],
         "claimRef": if claim_ref.is_null() { Value::Null } else { referred() },
@@ -62,10 +57,10 @@ fn volume(end: &End, object: &Value) -> Value {
     })
 }
 
-fn claim(end: &End, name: &str, object: &Value) -> Value {
+fn claim(ledger: &Ledger, name: &str, object: &Value) -> Value {
     let status = &object["status"];
     json!({
-        "gen": end.uids.get(name).and_then(|uids| uids.iter().position(|uid| object["metadata"]["uid"] == **uid)),
+        "gen": ledger.uids.get(name).and_then(|uids| uids.iter().position(|uid| object["metadata"]["uid"] == **uid)),
         "phase": status["phase"],
         "volumeName": text(&object["spec"]["volumeName"]),
         "ann": annotations(object),
@@ -77,8 +72,8 @@ fn claim(end: &End, name: &str, object: &Value) -> Value {
 }
 
 /// Whose UID it is: nobody's, that of the K-th claim of that name, or one that no claim has.
-fn who(end: &End, name: &Value, uid: &Value) -> String {
-    let uids = end.uids.get(text(name)).map_or(&[][..], Vec::as_slice);
+fn who(ledger: &Ledger, name: &Value, uid: &Value) -> String {
+    let uids = ledger.uids.get(text(name)).map_or(&[][..], Vec::as_slice);
     match text(uid) {
         "" => "none".into(),
         uid => uids.iter().position(|known| known == uid).map_or("stale".into(), |at| format!("claim{at}")),

@@ -1,0 +1,79 @@
+//! Recorded states of the reference controller, carried out by `bindery controller` on a real API server: they must end where the
+//! reference was seen to end.
+//!
+//! Beside it run the controllers that protect and expand, which are kube-controller-manager's. See `crates/sim/tests/oracle` for
+//! the same in memory.
+
+mod controllers;
+mod replay;
+mod server;
+
+use bindery_lab::Lab;
+use bindery_sim::oracle::{DEVIATIONS, recorded};
+use controllers::Controllers;
+use replay::{End, carry_out};
+use server::Server;
+
+/// So many of the states with one outcome may end otherwise on purpose.
+const DEVIATIONS_MAX: usize = 6;
+
+/// So many in a hundred states must publish the same events.
+const EVENTS_AGREE_MIN_PERCENT: usize = 95;
+
+#[test]
+fn every_state_ends_as_the_reference_was_seen_to_end() {
+    let Some(lab) = Lab::for_test() else { return };
+    let all = recorded();
+    assert_eq!(all.len(), 600);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (ends, controllers) = runtime.block_on(async {
+        let server = Server::connect(lab.kubeconfig()).await;
+        carry_out(&server, &all, || Controllers::start(&lab)).await
+    });
+    let [finds, dropped] = ["bindery_resync_finds", "bindery_events_dropped"].map(|name| controllers.count(name));
+    let failures = disagreeing(&ends, &controllers.log());
+    let agreeing = count_events(&ends);
+    assert!(failures.is_empty(), "{} states end otherwise:\n\n{}", failures.len(), failures.join("\n\n"));
+    assert!(agreeing * 100 >= ends.len() * EVENTS_AGREE_MIN_PERCENT, "only {agreeing} publish the same events");
+    assert_eq!(finds, 0, "what concerns a claim or a volume wakes it: a resync finds nothing to do");
+    assert_eq!(dropped, 0, "no event is dropped");
+}
+
+/// The states that end otherwise and are no exceptions, to read, each with what our controller said about it.
+fn disagreeing(ends: &[End<'_>], log: &str) -> Vec<String> {
+    let mut failures = Vec::new();
+    let explain = |end: &End<'_>| {
+        let said = log.lines().filter(|line| line.contains(&end.recorded.id));
+        let said = said.map(|line| format!("\n  log: {line}"));
+        said.fold(end.recorded.explain(&end.objects), |text, line| text + &line)
+    };
+    for (is_race, words) in [(false, "one outcome"), (true, "several outcomes")] {
+        let of_kind = || ends.iter().filter(|end| (end.recorded.outcomes.len() > 1) == is_race);
+        let (agreeing, others): (Vec<_>, Vec<_>) =
+            of_kind().partition(|end| end.recorded.outcome_of(&end.objects).is_some());
+        let (excepted, failed): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|end| end.recorded.is_among(DEVIATIONS));
+        println!(
+            "{} of {} states with {words} end as recorded, {} otherwise on purpose, {} otherwise",
+            agreeing.len(),
+            of_kind().count(),
+            excepted.len(),
+            failed.len()
+        );
+        failures.extend(failed.into_iter().map(explain));
+        assert!(is_race || excepted.len() <= DEVIATIONS_MAX, "too many states with one outcome are exceptions");
+    }
+    failures
+}
+
+/// How many states publish the events of the reference.
+fn count_events(ends: &[End<'_>]) -> usize {
+    let differences: Vec<_> =
+        ends.iter().filter_map(|end| end.recorded.explain_events(&end.objects, &end.events)).collect();
+    for difference in &differences {
+        println!("{difference}");
+    }
+    let agreeing = ends.len() - differences.len();
+    println!("{agreeing} of {} states publish the same events", ends.len());
+    agreeing
+}
