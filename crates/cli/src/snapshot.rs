@@ -87,6 +87,8 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
         return stream.collect::<Result<_, _>>().map_err(|error| error.to_string());
     }
     let options = serde_saphyr::options! {
+        // A name may be `n` or `on`.
+        strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_nodes: YAML_NODES_MAX,
             max_events: YAML_NODES_MAX,

@@ -157,7 +157,7 @@ pub(crate) fn lines(mut all: Vec<Ranked>, lines_max: usize) -> (Vec<Candidate>, 
         *groups.entry(ranked.group).or_default() += 1;
     }
     let mut more: Vec<More> = groups.into_iter().map(|(what, count)| More { count, what }).collect();
-    more.sort_by(|a, b| b.count.cmp(&a.count));
+    more.sort_by_key(|more| std::cmp::Reverse(more.count));
     if more.len() > lines_max {
         let count = more.drain(lines_max..).map(|more| more.count).sum();
         more.push(More { count, what: "for other reasons".into() });

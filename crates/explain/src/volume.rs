@@ -42,9 +42,9 @@ fn bind(binder: &Binder, known: &Mirror, volume: &Volume) -> Option<Bind> {
     let claim = match &volume.claim_ref {
         Some(owner) => known.claim(&owner.key).filter(|claim| points_to(volume, claim))?,
         None => {
-            let naming = known.claims_naming(volume.name());
+            let mut naming = known.claims_naming(volume.name());
             let taker = || matching::taker(known, volume, |_| false).and_then(|key| known.claim(key));
-            naming.filter(|claim| takes(binder, known, claim, volume).is_some()).next().or_else(taker)?
+            naming.find(|claim| takes(binder, known, claim, volume).is_some()).or_else(taker)?
         }
     };
     let is_done = takes(binder, known, claim, volume)?;
