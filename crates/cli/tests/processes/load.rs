@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, eventually, lines};
 const PAIRS: usize = 1000;
 const KINDS: [&str; 2] = ["PersistentVolume", "PersistentVolumeClaim"];
 /// So large that the network between holds a part of it only, and the server sees that nobody reads.
-const PADDING: usize = 8000;
+const PADDING: usize = 12_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_that_fell_behind_are_resumed_without_a_new_list() {

@@ -1,6 +1,6 @@
 //! The API server goes and comes back, and has forgotten old revisions: the controller goes on.
 
-use crate::cluster::{Cluster, eventually};
+use crate::cluster::{Cluster, eventually, lines};
 use crate::history::Kind;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -25,5 +25,7 @@ async fn an_api_server_that_was_away_and_forgot_is_no_harm() {
     cluster.lab.start_api_server().expect("the API server starts again");
     cluster.make_pairs("last", 50, 0).await;
     cluster.check(450).await;
+    let was_told = || !lines(&controller, "the server has forgotten where the watch was").is_empty();
+    eventually(|| format!("a watch was told so: {}", controller.log()), was_told).await;
     assert_eq!(controller.ended(), None, "{}", controller.log());
 }
