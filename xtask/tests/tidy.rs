@@ -199,7 +199,8 @@ fn declares_module(text: &str, name: &str) -> bool {
 /// Words that would tie the project to the place where it was written. They are put together here, so as not to occur themselves.
 #[test]
 fn nothing_refers_to_where_it_was_written() {
-    let hosts = [["crates", "io"], ["npmjs", "org"], ["pypi", "org"], ["proxy.golang", "org"]].map(|parts| parts.join("."));
+    let hosts =
+        [["crates", "io"], ["npmjs", "org"], ["pypi", "org"], ["proxy.golang", "org"]].map(|parts| parts.join("."));
     let words: Vec<String> = hosts.into_iter().chain([["..", "/shared"].concat()]).collect();
     // A lock file names the default registry as the source of every package: that is its format.
     let default_source = ["source = \"registry+https://github.com/rust-lang/", &words[0], "-index\""].concat();
