@@ -3,8 +3,9 @@
 use std::process::{Command, ExitCode};
 
 use bindery_lab::assets::VARIABLE;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use xtask::assets::{Assets, provide};
+use xtask::bench::binder::Options;
 
 /// The project's own tasks.
 #[derive(Parser)]
@@ -32,6 +33,7 @@ enum Task {
     /// Measure, and print a table.
     Bench {
         /// What to measure.
+        #[command(subcommand)]
         what: Bench,
     },
     /// Fuzz the decoder and the rules for a while (needs cargo-fuzz).
@@ -44,10 +46,12 @@ enum Task {
     Deny,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Subcommand)]
 enum Bench {
     /// Deciding alone: choosing a volume, memory an object, whole binds through the engine.
     Core,
+    /// bindery, kube-controller-manager and the limit side by side, on a real API server.
+    Binder(Options),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
         }
+        Task::Bench { what: Bench::Binder(options) } => bench_binder(&options),
         Task::Fuzz { seconds } => fuzz(seconds),
         Task::Deny => cargo(&["deny", "check", "bans", "licenses", "sources"]),
     };
@@ -75,6 +80,32 @@ fn main() -> ExitCode {
 /// Runs cargo, and says what failed.
 fn cargo(args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).args(args), &format!("cargo {}", args.join(" ")))
+}
+
+/// Builds what is measured and what measures, both with optimisations, and measures.
+fn bench_binder(options: &Options) -> Result<(), String> {
+    let folder = match provide()? {
+        Assets::There(folder) => folder,
+        Assets::Unavailable(reason) => return Err(reason),
+    };
+    cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "bindery",
+        "--package",
+        "xtask",
+        "--bin",
+        "bindery",
+        "--bin",
+        "binder",
+    ])?;
+    // Beside the folder that this program was built in.
+    let this = std::env::current_exe().map_err(|error| format!("this program does not know where it is: {error}"))?;
+    let release = this.ancestors().nth(2).ok_or("this program is in no folder of cargo's")?.join("release");
+    let mut bench = Command::new(release.join("binder"));
+    bench.env(VARIABLE, folder).arg("measure").arg("--bindery").arg(release.join("bindery")).args(options.to_args());
+    run(&mut bench, "the benchmark")
 }
 
 /// All tests. Without a real API server those that need one are skipped, unless they are demanded.

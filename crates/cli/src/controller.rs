@@ -60,6 +60,9 @@ pub struct Args {
     /// How many calls it may get at once beyond that.
     #[arg(long, default_value_t = 30.0)]
     kube_api_burst: f64,
+    /// How many calls may be under way at once. Each has a connection of its own, which is kept.
+    #[arg(long, default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    kube_api_in_flight: usize,
 
     /// Whether claims without a volume get one made.
     #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
@@ -97,7 +100,11 @@ pub async fn run(args: Args) -> Result<(), String> {
         return Err(format!("--controllers leaves nothing to run: the only controller so far is {}", BINDER[0]));
     }
     let engine = Engine::new(
-        EngineConfig { resync: args.pvclaimbinder_sync_period, ..EngineConfig::default() },
+        EngineConfig {
+            resync: args.pvclaimbinder_sync_period,
+            requests_max: args.kube_api_in_flight,
+            ..EngineConfig::default()
+        },
         vec![Box::new(Binder::new(binder_config(&args)?))],
     );
     let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));

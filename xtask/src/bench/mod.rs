@@ -1,5 +1,6 @@
-//! Benchmarks of the decision core: no API server, no network, nothing but deciding.
+//! Benchmarks: of the decision core alone (no API server, no network), and of whole binders on a real API server.
 
+pub mod binder;
 pub mod choose;
 pub mod drive;
 pub mod objects;

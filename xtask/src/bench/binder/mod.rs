@@ -1,0 +1,111 @@
+//! Whole binders on a real API server: this project's, kube-controller-manager's, and the limit of what any can reach.
+//!
+//! Every measurement of a binder in a scenario has an API server of its own, so that none finds what another left. The
+//! benchmark's process makes the objects and watches claims become Bound; the binder is a process of its own, and what it uses
+//! is read from the operating system; what it writes is counted by the API server.
+
+mod cluster;
+mod contender;
+mod delay;
+mod limit;
+mod process;
+mod run;
+mod scenario;
+mod table;
+mod witness;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+pub use contender::{Contender, Programs};
+pub use limit::run as run_limit;
+pub use scenario::Scenario;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// How many claims are bound in a scenario.
+    #[arg(long, default_value_t = 1_000)]
+    pub pairs: usize,
+    /// Measure only this scenario. May be repeated.
+    #[arg(long, value_name = "SCENARIO", value_enum)]
+    pub only: Vec<Scenario>,
+    /// Measure only this binder. May be repeated.
+    #[arg(long, value_name = "BINDER", value_enum)]
+    pub contender: Vec<Contender>,
+    /// How often everything is measured; the table has the run of median speed.
+    #[arg(long, default_value_t = 1)]
+    pub rounds: usize,
+    /// Write the tables to a file, too.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+impl Options {
+    /// The arguments that say the same.
+    pub fn to_args(&self) -> Vec<OsString> {
+        let mut args: Vec<OsString> =
+            vec![format!("--pairs={}", self.pairs).into(), format!("--rounds={}", self.rounds).into()];
+        let name = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned()).unwrap_or_default();
+        args.extend(self.only.iter().map(|only| format!("--only={}", name(only.to_possible_value())).into()));
+        args.extend(self.contender.iter().map(|one| format!("--contender={}", name(one.to_possible_value())).into()));
+        if let Some(out) = &self.out {
+            args.extend(["--out".into(), out.into()]);
+        }
+        args
+    }
+}
+
+/// Tells how far it is.
+fn say(what: &str) {
+    eprintln!("bench: {what}");
+}
+
+/// Measures, and returns the tables.
+pub fn measure(options: &Options, programs: &Programs) -> Result<String, String> {
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
+    let chosen = |all: &[Scenario]| if options.only.is_empty() { all.to_vec() } else { options.only.clone() };
+    let contenders = if options.contender.is_empty() { Contender::ALL.to_vec() } else { options.contender.clone() };
+    let mut binds = Vec::new();
+    let mut memory = Vec::new();
+    for scenario in chosen(Scenario::value_variants()) {
+        if scenario == Scenario::Mem {
+            memory = run::memory_of(&runtime, &contenders, programs)?;
+        }
+        for setup in scenario.setups(options.pairs) {
+            let mut rounds = vec![Vec::new(); contenders.len()];
+            // Round by round, so that a machine that is busy for a while slows all of them.
+            for _ in 0..options.rounds.max(1) {
+                for (place, &contender) in contenders.iter().enumerate() {
+                    if contender == Contender::Bindery || !scenario.is_for_bindery_alone() {
+                        let measured = run::bind(&runtime, &setup, contender, programs)?;
+                        say(table::binds(std::slice::from_ref(&measured)).lines().last().unwrap_or_default());
+                        rounds[place].push(measured);
+                    }
+                }
+            }
+            binds.extend(rounds.into_iter().filter_map(median));
+        }
+    }
+    let mut page = String::new();
+    if !binds.is_empty() {
+        page += &table::binds(&binds);
+    }
+    if !memory.is_empty() {
+        page += if page.is_empty() { "" } else { "\n" };
+        page += &table::memory(&memory);
+    }
+    if let Some(file) = &options.out {
+        std::fs::write(file, &page).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(page)
+}
+
+/// The one of median speed.
+fn median(mut all: Vec<run::Measured>) -> Option<run::Measured> {
+    all.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
+    let middle = all.len() / 2;
+    (!all.is_empty()).then(|| all.swap_remove(middle))
+}
