@@ -70,7 +70,8 @@ fn decide_once(documents: &[(Kind, Value, bool)]) {
     }
     for kind in Kind::ALL {
         for key in known.keys(kind) {
-            known.answered_gone(&key);
+            let asked_at = known.seen_version(&key);
+            known.answered_gone(&key, asked_at);
         }
         assert_eq!(known.count(kind), 0, "something is left of {}", kind.as_str());
     }
