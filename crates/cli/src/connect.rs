@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 
 /// How to reach a cluster: by a kubeconfig file; else by KUBECONFIG, ~/.kube/config, or from inside it.
 pub async fn config(kubeconfig: Option<&Path>) -> Result<Config, String> {
@@ -15,11 +15,4 @@ pub async fn config(kubeconfig: Option<&Path>) -> Result<Config, String> {
         }
         None => Config::infer().await.map_err(|error| format!("no cluster to connect to: {error}")),
     }
-}
-
-/// A client of a cluster.
-pub fn client(mut config: Config) -> Result<Client, String> {
-    // Every write is decided about anew after a failure: retries below that would only hide it.
-    config.default_retry = false;
-    Client::try_from(config).map_err(|error| format!("cannot make a client: {error}"))
 }

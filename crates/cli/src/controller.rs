@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig, RecyclerConfig};
 use bindery_engine::{Config as EngineConfig, Engine, Input};
-use bindery_runtime::{Api, Brain, Caller, EventSink, Lease, LeaseConfig, Message, Operator, watch};
+use bindery_runtime::{Api, Brain, Caller, EventSink, Lease, LeaseConfig, Message, Observer, Operator, watch};
 use bindery_verdict::RuleSet;
 use clap::ArgAction::Set;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -108,16 +108,17 @@ pub async fn run(args: Args) -> Result<(), String> {
         vec![Box::new(Binder::new(binder_config(&args)?))],
     );
     let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
-    let api =
-        Arc::new(Api::new(connect::client(connect::config(args.kubeconfig.as_deref()).await?)?, CALL_DEADLINE, rate));
+    let api = Arc::new(Api::new(
+        bindery_runtime::client(connect::config(args.kubeconfig.as_deref()).await?)?,
+        CALL_DEADLINE,
+        rate,
+    ));
     let (outbox, inbox) = unbounded_channel();
     let (events, write_events) = EventSink::new(api.clone());
-    let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone()));
-    let measured = metrics::Measurements::default();
-    let brain = {
-        let measured = measured.clone();
-        Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), Box::new(move |m| measured.take_in(&m)))
-    };
+    let taken = metrics::Taken::default();
+    let observer: Arc<dyn Observer> = Arc::new(taken.clone());
+    let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone(), observer.clone()));
+    let brain = Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
 
     let mut tasks: JoinSet<&'static str> = JoinSet::new();
     for &kind in Binder::default().sees() {
@@ -136,18 +137,20 @@ pub async fn run(args: Args) -> Result<(), String> {
         "the event sink"
     });
     let listener = serve::listen(args.listen).await?;
-    let state = serve::Shared::new(outbox.clone(), measured, events);
+    let lease = args.leader_elect.then(|| args.leader_elect_resource_name.clone());
+    let state = serve::Shared::new(outbox.clone(), taken, events, lease);
     tasks.spawn(async move {
         serve::serve(listener, state).await;
         "the HTTP server"
     });
-    lead(&args, api, &outbox, &mut tasks).await
+    lead(&args, api, observer, &outbox, &mut tasks).await
 }
 
 /// Leads, at once or when the lease is had, until told to stop.
 async fn lead(
     args: &Args,
     api: Arc<Api>,
+    observer: Arc<dyn Observer>,
     outbox: &UnboundedSender<Message>,
     tasks: &mut JoinSet<&'static str>,
 ) -> Result<(), String> {
@@ -161,7 +164,7 @@ async fn lead(
             ended = tasks.join_next() => Err(unexpected(ended)),
         };
     }
-    let mut lease = Lease::new(api, lease_config(args)?);
+    let mut lease = Lease::new(api, lease_config(args)?, observer);
     tokio::select! {
         stopped = &mut stop => return stopped,
         ended = tasks.join_next() => return Err(unexpected(ended)),

@@ -60,7 +60,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let (Snapshot { known, warnings }, context) = if args.files.is_empty() {
         let config = connect::config(args.kubeconfig.as_deref()).await?;
         let namespace = config.default_namespace.clone();
-        (snapshot::of_cluster(connect::client(config)?).await?, namespace)
+        (snapshot::of_cluster(bindery_runtime::client(config)?).await?, namespace)
     } else {
         (snapshot::of_files(&args.files)?, "default".to_owned())
     };

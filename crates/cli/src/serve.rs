@@ -4,36 +4,42 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use bindery_engine::Engine;
 use bindery_runtime::{Ask, EventSink, Message};
-use bindery_volumes::Kind;
+use bindery_volumes::{ClaimKey, Kind, ObjectKey};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
-use crate::metrics::{self, Measurements};
+use crate::metrics::{self, Taken};
 
 /// How long the brain may take to answer. It decides in microseconds: who waits longer waits for something that is stuck.
 const ANSWER: Duration = Duration::from_secs(5);
+
+/// How many of the last verdicts are told unasked.
+const LAST: usize = 50;
 
 /// What requests are answered from.
 #[derive(Clone)]
 pub struct Shared {
     outbox: UnboundedSender<Message>,
-    measured: Measurements,
+    taken: Taken,
     events: EventSink,
+    /// The lease's name, where there is an election.
+    lease: Option<String>,
 }
 
 impl Shared {
-    /// Answers from the brain, what was measured, and the event sink.
-    pub fn new(outbox: UnboundedSender<Message>, measured: Measurements, events: EventSink) -> Shared {
-        Shared { outbox, measured, events }
+    /// Answers from the brain, what was heard from it, and the event sink.
+    pub fn new(outbox: UnboundedSender<Message>, taken: Taken, events: EventSink, lease: Option<String>) -> Shared {
+        Shared { outbox, taken, events, lease }
     }
 
     /// Asks the brain; `None` when it does not answer.
@@ -85,37 +91,80 @@ async fn ready(State(shared): State<Shared>) -> Response {
 }
 
 async fn metrics(State(shared): State<Shared>) -> Response {
-    let (dropped, measured) = (shared.events.dropped(), shared.measured.clone());
-    match shared.ask(move |engine| metrics::page(engine, &measured, dropped)).await {
+    let (dropped, taken, lease) = (shared.events.dropped(), shared.taken.clone(), shared.lease.clone());
+    match shared.ask(move |engine| metrics::page(engine, &taken, lease.as_deref(), dropped)).await {
         Some(page) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response(),
         None => (StatusCode::INTERNAL_SERVER_ERROR, "the brain does not answer").into_response(),
     }
 }
 
-async fn state(State(shared): State<Shared>) -> Response {
-    match shared.ask(inside).await {
+/// Whom `/debug/state.json` is asked about: `?pvc=NAMESPACE/NAME` or `?pv=NAME`; else about everything.
+#[derive(Deserialize)]
+struct About {
+    pvc: Option<String>,
+    pv: Option<String>,
+}
+
+async fn state(State(shared): State<Shared>, Query(about): Query<About>) -> Response {
+    let about = match about {
+        About { pvc: Some(claim), .. } => match claim.split_once('/') {
+            Some((namespace, name)) => Some(ClaimKey::new(namespace, name).into()),
+            None => return (StatusCode::BAD_REQUEST, "?pvc= takes NAMESPACE/NAME").into_response(),
+        },
+        About { pv, .. } => pv.map(ObjectKey::volume),
+    };
+    let taken = shared.taken.clone();
+    let look = move |engine: &Engine| match about {
+        None => inside(engine, &taken),
+        Some(key) => about_one(engine, &taken, &key),
+    };
+    match shared.ask(look).await {
         Some(state) => Json(state).into_response(),
         None => (StatusCode::INTERNAL_SERVER_ERROR, "the brain does not answer").into_response(),
     }
 }
 
+/// An object: what was last decided about it, and what would be decided now.
+fn about_one(engine: &Engine, taken: &Taken, key: &ObjectKey) -> Value {
+    let now = engine.would_decide(key).map(|(set, verdict)| {
+        json!({"controller": set, "rule": verdict.rule.name, "why": verdict.rule.why, "note": verdict.note})
+    });
+    json!({
+        "key": key.to_string(),
+        "known": engine.known().object(key).map(|object| json!({"version": object.meta().version, "uid": object.meta().uid.as_str()})),
+        "lastVerdicts": taken.recent(Some(key)),
+        "verdictNow": engine.known().object(key).is_some().then(|| now.collect::<Vec<_>>()),
+    })
+}
+
 /// What a person who is called at night wants to see first.
-fn inside(engine: &Engine) -> Value {
+fn inside(engine: &Engine, taken: &Taken) -> Value {
     let known = engine.known();
     let watches: BTreeMap<&str, Value> = Kind::ALL
         .into_iter()
         .map(|kind| (kind.as_str(), json!({"version": known.watched_version(kind), "count": known.count(kind)})))
         .collect();
     let (requests, operations) = engine.in_flight();
+    let lease = taken.lease().map(|lease| {
+        json!({
+            "identity": lease.identity,
+            "holder": lease.holder,
+            "renewed": lease.renewed,
+            "transitions": lease.transitions,
+        })
+    });
+    let recent = taken.recent(None);
     json!({
         "watches": watches,
         "synced": engine.is_synced(),
         "leading": engine.is_leading(),
+        "lease": lease,
         "keysPending": engine.pending(),
         "requestsInFlight": requests,
         "operationsInFlight": operations,
         "freeVolumes": known.pool().len(),
         "lookingClaims": known.demand().len(),
         "verdicts": engine.stats().by_rule.iter().collect::<BTreeMap<_, _>>(),
+        "lastVerdicts": &recent[recent.len().saturating_sub(LAST)..],
     })
 }

@@ -5,14 +5,14 @@ mod decide;
 mod requests;
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{RuleSet, Timed};
+use bindery_verdict::{Findings, RuleSet, Timed, Verdict};
 use bindery_volumes::{Kind, Name, Object, ObjectKey};
 use rustc_hash::FxHashMap;
 
 use crate::flights::Flights;
 use crate::progress::{Agenda, Cause, Work};
 use crate::told::Told;
-use crate::{Config, Input, Moment, Output, Stats};
+use crate::{Config, Input, Moment, Output, Queue, Stats};
 
 /// A host of rule sets.
 pub struct Engine {
@@ -62,6 +62,7 @@ impl Engine {
     /// Takes in something that happened, and says what to do. The same inputs give the same outputs.
     pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Output> {
         self.now = self.now.max(now);
+        self.agenda.advance(self.now);
         match input {
             Input::Listed { kind, version, objects } => self.listed(kind, version, objects),
             Input::Watched(object) => {
@@ -109,6 +110,23 @@ impl Engine {
     /// How many keys are not at rest.
     pub fn pending(&self) -> usize {
         self.agenda.len()
+    }
+
+    /// The queues, by rule set and kind: what was counted, and how many keys wait to be decided about.
+    pub fn queues(&self) -> impl Iterator<Item = (&'static str, Kind, Queue, usize)> {
+        let sets = self.sets.iter().enumerate();
+        sets.flat_map(move |(set, rules)| {
+            rules.decides().iter().map(move |&kind| {
+                let (queue, waiting) = self.agenda.queue(set, kind);
+                (rules.name(), kind, queue, waiting)
+            })
+        })
+    }
+
+    /// What would be decided about an object now, if it were looked at: by rule set.
+    pub fn would_decide(&self, key: &ObjectKey) -> impl Iterator<Item = (&'static str, Verdict)> {
+        let sets = self.sets.iter().filter(|set| set.decides().contains(&key.kind));
+        sets.map(|set| (set.name(), set.decide(&self.known, key, &Findings::default())))
     }
 
     /// How many requests and operations are under way.

@@ -16,6 +16,13 @@ impl std::ops::Add<Duration> for Moment {
     }
 }
 
+impl Moment {
+    /// How long ago another moment was.
+    pub(crate) fn since(self, earlier: Moment) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
 /// Which request an answer is to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);

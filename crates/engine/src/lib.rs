@@ -25,4 +25,4 @@ mod told;
 pub use config::Config;
 pub use engine::Engine;
 pub use io::{Answer, Decided, Input, Measured, Moment, Output, Refusal, RequestId};
-pub use stats::Stats;
+pub use stats::{Queue, Spread, Stats};

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bindery_verdict::Findings;
-use bindery_volumes::ObjectKey;
+use bindery_volumes::{Kind, ObjectKey};
 use rustc_hash::FxHashMap;
 
-use crate::Moment;
+use crate::{Moment, Queue};
 
 /// A key of one rule set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +50,10 @@ pub(crate) struct Progress {
     pub by_resync: bool,
     /// Whether something changed while a request was under way.
     pub woken: bool,
+    /// Since when it waits to be decided about.
+    since: Moment,
+    /// When it was first decided about after that.
+    began: Option<Moment>,
 }
 
 /// All keys that are not at rest: a queue in order of arrival, and timers.
@@ -60,9 +64,33 @@ pub(crate) struct Agenda {
     first: VecDeque<Work>,
     queue: VecDeque<Work>,
     timers: BinaryHeap<Reverse<(Moment, Work)>>,
+    now: Moment,
+    /// What was counted, by rule set and kind.
+    queues: FxHashMap<(usize, Kind), Queue>,
 }
 
 impl Agenda {
+    /// Time has passed.
+    pub fn advance(&mut self, now: Moment) {
+        self.now = now;
+    }
+
+    /// What was counted of the keys of a rule set and a kind, and how many of them wait to be decided about.
+    pub fn queue(&self, set: usize, kind: Kind) -> (Queue, usize) {
+        let of_it = |work: &Work| work.set == set && work.key.kind == kind;
+        let waiting = self.keys.iter().filter(|(work, progress)| of_it(work) && progress.state == State::Queued);
+        (self.queues.get(&(set, kind)).copied().unwrap_or_default(), waiting.count())
+    }
+
+    fn counts(&mut self, work: &Work) -> &mut Queue {
+        self.queues.entry((work.set, work.key.kind)).or_default()
+    }
+
+    /// Notes that a key is decided about after a failure.
+    pub fn note_retry(&mut self, work: &Work) {
+        self.counts(work).retries += 1;
+    }
+
     pub fn get_mut(&mut self, work: &Work) -> Option<&mut Progress> {
         self.keys.get_mut(work)
     }
@@ -76,7 +104,9 @@ impl Agenda {
     pub fn wake(&mut self, work: Work, cause: Cause) -> bool {
         let Some(progress) = self.keys.get_mut(&work) else {
             let by_resync = cause == Cause::Resync;
-            self.keys.insert(work.clone(), Progress { by_resync, ..Progress::default() });
+            let since = self.now;
+            self.counts(&work).adds += 1;
+            self.keys.insert(work.clone(), Progress { by_resync, since, ..Progress::default() });
             self.queue.push_back(work);
             return true;
         };
@@ -94,6 +124,8 @@ impl Agenda {
             State::Queued | State::Parked => false,
             State::Due(..) => {
                 progress.state = State::Queued;
+                (progress.since, progress.began) = (self.now, None);
+                self.counts(&work).adds += 1;
                 self.queue.push_back(work);
                 true
             }
@@ -102,7 +134,7 @@ impl Agenda {
 
     /// Puts a key before all others.
     pub fn hurry(&mut self, work: Work) {
-        let progress = self.keys.entry(work.clone()).or_default();
+        let progress = self.progress(&work);
         progress.state = State::Queued;
         progress.woken = false;
         self.first.push_back(work);
@@ -120,7 +152,7 @@ impl Agenda {
     /// Puts a key before all others, to be looked at for an offer. A key that is under way, or waits after a failure, is left
     /// alone: it looks at all there is when its time comes.
     pub fn hurry_for_offer(&mut self, work: Work) {
-        let progress = self.keys.entry(work.clone()).or_default();
+        let progress = self.progress(&work);
         if progress.state == State::Queued {
             progress.findings.forget_passing();
             self.first.push_front(work);
@@ -129,17 +161,28 @@ impl Agenda {
 
     /// Puts a key before all others, ahead of even those.
     pub fn hurry_ahead(&mut self, work: Work) {
-        self.keys.entry(work.clone()).or_default().state = State::Queued;
+        self.progress(&work).state = State::Queued;
         self.first.push_front(work);
+    }
+
+    fn progress(&mut self, work: &Work) -> &mut Progress {
+        let since = self.now;
+        self.keys.entry(work.clone()).or_insert_with(|| Progress { since, ..Progress::default() })
     }
 
     /// The next key to look at. Entries whose key went another way meanwhile are passed over.
     pub fn next(&mut self) -> Option<Work> {
         loop {
             let work = self.first.pop_front().or_else(|| self.queue.pop_front())?;
-            if self.keys.get(&work).is_some_and(|progress| progress.state == State::Queued) {
-                return Some(work);
+            let Some(progress) = self.keys.get_mut(&work).filter(|progress| progress.state == State::Queued) else {
+                continue;
+            };
+            if progress.began.is_none() {
+                let waited = self.now.since(progress.since);
+                progress.began = Some(self.now);
+                self.counts(&work).waited.take_in(waited);
             }
+            return Some(work);
         }
     }
 
@@ -164,6 +207,8 @@ impl Agenda {
                     progress.findings.forget_passing();
                 }
                 progress.state = State::Queued;
+                (progress.since, progress.began) = (now, None);
+                self.counts(&work).adds += 1;
                 self.queue.push_back(work);
             }
         }
@@ -176,7 +221,10 @@ impl Agenda {
 
     /// Lets a key rest.
     pub fn rest(&mut self, work: &Work) {
-        self.keys.remove(work);
+        if let Some(began) = self.keys.remove(work).and_then(|progress| progress.began) {
+            let worked = self.now.since(began);
+            self.counts(work).worked.take_in(worked);
+        }
     }
 
     /// Lets all keys rest that have nothing under way.

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::StatusCode;
 use kube::Client;
 use kube::client::Body;
@@ -24,7 +25,7 @@ pub struct Reply {
     /// How long the server asks us to wait, if it does.
     pub retry_after: Option<Duration>,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 /// The part of a `Status` that is looked at.
@@ -81,7 +82,7 @@ impl Api {
                 .and_then(|value| value.to_str().ok()?.parse().ok().map(Duration::from_secs));
             let status = response.status();
             let body = response.into_body().collect_bytes().await.map_err(|error| Lost(error.to_string()))?;
-            Ok(Reply { status, retry_after, body: body.to_vec() })
+            Ok(Reply { status, retry_after, body })
         };
         timeout(self.deadline, call).await.unwrap_or_else(|_| Err(Lost(format!("no answer in {:?}", self.deadline))))
     }

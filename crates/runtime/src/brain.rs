@@ -1,13 +1,15 @@
 //! The task that owns the engine: takes in what happens, one thing at a time, and has done what the engine orders.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_engine::{Decided, Engine, Input, Measured, Moment, Output};
+use bindery_engine::{Decided, Engine, Input, Moment, Output};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::events::EventSink;
+use crate::observe::Observer;
 use crate::send::Caller;
 
 /// What the brain is told.
@@ -43,22 +45,22 @@ pub struct Brain {
     inbox: UnboundedReceiver<Message>,
     /// Where answers are sent: to itself.
     outbox: UnboundedSender<Message>,
-    on_measured: Box<dyn FnMut(Measured) + Send>,
+    observer: Arc<dyn Observer>,
 }
 
 /// A wait that is over when the process is.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl Brain {
-    /// A brain with all that it needs. `on_measured` hears how long things took.
+    /// A brain with all that it needs. The observer hears how it goes.
     pub fn new(
         engine: Engine,
         caller: Caller,
         events: EventSink,
         (outbox, inbox): (UnboundedSender<Message>, UnboundedReceiver<Message>),
-        on_measured: Box<dyn FnMut(Measured) + Send>,
+        observer: Arc<dyn Observer>,
     ) -> Brain {
-        Brain { engine, caller, events, inbox, outbox, on_measured }
+        Brain { engine, caller, events, inbox, outbox, observer }
     }
 
     /// Runs until it is told to stop.
@@ -77,7 +79,10 @@ impl Brain {
                     if matches!(input, Input::Tick) {
                         tick_at = start + FOR_EVER;
                     }
-                    for output in self.engine.handle(Moment(start.elapsed()), input) {
+                    let now = start.elapsed();
+                    let outputs = self.engine.handle(Moment(now), input);
+                    self.observer.handled(start.elapsed().saturating_sub(now));
+                    for output in outputs {
                         self.carry_out(output, start, &mut tick_at);
                     }
                 }
@@ -97,8 +102,11 @@ impl Brain {
             }
             Output::Publish(notice) => self.events.publish(notice),
             Output::TickAt(moment) => *tick_at = start + moment.0,
-            Output::Decided(decided) => log(&decided),
-            Output::Measured(measured) => (self.on_measured)(measured),
+            Output::Decided(decided) => {
+                log(&decided);
+                self.observer.decided(decided);
+            }
+            Output::Measured(measured) => self.observer.measured(&measured),
         }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::api::Api;
+use crate::observe::{Leased, Observer};
 
 /// How a lease is held. The defaults are upstream's.
 #[derive(Debug, Clone)]
@@ -40,12 +41,13 @@ pub struct Lease {
     config: LeaseConfig,
     /// The lease as last seen, and when that was: expiry is measured by our own clock, whatever the holder's says.
     seen: Option<(Value, Instant)>,
+    observer: Arc<dyn Observer>,
 }
 
 impl Lease {
-    /// A lease that is not held yet.
-    pub fn new(api: Arc<Api>, config: LeaseConfig) -> Lease {
-        Lease { api, config, seen: None }
+    /// A lease that is not held yet. The observer hears who holds it.
+    pub fn new(api: Arc<Api>, config: LeaseConfig, observer: Arc<dyn Observer>) -> Lease {
+        Lease { api, config, seen: None, observer }
     }
 
     /// Waits until we lead.
@@ -118,7 +120,7 @@ impl Lease {
         let Some(lease) = self.read().await? else { return self.create().await.map(|()| true) };
         let is_news = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
         if is_news {
-            self.seen = Some((lease.clone(), Instant::now()));
+            self.saw(lease.clone());
         }
         if !self.is_ours(&lease) && !self.is_over(&lease) {
             return Ok(false);
@@ -191,7 +193,18 @@ impl Lease {
             return Err(reply.message());
         }
         let lease = serde_json::from_slice(&reply.body).map_err(|error| error.to_string())?;
-        self.seen = Some((lease, Instant::now()));
+        self.saw(lease);
         Ok(())
+    }
+
+    fn saw(&mut self, lease: Value) {
+        let text = |field: &str| lease["spec"][field].as_str().unwrap_or_default().to_owned();
+        self.observer.leased(&Leased {
+            identity: self.config.identity.clone(),
+            holder: text("holderIdentity"),
+            renewed: text("renewTime"),
+            transitions: lease["spec"]["leaseTransitions"].as_i64().unwrap_or_default(),
+        });
+        self.seen = Some((lease, Instant::now()));
     }
 }

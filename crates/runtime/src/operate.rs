@@ -3,11 +3,13 @@
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bindery_verdict::{Failure, Operation, Plugin};
 
 use crate::api::Api;
 use crate::events::EventSink;
+use crate::observe::{Observer, Operated};
 use crate::recycle;
 
 /// Does what the engine orders outside the API. Every operation can be done twice without harm.
@@ -15,17 +17,18 @@ use crate::recycle;
 pub struct Operator {
     api: Arc<Api>,
     events: EventSink,
+    observer: Arc<dyn Observer>,
 }
 
 impl Operator {
-    /// An operator on this host.
-    pub fn new(api: Arc<Api>, events: EventSink) -> Operator {
-        Operator { api, events }
+    /// An operator on this host. The observer hears how long its work takes.
+    pub fn new(api: Arc<Api>, events: EventSink, observer: Arc<dyn Observer>) -> Operator {
+        Operator { api, events, observer }
     }
 
     /// Does it, and says how it went.
     pub async fn operate(&self, operation: Operation) -> Result<(), Failure> {
-        let name = operation.name();
+        let (name, timed, began) = (operation.name(), timed(&operation), Instant::now());
         tracing::info!(operation = name, "begins");
         let outcome = match operation {
             Operation::Provision(provision) => on_disk(provision.path.to_string(), make_directory).await,
@@ -36,11 +39,24 @@ impl Operator {
             Operation::DeleteStorage { plugin: Plugin::Nfs, .. } => Err("no deletable volume plugin matched".into()),
             Operation::Recycle(recycle) => recycle::recycle(&self.api, &self.events, &recycle).await,
         };
+        if let Some((plugin, operation)) = timed {
+            let (took, succeeded) = (began.elapsed(), outcome.is_ok());
+            self.observer.operated(&Operated { plugin: plugin.as_str(), operation, took, succeeded });
+        }
         match &outcome {
             Ok(()) => tracing::info!(operation = name, "is done"),
             Err(error) => tracing::warn!(operation = name, error, "failed"),
         }
         outcome.map_err(Failure::new)
+    }
+}
+
+/// Under which plugin and name an operation is timed, as upstream times it.
+fn timed(operation: &Operation) -> Option<(Plugin, &'static str)> {
+    match operation {
+        Operation::Provision(_) => Some((Plugin::HostPath, "volume_provision")),
+        Operation::DeleteStorage { plugin, .. } => Some((*plugin, "volume_delete")),
+        Operation::CleanUp(_) | Operation::Recycle(_) => None,
     }
 }
 

@@ -138,7 +138,7 @@ mod tests {
         let reply = |status: u16, reason: &str, retry_after: Option<u64>| Reply {
             status: StatusCode::from_u16(status).expect("a status"),
             retry_after: retry_after.map(Duration::from_secs),
-            body: format!(r#"{{"kind":"Status","reason":"{reason}","message":"why"}}"#).into_bytes(),
+            body: format!(r#"{{"kind":"Status","reason":"{reason}","message":"why"}}"#).into_bytes().into(),
         };
         let cases = [
             (reply(404, "NotFound", None), true, Refusal::NotFound),

@@ -1,26 +1,28 @@
-//! Watching a kind: a list, then what changes, resumed from where it broke off; a new list only when the server has forgotten.
+//! Watching a kind: everything that stands, then what changes, resumed from where it broke off; everything anew only when the
+//! server has forgotten.
+//!
+//! What stands comes as the beginning of the watch itself (a streaming list), one object at a time, so that no page of large
+//! objects is ever in memory; from a server that has no streaming lists it is listed in pages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Input;
-use bindery_volumes::{Kind, Object};
+use bindery_volumes::{Kind, Object, ObjectKey};
 use futures::StreamExt;
 use http::StatusCode;
-use kube::api::{ListParams, WatchParams};
+use kube::api::WatchParams;
 use kube::core::WatchEvent;
 use kube::core::request::Request as Call;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{sleep, timeout};
 
 use crate::api::Api;
 use crate::brain::Message;
+use crate::list::{Raw, decode, list};
 use crate::paths;
 
-/// How many objects are listed at a time: enough to be quick, few enough that a page of large ones is not a burden.
-const PAGE: u32 = 500;
 /// How long to wait before trying again what failed, doubled each time up to the most.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(10);
@@ -28,166 +30,197 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 const LIFETIME: u32 = 290;
 /// A watch that has told nothing for longer than it may live is one whose end was lost with its connection.
 const SILENCE: Duration = Duration::from_secs(LIFETIME as u64 + 20);
-
-/// An object as the server wrote it. Decoded once, into what rules read; the rest is never kept.
-type Raw = Box<RawValue>;
-
-#[derive(Deserialize)]
-struct Page {
-    metadata: PageMeta,
-    #[serde(default)]
-    items: Vec<Raw>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMeta {
-    resource_version: String,
-    #[serde(default)]
-    r#continue: String,
-}
+/// The bookmark that ends what stood when the watch began.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Why a watch ended.
 enum End {
     /// It broke off, and is resumed.
     Broken(String),
-    /// The server has forgotten where we were: everything is listed again.
+    /// The server has forgotten where we were: everything is read again.
     Forgotten,
+    /// The server does not begin a watch with what stands.
+    NoStreamingList(String),
     /// Nobody listens any more.
     Deaf,
 }
 
 /// Watches a kind for ever, and tells all of it. Reading never waits for whoever listens.
 pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
+    let mut watch = Watch { api, kind, tell, version: None, streams: true };
     let mut wait = WAIT_MIN;
     loop {
-        match list(&api, kind).await {
-            Ok((mut version, objects)) => {
-                tracing::debug!(kind = kind.as_str(), version, count = objects.len(), "listed");
-                let listed = Input::Listed { kind, version: version.parse().unwrap_or(0), objects };
-                if tell.send(Message::Happened(listed)).is_err() {
-                    return;
-                }
-                let listed = version.clone();
-                if follow(&api, kind, &mut version, &tell).await.is_none() {
-                    return;
-                }
-                if version != listed {
-                    wait = WAIT_MIN;
+        if watch.version.is_none() && !watch.streams {
+            match watch.list().await {
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(kind = kind.as_str(), error, "cannot list");
+                    sleep(wait).await;
+                    wait = (wait * 2).min(WAIT_MAX);
                     continue;
                 }
-                // A server that forgets at once what it has listed is not to be asked for everything again and again.
-                sleep(wait).await;
-                wait = (wait * 2).min(WAIT_MAX);
-            }
-            Err(error) => {
-                tracing::warn!(kind = kind.as_str(), error, "cannot list");
-                sleep(wait).await;
-                wait = (wait * 2).min(WAIT_MAX);
             }
         }
-    }
-}
-
-/// Lists all objects of a kind, and the version that the list is of.
-pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), String> {
-    let mut objects = Vec::new();
-    let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
-    loop {
-        let request = Call::new(paths::all(kind)).list(&params).map_err(|error| error.to_string())?;
-        let reply = api.call(request).await.map_err(|lost| lost.0)?;
-        if !reply.status.is_success() {
-            return Err(reply.message());
-        }
-        let page: Page = serde_json::from_slice(&reply.body).map_err(|error| error.to_string())?;
-        objects.extend(page.items.iter().filter_map(|raw| decode(kind, raw)));
-        if page.metadata.r#continue.is_empty() {
-            return Ok((page.metadata.resource_version, objects));
-        }
-        params.continue_token = Some(page.metadata.r#continue);
-    }
-}
-
-/// Follows what changes after a version, over as many connections as it takes. `None` when nobody listens any more; else the
-/// server has forgotten the version.
-async fn follow(api: &Api, kind: Kind, version: &mut String, tell: &UnboundedSender<Message>) -> Option<()> {
-    let mut wait = WAIT_MIN;
-    loop {
-        let before = version.clone();
-        match connect(api, kind, version, tell).await {
-            End::Deaf => return None,
+        let before = watch.version.clone();
+        match watch.connect().await {
+            End::Deaf => return,
+            End::NoStreamingList(why) => {
+                tracing::debug!(kind = kind.as_str(), why, "no streaming list: it is listed in pages");
+                watch.streams = false;
+                continue;
+            }
             End::Forgotten => {
-                tracing::debug!(kind = kind.as_str(), version, "the server has forgotten where the watch was");
-                return Some(());
+                tracing::debug!(
+                    kind = kind.as_str(),
+                    version = watch.version,
+                    "the server has forgotten where the watch was"
+                );
+                watch.version = None;
+            }
+            End::Broken(why) if watch.version.is_none() => {
+                tracing::warn!(kind = kind.as_str(), error = why, "cannot list");
             }
             End::Broken(why) => {
-                tracing::debug!(kind = kind.as_str(), version, why, "the watch broke off, and is resumed");
-                // A watch that told something was a good one.
-                wait = if *version == before { (wait * 2).min(WAIT_MAX) } else { WAIT_MIN };
-                if *version == before {
-                    sleep(wait).await;
-                }
+                tracing::debug!(
+                    kind = kind.as_str(),
+                    version = watch.version,
+                    why,
+                    "the watch broke off, and is resumed"
+                );
             }
+        }
+        // A watch that told something was a good one. A server that tells nothing, or forgets at once what it has told, is
+        // not to be asked again and again.
+        if watch.version.is_some() && watch.version != before {
+            wait = WAIT_MIN;
+        } else {
+            sleep(wait).await;
+            wait = (wait * 2).min(WAIT_MAX);
         }
     }
 }
 
-/// One connection: tells what it delivers, and keeps the version up to which it is complete.
-async fn connect(api: &Api, kind: Kind, version: &mut String, tell: &UnboundedSender<Message>) -> End {
-    let params = WatchParams { bookmarks: true, timeout: Some(LIFETIME), ..WatchParams::default() };
-    let request = match Call::new(paths::all(kind)).watch(&params, version) {
-        Ok(request) => request,
-        Err(error) => return End::Broken(error.to_string()),
-    };
-    let stream = match timeout(api.deadline(), api.client().request_events::<Raw>(request)).await {
-        Err(_) => return End::Broken("it was not answered".into()),
-        Ok(Ok(stream)) => stream,
-        Ok(Err(kube::Error::Api(status))) if status.code == StatusCode::GONE.as_u16() => return End::Forgotten,
-        Ok(Err(error)) => return End::Broken(error.to_string()),
-    };
-    let mut stream = stream.boxed();
-    loop {
-        let Ok(next) = timeout(SILENCE, stream.next()).await else { return End::Broken("it fell silent".into()) };
-        let input = match next {
-            None => return End::Broken("it ended".into()),
-            Some(Err(error)) => return End::Broken(error.to_string()),
-            Some(Ok(WatchEvent::Error(status))) if status.code == StatusCode::GONE.as_u16() => return End::Forgotten,
-            Some(Ok(WatchEvent::Error(status))) => return End::Broken(status.message),
-            Some(Ok(WatchEvent::Bookmark(bookmark))) => {
-                *version = bookmark.metadata.resource_version;
-                Input::Bookmark { kind, version: version.parse().unwrap_or(0) }
-            }
-            Some(Ok(WatchEvent::Added(raw) | WatchEvent::Modified(raw))) => match decode(kind, &raw) {
-                Some(object) => {
-                    advance(version, &object);
-                    Input::Watched(object)
-                }
-                None => continue,
-            },
-            Some(Ok(WatchEvent::Deleted(raw))) => match decode(kind, &raw) {
-                Some(object) => {
-                    advance(version, &object);
-                    Input::Gone { key: object.key(), version: object.meta().version }
-                }
-                None => continue,
-            },
+struct Watch {
+    api: Arc<Api>,
+    kind: Kind,
+    tell: UnboundedSender<Message>,
+    /// Up to where what was told is complete. None before anything was.
+    version: Option<String>,
+    /// Whether the server begins a watch with what stands, for all that is known.
+    streams: bool,
+}
+
+impl Watch {
+    async fn list(&mut self) -> Result<(), String> {
+        let (version, objects) = list(&self.api, self.kind).await?;
+        self.listed(version, objects);
+        Ok(())
+    }
+
+    fn listed(&mut self, version: String, objects: Vec<Object>) -> bool {
+        let kind = self.kind;
+        tracing::debug!(kind = kind.as_str(), version, count = objects.len(), "listed");
+        let listed = Input::Listed { kind, version: version.parse().unwrap_or(0), objects };
+        self.version = Some(version);
+        self.tell.send(Message::Happened(listed)).is_ok()
+    }
+
+    /// One connection: tells what it delivers, and keeps the version up to which it is complete.
+    async fn connect(&mut self) -> End {
+        // What stands, as long as it is being told.
+        let mut standing = self.version.is_none().then(BTreeMap::<ObjectKey, Object>::new);
+        let params = WatchParams {
+            bookmarks: true,
+            timeout: Some(LIFETIME),
+            send_initial_events: standing.is_some(),
+            ..WatchParams::default()
         };
-        if tell.send(Message::Happened(input)).is_err() {
-            return End::Deaf;
+        let request = match Call::new(paths::all(self.kind)).watch(&params, self.version.as_deref().unwrap_or_default())
+        {
+            Ok(request) => request,
+            Err(error) => return End::Broken(error.to_string()),
+        };
+        let stream = match timeout(self.api.deadline(), self.api.client().request_events::<Raw>(request)).await {
+            Err(_) => return End::Broken("it was not answered".into()),
+            Ok(Ok(stream)) => stream,
+            Ok(Err(kube::Error::Api(status))) if status.code == StatusCode::GONE => return End::Forgotten,
+            Ok(Err(kube::Error::Api(status))) if standing.is_some() && refused(status.code) => {
+                return End::NoStreamingList(status.message);
+            }
+            Ok(Err(error)) => return End::Broken(error.to_string()),
+        };
+        let mut stream = stream.boxed();
+        loop {
+            let patience = if standing.is_some() { self.api.deadline() } else { SILENCE };
+            let event = match timeout(patience, stream.next()).await {
+                // Who does not know the parameter never says where the list ends.
+                Err(_) if standing.is_some() => return End::NoStreamingList("it does not end".into()),
+                Err(_) => return End::Broken("it fell silent".into()),
+                Ok(None) => return End::Broken("it ended".into()),
+                Ok(Some(Err(error))) => return End::Broken(error.to_string()),
+                Ok(Some(Ok(event))) => event,
+            };
+            let told = match (&mut standing, event) {
+                (_, WatchEvent::Error(status)) if status.code == StatusCode::GONE => return End::Forgotten,
+                (_, WatchEvent::Error(status)) => return End::Broken(status.message),
+                (Some(objects), WatchEvent::Bookmark(bookmark)) => {
+                    if !bookmark.metadata.annotations.contains_key(INITIAL_EVENTS_END) {
+                        continue;
+                    }
+                    let objects = std::mem::take(objects).into_values().collect();
+                    standing = None;
+                    self.listed(bookmark.metadata.resource_version, objects)
+                }
+                (Some(objects), WatchEvent::Added(raw) | WatchEvent::Modified(raw)) => {
+                    objects.extend(decode(self.kind, raw.as_ref()).map(|object| (object.key(), object)));
+                    continue;
+                }
+                (Some(objects), WatchEvent::Deleted(raw)) => {
+                    decode(self.kind, raw.as_ref()).map(|object| objects.remove(&object.key()));
+                    continue;
+                }
+                (None, event) => self.changed(event),
+            };
+            if !told {
+                return End::Deaf;
+            }
+        }
+    }
+
+    /// Tells of a change. False when nobody listens any more.
+    fn changed(&mut self, event: WatchEvent<Raw>) -> bool {
+        let kind = self.kind;
+        let input = match event {
+            WatchEvent::Error(_) => return true,
+            WatchEvent::Bookmark(bookmark) => {
+                let version = bookmark.metadata.resource_version;
+                let input = Input::Bookmark { kind, version: version.parse().unwrap_or(0) };
+                self.version = Some(version);
+                input
+            }
+            WatchEvent::Added(raw) | WatchEvent::Modified(raw) => {
+                let Some(object) = decode(kind, &raw) else { return true };
+                self.advance(&object);
+                Input::Watched(object)
+            }
+            WatchEvent::Deleted(raw) => {
+                let Some(object) = decode(kind, &raw) else { return true };
+                self.advance(&object);
+                Input::Gone { key: object.key(), version: object.meta().version }
+            }
+        };
+        self.tell.send(Message::Happened(input)).is_ok()
+    }
+
+    /// Notes that what was told is complete up to an object's version. One that cannot be read (0) says nothing.
+    fn advance(&mut self, object: &Object) {
+        if object.meta().version != 0 {
+            self.version = Some(object.meta().version.to_string());
         }
     }
 }
 
-/// Notes that the watch is complete up to an object's version. One that cannot be read (0) says nothing.
-fn advance(version: &mut String, object: &Object) {
-    if object.meta().version != 0 {
-        *version = object.meta().version.to_string();
-    }
-}
-
-/// Decodes an object. One without a name is left out, and said so; it stops nobody else.
-fn decode(kind: Kind, raw: &RawValue) -> Option<Object> {
-    Object::from_json(kind, raw.get().as_bytes())
-        .inspect_err(|flaw| tracing::warn!(kind = kind.as_str(), %flaw, "an object cannot be read, and is left out"))
-        .ok()
+/// Whether a status says that the request is not understood, rather than that it came at a bad time.
+fn refused(status: u16) -> bool {
+    status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
 }

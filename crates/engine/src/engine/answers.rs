@@ -34,7 +34,10 @@ impl Engine {
 
     /// Takes in an answer, and has its key looked at again.
     pub(super) fn land(&mut self, flight: Flight, answer: Answer) {
-        if let (_, Answer::Refused(refusal)) = (&flight.request, &answer) {
+        if let Request::Write(write) = &flight.request {
+            self.stats.count_write(write.purpose, !matches!(answer, Answer::Refused(_)));
+        }
+        if let Answer::Refused(refusal) = &answer {
             self.stats.refused += 1;
             return self.refused(flight, refusal.clone());
         }

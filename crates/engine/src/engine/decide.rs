@@ -92,7 +92,7 @@ impl Engine {
             Measure::End(_) | Measure::Drop(_) if self.timings.is_empty() => {}
             Measure::End(what) => {
                 if let Some((plugin, began)) = self.timings.remove(&(what, key.clone())) {
-                    let took = Some(now.0.saturating_sub(began.0));
+                    let took = Some(now.since(began));
                     self.out.push(Output::Measured(Measured { what, plugin, took }));
                 }
             }
@@ -121,6 +121,7 @@ impl Engine {
             return self.agenda.hurry(work.clone());
         }
         let due = self.now + backoff::delay(pace, progress.failures);
+        self.agenda.note_retry(work);
         self.agenda.due(work, due, false);
     }
 

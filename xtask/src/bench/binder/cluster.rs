@@ -18,13 +18,12 @@ const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 /// How many objects are made at once.
 const AT_ONCE: usize = 32;
 
-/// A client by a kubeconfig.
+/// A client by a kubeconfig: with the same transport as the binder, so that the limit has no other wires than it.
 pub async fn client(kubeconfig: &Path) -> Result<Client, String> {
     let failed = |error: kube::config::KubeconfigError| format!("{}: {error}", kubeconfig.display());
     let file = Kubeconfig::read_from(kubeconfig).map_err(failed)?;
-    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)?;
-    config.default_retry = false;
-    Client::try_from(config).map_err(|error| format!("cannot make a client: {error}"))
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)?;
+    bindery_runtime::client(config)
 }
 
 /// A request with a body.

@@ -1,66 +1,36 @@
 //! Metrics, in the Prometheus text format: upstream's names and labels, and some of our own.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod queues;
+mod taken;
 
-use bindery_engine::{Engine, Measured};
-use bindery_verdict::Timed;
+use std::collections::BTreeMap;
+
+use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
+use bindery_engine::Engine;
 use bindery_volumes::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use rustc_hash::FxHashMap;
+
+pub use taken::Taken;
 
 /// What a page of metrics is.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Upstream's buckets for whole operations, in seconds.
-const BUCKETS: [f64; 13] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0];
-
 type Labels = Vec<(&'static str, String)>;
 
-/// How long things took since the start.
-#[derive(Clone)]
-pub struct Measurements(Arc<Taken>);
-
-struct Taken {
-    seconds: Family<Labels, Histogram, fn() -> Histogram>,
-    errors: Family<Labels, Counter>,
-}
-
-impl Default for Measurements {
-    fn default() -> Measurements {
-        let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
-        Measurements(Arc::new(Taken { seconds: Family::new_with_constructor(histogram), errors: Family::default() }))
-    }
-}
-
-impl Measurements {
-    /// Takes in how long something took, or that it failed.
-    pub fn take_in(&self, measured: &Measured) {
-        let operation = match measured.what {
-            Timed::Provision => "provision",
-            Timed::Delete => "delete",
-        };
-        let labels = vec![("plugin_name", measured.plugin.to_string()), ("operation_name", operation.to_owned())];
-        match measured.took {
-            Some(took) => self.0.seconds.get_or_create(&labels).observe(took.as_secs_f64()),
-            None => {
-                self.0.errors.get_or_create(&labels).inc();
-            }
-        }
-    }
-}
-
 /// The page, as it is now: sizes are counted when they are asked for, and so never lie.
-pub fn page(engine: &Engine, measured: &Measurements, events_dropped: u64) -> String {
+pub fn page(engine: &Engine, taken: &Taken, lease: Option<&str>, events_dropped: u64) -> String {
     let mut registry = Registry::default();
     collect_objects(engine, &mut registry);
-    let taken = &measured.0;
-    registry.register("volume_operation_total_seconds", "How long whole operations took", taken.seconds.clone());
-    registry.register("volume_operation_errors", "Operations that failed", taken.errors.clone());
+    taken.register(&mut registry);
+    if let Some(lease) = lease {
+        taken.register_lease(lease, &mut registry);
+    }
+    queues::collect(engine, &mut registry);
     collect_engine(engine, events_dropped, &mut registry);
     let mut page = String::new();
     // Writing to a string does not fail.
@@ -119,7 +89,12 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         verdicts.get_or_create(&vec![("rule", (*rule).to_owned())]).inc_by(*count);
     }
     registry.register("bindery_verdicts", "Verdicts and steps by rule", verdicts);
+    let of_default_class =
+        |counts: &FxHashMap<&str, u64>| counts.get(CLAIM_DEFAULT_CLASS.name).copied().unwrap_or_default();
+    let failures = of_default_class(&stats.write_failures);
     let counters = [
+        ("retroactive_storageclass", "Claims given the default class", of_default_class(&stats.written) + failures),
+        ("retroactive_storageclass_errors", "Claims that could not be given it", failures),
         ("bindery_wakes", "Keys woken by a change", stats.wakes),
         ("bindery_resyncs", "Times that everything was looked at again", stats.resyncs),
         ("bindery_resync_finds", "Things to do that only a resync found", stats.resync_finds),
