@@ -1,6 +1,8 @@
 //! The role that deploy/ grants is enough, and no more than enough: shown with the binary on a real API server that authorizes
 //! by RBAC, and by that server's audit log, which says what was asked for and what was refused.
 
+mod service_account;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -9,9 +11,6 @@ use std::time::{Duration, Instant};
 use bindery_lab::{Lab, Running};
 use serde_json::Value;
 
-const USER: &str = "system:serviceaccount:kube-system:bindery";
-const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manifests/bindery.yaml");
 const WITHIN: &str = "--timeout=60s";
 
 const AUDIT_POLICY: &str = "\
@@ -48,15 +47,11 @@ impl Drop for Folder {
 
 /// A lab in which the manifests are applied, and an audit log of all that the service account does.
 fn lab(folder: &Folder) -> Option<Lab> {
-    let lab = Lab::builder()
-        .user(USER, &GROUPS)
-        .api_server_flag(format!("--audit-policy-file={}", folder.at("policy.yaml")))
-        .api_server_flag(format!("--audit-log-path={}", folder.at("audit.log")))
-        .for_test()?;
-    eventually("kube-system is there", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
-    // Strictly: a field that the API server does not know is an error.
-    lab.kubectl(["apply", "--validate=strict", "-f", MANIFESTS]).expect("the manifests are valid");
-    Some(lab)
+    service_account::lab(
+        Lab::builder()
+            .api_server_flag(format!("--audit-policy-file={}", folder.at("policy.yaml")))
+            .api_server_flag(format!("--audit-log-path={}", folder.at("audit.log"))),
+    )
 }
 
 fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -81,8 +76,7 @@ fn start_protection(lab: &Lab) -> Running {
 }
 
 fn start_bindery(lab: &Lab) -> Running {
-    let kubeconfig = lab.kubeconfig_of(USER).expect("a kubeconfig");
-    let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab).display());
     // -v, because an event or a lease that is refused is not worth a line otherwise.
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0", "--enable-hostpath-provisioner", "-v"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
@@ -261,11 +255,9 @@ fn the_role_is_enough_and_no_more() {
 
 #[test]
 fn nothing_else_is_allowed() {
-    let Some(lab) = Lab::builder().user(USER, &GROUPS).for_test() else { return };
-    eventually("kube-system is there", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
-    lab.kubectl(["apply", "-f", MANIFESTS]).expect("the manifests are valid");
+    let Some(lab) = service_account::lab(Lab::builder()) else { return };
     lab.kubectl_reading(&claim("precious"), ["apply", "-f", "-"]).expect("a claim is made");
-    let kubeconfig = lab.kubeconfig_of(USER).expect("a kubeconfig");
+    let kubeconfig = service_account::kubeconfig(&lab);
     let kubectl = |words: &str| lab.kubectl_with(&kubeconfig, words.split(' '), "");
 
     // That it can be told at all: what is granted takes effect a moment after the role is made.

@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use bindery_lab::{Lab, Running};
 use serde_json::Value;
 
+use crate::service_account;
+
 /// What runs until this is dropped.
 pub struct Controllers {
     ours: Running,
@@ -43,7 +45,7 @@ impl Controllers {
 }
 
 fn ours(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab).display());
     let args = ["controller", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }

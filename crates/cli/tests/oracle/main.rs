@@ -7,6 +7,8 @@
 mod controllers;
 mod replay;
 mod server;
+#[path = "../service_account/mod.rs"]
+mod service_account;
 
 use bindery_lab::Lab;
 use bindery_sim::oracle::{DEVIATIONS, recorded};
@@ -22,7 +24,7 @@ const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = service_account::lab(Lab::builder()) else { return };
     let all = recorded();
     assert_eq!(all.len(), 600);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, eventually, lines};
+use crate::service_account;
 
 const LEASE: Duration = Duration::from_secs(3);
 const SHORT: [&str; 3] =
@@ -45,7 +46,7 @@ fn moment(lease: &Value, field: &str) -> Timestamp {
 #[tokio::test(flavor = "multi_thread")]
 async fn when_the_leader_goes_another_takes_over() {
     let Some(cluster) = Cluster::for_test().await else { return };
-    let start = |flags: &[&str]| cluster.controller_at(cluster.lab.kubeconfig(), flags);
+    let start = |flags: &[&str]| cluster.controller_at(&service_account::kubeconfig(&cluster.lab), flags);
     let mut first = start(&SHORT);
     eventually_leads(&first).await;
     let mut second = start(&SHORT);

@@ -10,3 +10,5 @@ mod load;
 mod promises;
 mod proxy;
 mod restart;
+#[path = "../service_account/mod.rs"]
+mod service_account;
