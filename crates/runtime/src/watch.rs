@@ -39,8 +39,6 @@ enum End {
     Broken(String),
     /// The server has forgotten where we were: everything is read again.
     Forgotten,
-    /// The server does not begin a watch with what stands.
-    NoStreamingList(String),
     /// Nobody listens any more.
     Deaf,
 }
@@ -64,7 +62,8 @@ pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
         let before = watch.version.clone();
         match watch.connect().await {
             End::Deaf => return,
-            End::NoStreamingList(why) => {
+            // A streaming list is had as a whole or not at all. Where there is none, or it fails, pages are had one by one.
+            End::Broken(why) if watch.version.is_none() => {
                 tracing::debug!(kind = kind.as_str(), why, "no streaming list: it is listed in pages");
                 watch.streams = false;
                 continue;
@@ -75,10 +74,8 @@ pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
                     version = watch.version,
                     "the server has forgotten where the watch was"
                 );
-                watch.version = None;
-            }
-            End::Broken(why) if watch.version.is_none() => {
-                tracing::warn!(kind = kind.as_str(), error = why, "cannot list");
+                // A server that forgets what it is just telling is not asked to tell it so again.
+                watch.streams &= watch.version.take().is_some();
             }
             End::Broken(why) => {
                 tracing::debug!(
@@ -106,7 +103,7 @@ struct Watch {
     tell: UnboundedSender<Message>,
     /// Up to where what was told is complete. None before anything was.
     version: Option<String>,
-    /// Whether the server begins a watch with what stands, for all that is known.
+    /// Whether the server begins a watch with what stands, for all that is known. A try that failed ends it for good.
     streams: bool,
 }
 
@@ -144,9 +141,6 @@ impl Watch {
             Err(_) => return End::Broken("it was not answered".into()),
             Ok(Ok(stream)) => stream,
             Ok(Err(kube::Error::Api(status))) if status.code == StatusCode::GONE => return End::Forgotten,
-            Ok(Err(kube::Error::Api(status))) if standing.is_some() && refused(status.code) => {
-                return End::NoStreamingList(status.message);
-            }
             Ok(Err(error)) => return End::Broken(error.to_string()),
         };
         let mut stream = stream.boxed();
@@ -154,7 +148,7 @@ impl Watch {
             let patience = if standing.is_some() { self.api.deadline() } else { SILENCE };
             let event = match timeout(patience, stream.next()).await {
                 // Who does not know the parameter never says where the list ends.
-                Err(_) if standing.is_some() => return End::NoStreamingList("it does not end".into()),
+                Err(_) if standing.is_some() => return End::Broken("what stands does not end".into()),
                 Err(_) => return End::Broken("it fell silent".into()),
                 Ok(None) => return End::Broken("it ended".into()),
                 Ok(Some(Err(error))) => return End::Broken(error.to_string()),
@@ -218,9 +212,4 @@ impl Watch {
             self.version = Some(object.meta().version.to_string());
         }
     }
-}
-
-/// Whether a status says that the request is not understood, rather than that it came at a bad time.
-fn refused(status: u16) -> bool {
-    status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
 }
