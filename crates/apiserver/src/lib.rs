@@ -7,6 +7,8 @@
 //! as the very bytes that clients are sent.
 
 pub mod api;
+pub mod host;
+pub mod http;
 pub mod kinds;
 pub mod status;
 pub mod store;
