@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
 };
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -51,7 +52,7 @@ impl Keys {
             Some(folder) => kept(folder)?,
             None => {
                 let (authority, key) = new_authority()?;
-                (authority.clone(), issuer(&authority, &key)?, new_token()?)
+                (authority, issuer(&key)?, new_token()?)
             }
         };
         let server = signed(server_params(address)?, &issuer)?;
@@ -62,8 +63,7 @@ impl Keys {
 
 /// The authority and the token of `folder`, made there if need be.
 fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), String> {
-    let (certificate_file, key_file, token_file) =
-        (folder.join("ca.crt"), folder.join("ca.key"), folder.join("token"));
+    let (certificate_file, key_file, token_file) = (folder.join("ca.crt"), folder.join("ca.key"), folder.join("token"));
     let found = (read_private(&certificate_file)?, read_private(&key_file)?);
     let (certificate, key) = match found {
         (Some(certificate), Some(key)) => (certificate, key),
@@ -88,7 +88,7 @@ fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), Str
             token
         }
     };
-    let issuer = issuer(&certificate, &key).map_err(|error| format!("{}: {error}", certificate_file.display()))?;
+    let issuer = issuer(&key).map_err(|error| format!("{}: {error}", key_file.display()))?;
     Ok((certificate, issuer, token))
 }
 
@@ -97,19 +97,23 @@ fn failed(error: rcgen::Error) -> String {
 }
 
 fn new_authority() -> Result<(String, String), String> {
+    let key = KeyPair::generate().map_err(failed)?;
+    let certificate = authority_params().self_signed(&key).map_err(failed)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn authority_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "bindery");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     valid_from_now(&mut params);
-    let key = KeyPair::generate().map_err(failed)?;
-    let certificate = params.self_signed(&key).map_err(failed)?;
-    Ok((certificate.pem(), key.serialize_pem()))
+    params
 }
 
-fn issuer(certificate: &str, key: &str) -> Result<Issuer<'static, KeyPair>, String> {
-    let key = KeyPair::from_pem(key).map_err(failed)?;
-    Issuer::from_ca_cert_pem(certificate, key).map_err(failed)
+/// Who signs: what an authority's certificate says of it is always the same, so its key is enough.
+fn issuer(key: &str) -> Result<Issuer<'static, KeyPair>, String> {
+    Ok(Issuer::new(authority_params(), KeyPair::from_pem(key).map_err(failed)?))
 }
 
 fn signed(params: CertificateParams, issuer: &Issuer<'static, KeyPair>) -> Result<Pair, String> {

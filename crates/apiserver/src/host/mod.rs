@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::{Api, Settings};
-use crate::http::{self, Shared};
+use crate::http::{self, Moments, Shared};
 use keys::Keys;
 
 /// How long connections may take to end when the server is stopped.
@@ -75,8 +75,9 @@ impl Server {
             files::write_private(file, &kubeconfig)?;
         }
         let (stop, stops) = watch::channel(false);
-        let api = Api::new(Settings::default(), &moment);
-        let shared = Arc::new(Shared::new(api, None, keys.token, address, stops));
+        let moments = Moments::default();
+        let api = Api::new(Settings::default(), &moments.next());
+        let shared = Arc::new(Shared::new(api, moments, None, keys.token, address, stops));
         let serving = tokio::spawn(http::serve(listener, tls, shared));
         Ok(Server { address, kubeconfig, kubeconfig_file: config.kubeconfig, stop, serving })
     }

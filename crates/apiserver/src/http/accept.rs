@@ -167,17 +167,25 @@ mod tests {
         assert_eq!(shape_of("application/vnd.kubernetes.protobuf,application/json"), Ok(Shape::Plain));
         assert_eq!(shape_of("application/json;as=Foo;v=v1;g=meta.k8s.io,application/json"), Ok(Shape::Plain));
         assert_eq!(
-            shape_of("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
+            shape_of(
+                "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+            ),
             Ok(Shape::Partial("v1"))
         );
-        assert_eq!(shape_of("application/json;q=0.1, text/html, application/json;as=Table;v=v1;g=meta.k8s.io;q=0.2"), Ok(Shape::Table("v1")));
+        assert_eq!(
+            shape_of("application/json;q=0.1, text/html, application/json;as=Table;v=v1;g=meta.k8s.io;q=0.2"),
+            Ok(Shape::Table("v1"))
+        );
     }
 
     #[test]
     fn protobuf_alone_is_not_acceptable() {
         assert_eq!(shape_of("application/vnd.kubernetes.protobuf"), Err(406));
         assert_eq!(shape_of("text/html"), Err(406));
-        assert_eq!(body_format(Some("application/vnd.kubernetes.protobuf")).expect_err("it is refused").http_code(), 415);
+        assert_eq!(
+            body_format(Some("application/vnd.kubernetes.protobuf")).expect_err("it is refused").http_code(),
+            415
+        );
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl HttpBody for Body {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = match self.get_mut() {
             Body::Whole(bytes) if bytes.is_empty() => None,
             Body::Whole(bytes) => Some(std::mem::take(bytes)),

@@ -83,7 +83,11 @@ impl Documents {
             groups: encoded(&json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})),
             core_aggregated: hashed(&aggregated(&core)),
             groups_aggregated: hashed(&aggregated(&named)),
-            group: named.iter().zip(groups).map(|(version, group)| (version.group, encoded(&with_type(group)))).collect(),
+            group: named
+                .iter()
+                .zip(groups)
+                .map(|(version, group)| (version.group, encoded(&with_type(group))))
+                .collect(),
             resources: all
                 .iter()
                 .map(|version| (version.group, version.version, encoded(&resource_list(version))))
@@ -204,7 +208,9 @@ fn review_resource(review: &super::reviews::Review) -> Resource {
 
 fn root(all: &[GroupVersion]) -> Value {
     let mut paths: Vec<String> =
-        ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"].map(String::from).into();
+        ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            .map(String::from)
+            .into();
     for version in all {
         match version.group {
             "" => paths.push(format!("/api/{}", version.version)),

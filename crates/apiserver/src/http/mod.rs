@@ -10,6 +10,7 @@ mod connection;
 mod discovery;
 mod events;
 mod health;
+mod moments;
 mod objects;
 mod openapi;
 mod path;
@@ -24,4 +25,5 @@ mod shared;
 mod version;
 
 pub use connection::serve;
+pub use moments::Moments;
 pub use shared::{Journal, Shared};

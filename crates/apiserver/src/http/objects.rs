@@ -32,7 +32,12 @@ enum Deed {
 }
 
 /// Answers a request for objects of a kind.
-pub async fn answer(shared: &Arc<Shared>, kind: &'static Kind, place: &Place<'_>, call: Call<'_>) -> Result<Reply, Status> {
+pub async fn answer(
+    shared: &Arc<Shared>,
+    kind: &'static Kind,
+    place: &Place<'_>,
+    call: Call<'_>,
+) -> Result<Reply, Status> {
     let verb = verb(kind, place, &call)?;
     let is_list = matches!(verb, Verb::List | Verb::DeleteCollection);
     let is_delete = matches!(verb, Verb::Delete | Verb::DeleteCollection);
@@ -95,7 +100,9 @@ fn verb(kind: &Kind, place: &Place<'_>, call: &Call<'_>) -> Result<Verb, Status>
         // Such as a binding: it is posted below the object.
         (&Method::POST, true) if is_part => (Verb::Create, "create"),
         (&Method::PUT, true) => (Verb::Update, "update"),
-        (&Method::PATCH, true) if verbs.contains(&"patch") => (Verb::Patch(accept::patch_type(call.content_type)?), "patch"),
+        (&Method::PATCH, true) if verbs.contains(&"patch") => {
+            (Verb::Patch(accept::patch_type(call.content_type)?), "patch")
+        }
         (&Method::DELETE, true) => (Verb::Delete, "delete"),
         (&Method::DELETE, false) if !everywhere => (Verb::DeleteCollection, "deletecollection"),
         _ => return Err(not_allowed()),

@@ -112,7 +112,10 @@ impl Asked<'_> {
     fn accepts_json(&self) -> bool {
         let media_types = |accept: &str| -> bool {
             accept.split(',').any(|clause| {
-                matches!(clause.split(';').next().unwrap_or_default().trim(), "application/json" | "*/*" | "application/*")
+                matches!(
+                    clause.split(';').next().unwrap_or_default().trim(),
+                    "application/json" | "*/*" | "application/*"
+                )
             })
         };
         self.accept.is_none_or(|accept| accept.is_empty() || media_types(accept))

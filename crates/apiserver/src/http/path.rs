@@ -92,8 +92,10 @@ fn below_version<'a>(group: &'a str, rest: &'a str) -> Path<'a> {
     let mut segments = rest.trim_end_matches('/').split('/').map(percent_decoded);
     let mut next = || segments.next().unwrap_or_default();
     let (first, second, third) = (next(), next(), next());
-    let in_namespace =
-        first == "namespaces" && !third.is_empty() && !PARTS_OF_NAMESPACES.contains(&third.as_ref()) && !second.is_empty();
+    let in_namespace = first == "namespaces"
+        && !third.is_empty()
+        && !PARTS_OF_NAMESPACES.contains(&third.as_ref())
+        && !second.is_empty();
     let (namespace, resource, name, subresource) =
         if in_namespace { (second, third, next(), next()) } else { (Cow::Borrowed(""), first, second, third) };
     // A part of a part is nothing that is served, but it is a path of its group all the same.
@@ -135,7 +137,10 @@ mod tests {
             ("/api/v1/namespaces/a/pods/p/a/b", place("", false, ["a", "pods", "p", "a/b"])),
             ("/api/v1/watch/namespaces/a/pods/p", place("", true, ["a", "pods", "p", ""])),
             ("/api/v1/watch/nodes", place("", true, ["", "nodes", "", ""])),
-            ("/apis/storage.k8s.io/v1/storageclasses/a%2Fb", place("storage.k8s.io", false, ["", "storageclasses", "a/b", ""])),
+            (
+                "/apis/storage.k8s.io/v1/storageclasses/a%2Fb",
+                place("storage.k8s.io", false, ["", "storageclasses", "a/b", ""]),
+            ),
         ] {
             assert_eq!(Path::parse(path), expected, "{path}");
         }

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_pair_with_a_broken_escape_is_left_out() {
-        let (options, _) = options(&Query::new(Some("labelSelector=%%&fieldSelector=a%3Db")), LIST).expect("the rest is fine");
+        let (options, _) =
+            options(&Query::new(Some("labelSelector=%%&fieldSelector=a%3Db")), LIST).expect("the rest is fine");
         assert_eq!((options.label_selector.as_str(), options.field_selector.as_str()), ("", "a=b"));
     }
 

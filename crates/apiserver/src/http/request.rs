@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, USER_AGENT};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, USER_AGENT,
+};
 use http::{HeaderName, Method};
 use hyper::body::{Body as _, Incoming};
 
@@ -93,7 +95,8 @@ fn new_audit_id(chance: u128) -> HeaderValue {
 
 fn authenticate(shared: &Shared, trusted: bool, headers: &HeaderMap) -> Result<(), Status> {
     let shown = || header(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
-    let has_token = || shown().is_some_and(|(kind, token)| kind.eq_ignore_ascii_case("Bearer") && shared.knows(token.trim()));
+    let has_token =
+        || shown().is_some_and(|(kind, token)| kind.eq_ignore_ascii_case("Bearer") && shared.knows(token.trim()));
     if !trusted && !has_token() {
         return Err(Status::failure(401, "Unauthorized", "Unauthorized"));
     }
@@ -114,8 +117,9 @@ async fn read(mut body: Incoming, headers: &HeaderMap) -> Result<Bytes, Status> 
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let too_large =
-        || Status::failure(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_BYTES_MAX}"));
+    let too_large = || {
+        Status::failure(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_BYTES_MAX}"))
+    };
     let length = header(headers, &CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
     if length.is_some_and(|length| length > BODY_BYTES_MAX as u64) {
         return Err(too_large());

@@ -97,7 +97,8 @@ impl Review {
         for (field, expected) in [("kind", self.kind), ("apiVersion", api_version.as_str())] {
             let said = said(field);
             if !said.is_empty() && said != expected {
-                let message = format!("the {field} in the data ({said}) does not match the expected {field} ({expected})");
+                let message =
+                    format!("the {field} in the data ({said}) does not match the expected {field} ({expected})");
                 return Err(Status::bad_request(message));
             }
         }
@@ -160,7 +161,11 @@ mod tests {
     fn a_review_of_another_kind_is_refused() {
         let review = Review::find(AUTHORIZATION, "v1", "subjectaccessreviews").expect("it is known");
         for sent in [r#"{"kind":"TokenReview"}"#, r#"{"apiVersion":"v1"}"#, "[]", "x"] {
-            assert_eq!(review.answer(sent.as_bytes(), &|_| false).expect_err("it is refused").http_code(), 400, "{sent}");
+            assert_eq!(
+                review.answer(sent.as_bytes(), &|_| false).expect_err("it is refused").http_code(),
+                400,
+                "{sent}"
+            );
         }
     }
 }

@@ -67,7 +67,9 @@ impl Rows {
 }
 
 fn head(list: &List, form: &Form) -> Vec<u8> {
-    let mut out = Vec::with_capacity(super::body::CHUNK_BYTES.min(512 + list.items.iter().take(64).map(Bytes::len).sum::<usize>()));
+    let mut out = Vec::with_capacity(
+        super::body::CHUNK_BYTES.min(512 + list.items.iter().take(64).map(Bytes::len).sum::<usize>()),
+    );
     let metadata = metadata(list);
     match form {
         Form::Plain => {

@@ -76,7 +76,12 @@ struct Revision<'a> {
 /// Writes an object's metadata, as an object of its own.
 pub fn write_partial(out: &mut Vec<u8>, version: &str, object: &[u8]) {
     let metadata = metadata(object);
-    push(out, format_args!(r#"{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/{version}","metadata":{metadata}}}"#));
+    push(
+        out,
+        format_args!(
+            r#"{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/{version}","metadata":{metadata}}}"#
+        ),
+    );
 }
 
 fn metadata(object: &[u8]) -> &str {
@@ -86,7 +91,10 @@ fn metadata(object: &[u8]) -> &str {
 impl Table {
     /// Writes everything of a table that comes before its columns' definitions.
     pub fn write_head(&self, out: &mut Vec<u8>, metadata: &str) {
-        push(out, format_args!(r#"{{"kind":"Table","apiVersion":"meta.k8s.io/{}","metadata":{metadata},"#, self.version));
+        push(
+            out,
+            format_args!(r#"{{"kind":"Table","apiVersion":"meta.k8s.io/{}","metadata":{metadata},"#, self.version),
+        );
     }
 
     /// Writes the definitions of the columns.
@@ -128,7 +136,8 @@ impl Table {
     pub fn write_single(&self, out: &mut Vec<u8>, object: &[u8], columns: bool) {
         let metadata = metadata(object);
         let revision = serde_json::from_str::<Revision<'_>>(metadata).ok().and_then(|metadata| metadata.revision);
-        let metadata = revision.map_or_else(|| "{}".to_owned(), |revision| format!(r#"{{"resourceVersion":"{revision}"}}"#));
+        let metadata =
+            revision.map_or_else(|| "{}".to_owned(), |revision| format!(r#"{{"resourceVersion":"{revision}"}}"#));
         self.write_head(out, &metadata);
         if columns {
             self.write_columns(out);

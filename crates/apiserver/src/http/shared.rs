@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::discovery::Documents;
+use super::moments::Moments;
 use super::openapi::OpenApi;
 use crate::api::{Api, Moment};
 use crate::kinds::{self, Kind};
@@ -37,7 +35,7 @@ pub struct Shared {
     journal: Option<Box<dyn Journal>>,
     wakes: BTreeMap<&'static str, watch::Sender<u64>>,
     revision: watch::Sender<u64>,
-    chance: Chance,
+    moments: Moments,
     token: String,
     /// Discovery, encoded once.
     pub documents: Documents,
@@ -50,6 +48,7 @@ impl Shared {
     /// Shares a store. Whoever shows `token` may do everything; streams end when `stops` says so.
     pub fn new(
         api: Api,
+        moments: Moments,
         journal: Option<Box<dyn Journal>>,
         token: String,
         address: SocketAddr,
@@ -62,7 +61,7 @@ impl Shared {
             journal,
             wakes,
             revision: watch::Sender::new(revision),
-            chance: Chance::default(),
+            moments,
             token,
             documents: Documents::new(address),
             openapi: OpenApi::default(),
@@ -78,12 +77,12 @@ impl Shared {
 
     /// The time and the chance of a request.
     pub fn moment(&self) -> Moment {
-        Moment { now: Timestamp::now(), seed: self.chance.next() }
+        self.moments.next()
     }
 
     /// A new number for a request.
     pub fn audit_id(&self) -> u128 {
-        self.chance.next()
+        self.moments.chance()
     }
 
     /// Looks into the store.
@@ -151,19 +150,4 @@ impl Shared {
 /// What is answered where our own code failed.
 pub fn panicked() -> Status {
     Status::internal("This request caused apiserver to panic. Look in the logs for details.")
-}
-
-/// Numbers that never come twice: a counter, hashed with keys that are new in every process.
-#[derive(Default)]
-struct Chance {
-    high: RandomState,
-    low: RandomState,
-    drawn: AtomicU64,
-}
-
-impl Chance {
-    fn next(&self) -> u128 {
-        let drawn = self.drawn.fetch_add(1, Ordering::Relaxed);
-        u128::from(self.high.hash_one(drawn)) << 64 | u128::from(self.low.hash_one(drawn))
-    }
 }
