@@ -15,6 +15,7 @@ mod objects;
 mod openapi;
 mod path;
 mod pretty;
+mod protobuf;
 mod query;
 mod reply;
 mod request;

@@ -184,11 +184,8 @@ fn review_at(shared: &Shared, review: &Review, place: &Place<'_>, call: &Call<'_
         let message = "the server does not allow this method on the requested resource";
         return Err(Status::failure(405, "MethodNotAllowed", message).with(Details::default()));
     }
-    let sent = match accept::body_format(call.content_type)? {
-        Format::Json => call.body.clone(),
-        Format::Yaml => bindery_fields::yaml_to_json(&call.body).map_err(|flaw| Status::bad_request(flaw.0))?.into(),
-    };
-    let answer = review.answer(&sent, &|token| shared.knows(token))?;
+    let sent = review.read(call.content_type, &call.body)?;
+    let answer = review.answer(sent, &|token| shared.knows(token))?;
     Ok(reply::document(201, answer.to_string().into(), call.manner()))
 }
 

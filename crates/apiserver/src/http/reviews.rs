@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::protobuf::{self, Content, Field};
+use crate::api::Format;
 use crate::host::keys::{ADMIN, MASTERS};
 use crate::status::Status;
 
@@ -17,11 +19,37 @@ pub struct Review {
     pub kind: &'static str,
     /// Whether it is asked in a namespace.
     pub namespaced: bool,
+    spec: &'static [Field],
     answer: fn(&Value, &dyn Fn(&str) -> bool) -> Value,
 }
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
+
+const fn text(number: u64, name: &'static str) -> Field {
+    Field { number, name, content: Content::Text }
+}
+
+const TOKEN: &[Field] = &[text(1, "token"), Field { number: 2, name: "audiences", content: Content::Texts }];
+
+const ACCESS: &[Field] = &[
+    Field {
+        number: 1,
+        name: "resourceAttributes",
+        content: Content::Message(&[
+            text(1, "namespace"),
+            text(2, "verb"),
+            text(3, "group"),
+            text(4, "version"),
+            text(5, "resource"),
+            text(6, "subresource"),
+            text(7, "name"),
+        ]),
+    },
+    Field { number: 2, name: "nonResourceAttributes", content: Content::Message(&[text(1, "path"), text(2, "verb")]) },
+    text(3, "user"),
+    Field { number: 4, name: "groups", content: Content::Texts },
+];
 
 /// All of them.
 pub static REVIEWS: [Review; 6] = [
@@ -31,6 +59,7 @@ pub static REVIEWS: [Review; 6] = [
         singular: "selfsubjectreview",
         kind: "SelfSubjectReview",
         namespaced: false,
+        spec: &[],
         answer: |_, _| json!({"userInfo": user()}),
     },
     Review {
@@ -39,6 +68,7 @@ pub static REVIEWS: [Review; 6] = [
         singular: "tokenreview",
         kind: "TokenReview",
         namespaced: false,
+        spec: TOKEN,
         answer: token,
     },
     Review {
@@ -47,6 +77,7 @@ pub static REVIEWS: [Review; 6] = [
         singular: "localsubjectaccessreview",
         kind: "LocalSubjectAccessReview",
         namespaced: true,
+        spec: ACCESS,
         answer: access,
     },
     Review {
@@ -55,6 +86,7 @@ pub static REVIEWS: [Review; 6] = [
         singular: "selfsubjectaccessreview",
         kind: "SelfSubjectAccessReview",
         namespaced: false,
+        spec: ACCESS,
         // Whoever asks was let in, and only the administrator is.
         answer: |_, _| json!({"allowed": true}),
     },
@@ -64,6 +96,7 @@ pub static REVIEWS: [Review; 6] = [
         singular: "selfsubjectrulesreview",
         kind: "SelfSubjectRulesReview",
         namespaced: false,
+        spec: &[Field { number: 1, name: "namespace", content: Content::Text }],
         answer: |_, _| {
             json!({
                 "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -78,6 +111,7 @@ pub static REVIEWS: [Review; 6] = [
         singular: "subjectaccessreview",
         kind: "SubjectAccessReview",
         namespaced: false,
+        spec: ACCESS,
         answer: access,
     },
 ];
@@ -88,10 +122,24 @@ impl Review {
         REVIEWS.iter().find(|review| version == "v1" && review.group == group && review.plural == plural)
     }
 
-    /// Answers the review that was sent: the same, with a status. `knows` tells whether a token is the administrator's.
-    pub fn answer(&self, sent: &[u8], knows: &dyn Fn(&str) -> bool) -> Result<Value, Status> {
-        let mut review: Value = serde_json::from_slice(sent)
-            .map_err(|error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}")))?;
+    /// Reads a review that was sent.
+    pub fn read(&self, content_type: Option<&str>, sent: &[u8]) -> Result<Value, Status> {
+        if content_type == Some(protobuf::MEDIA_TYPE) {
+            let spec = protobuf::read(sent, &[Field { number: 2, name: "spec", content: Content::Message(self.spec) }]);
+            return spec.ok_or_else(|| Status::bad_request("the body of the request is no protobuf message"));
+        }
+        let refuse = |flaw: &dyn std::fmt::Display| Status::bad_request(format!("the review cannot be read: {flaw}"));
+        match super::accept::body_format(content_type)? {
+            Format::Json => serde_json::from_slice(sent).map_err(|flaw| refuse(&flaw)),
+            Format::Yaml => {
+                let json = bindery_fields::yaml_to_json(sent).map_err(|flaw| refuse(&flaw))?;
+                serde_json::from_slice(&json).map_err(|flaw| refuse(&flaw))
+            }
+        }
+    }
+
+    /// Answers a review: the same, with a status. `knows` tells whether a token is the administrator's.
+    pub fn answer(&self, mut review: Value, knows: &dyn Fn(&str) -> bool) -> Result<Value, Status> {
         let api_version = format!("{}/v1", self.group);
         let said = |field: &str| review.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         for (field, expected) in [("kind", self.kind), ("apiVersion", api_version.as_str())] {
@@ -137,7 +185,7 @@ mod tests {
 
     fn status(plural: &str, group: &str, spec: &Value) -> Value {
         let review = Review::find(group, "v1", plural).expect("it is known");
-        let answer = review.answer(json!({"spec": spec}).to_string().as_bytes(), &|token| token == "right");
+        let answer = review.answer(json!({"spec": spec}), &|token| token == "right");
         answer.expect("it is answered")["status"].clone()
     }
 
@@ -161,11 +209,8 @@ mod tests {
     fn a_review_of_another_kind_is_refused() {
         let review = Review::find(AUTHORIZATION, "v1", "subjectaccessreviews").expect("it is known");
         for sent in [r#"{"kind":"TokenReview"}"#, r#"{"apiVersion":"v1"}"#, "[]", "x"] {
-            assert_eq!(
-                review.answer(sent.as_bytes(), &|_| false).expect_err("it is refused").http_code(),
-                400,
-                "{sent}"
-            );
+            let answer = review.read(None, sent.as_bytes()).and_then(|sent| review.answer(sent, &|_| false));
+            assert_eq!(answer.expect_err("it is refused").http_code(), 400, "{sent}");
         }
     }
 }
