@@ -7,11 +7,17 @@
 //! as the very bytes that clients are sent.
 
 pub mod api;
+mod chance;
 pub mod host;
 pub mod http;
+mod invalid;
 pub mod kinds;
+mod metadata;
+mod names;
 pub mod status;
 pub mod store;
+mod structure;
+mod value;
 
 pub use api::{Answer, Api, Moment, Options, Request, Target, Verb};
 pub use kinds::Kind;

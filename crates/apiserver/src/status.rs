@@ -138,3 +138,50 @@ impl Status {
             && self.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == "ResourceVersionTooLarge"))
     }
 }
+
+/// Refusals that are about an object.
+impl Status {
+    fn about(kind: &Kind, name: &str) -> Details {
+        Details {
+            name: name.to_owned(),
+            group: kind.group.to_owned(),
+            kind: kind.plural.to_owned(),
+            ..Details::default()
+        }
+    }
+
+    /// 404.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::failure(404, "NotFound", format!("{} \"{name}\" not found", kind.resource())).with(Self::about(kind, name))
+    }
+
+    /// 403.
+    pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let object = if name.is_empty() { kind.resource() } else { format!("{} \"{name}\"", kind.resource()) };
+        Self::failure(403, "Forbidden", format!("{object} is forbidden: {why}")).with(Self::about(kind, name))
+    }
+
+    /// 409: it is there already.
+    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+        Self::failure(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.resource()))
+            .with(Self::about(kind, name))
+    }
+
+    /// 409: it is not as the client thinks.
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
+        Self::failure(409, "Conflict", message).with(Self::about(kind, name))
+    }
+
+    /// 409: it was changed since the client saw it.
+    pub fn modified(kind: &Kind, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    /// 405.
+    pub fn not_allowed(kind: &Kind) -> Self {
+        Self::failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+            .with(Details { group: kind.group.to_owned(), kind: kind.plural.to_owned(), ..Details::default() })
+    }
+}

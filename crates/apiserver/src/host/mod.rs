@@ -78,6 +78,7 @@ impl Server {
         let moments = Moments::default();
         let api = Api::new(Settings::default(), &moments.next());
         let shared = Arc::new(Shared::new(api, moments, None, keys.token, address, stops));
+        tokio::spawn(http::tend(Arc::clone(&shared)));
         let serving = tokio::spawn(http::serve(listener, tls, shared));
         Ok(Server { address, kubeconfig, kubeconfig_file: config.kubeconfig, stop, serving })
     }

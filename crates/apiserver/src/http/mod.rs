@@ -6,6 +6,7 @@
 
 mod accept;
 mod body;
+mod caretaker;
 mod connection;
 mod discovery;
 mod events;
@@ -25,6 +26,7 @@ mod shape;
 mod shared;
 mod version;
 
+pub use caretaker::tend;
 pub use connection::serve;
 pub use moments::Moments;
 pub use shared::{Journal, Shared};

@@ -132,7 +132,7 @@ async fn act(shared: &Shared, request: &Request) -> Result<Answer, Status> {
     let answer = match request.verb {
         Verb::Get | Verb::List => when_it_comes(shared, |api| api.read(request)).await?,
         Verb::Create | Verb::Update | Verb::Patch(_) | Verb::Delete | Verb::DeleteCollection => {
-            shared.write(kind, |api| api.handle(&shared.moment(), request))?
+            shared.write(Some(kind), |api| api.handle(&shared.moment(), request))?
         }
     };
     shared.persisted(answer.revision).await?;

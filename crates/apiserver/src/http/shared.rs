@@ -91,9 +91,9 @@ impl Shared {
         looked.unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// Changes the store, by a request for a kind. What panics is answered with a 500, and leaves everybody else unharmed: a
+    /// Changes the store: objects of one kind, if one is named. What panics is answered with a 500, and leaves everybody else unharmed: a
     /// write is decided before anything is stored.
-    pub fn write<T>(&self, kind: &Kind, act: impl FnOnce(&mut Api) -> Result<T, Status>) -> Result<T, Status> {
+    pub fn write<T>(&self, kind: Option<&Kind>, act: impl FnOnce(&mut Api) -> Result<T, Status>) -> Result<T, Status> {
         let acted = catch_unwind(AssertUnwindSafe(|| {
             let mut api = self.api.write().unwrap_or_else(PoisonError::into_inner);
             let before = api.revision();
@@ -113,14 +113,12 @@ impl Shared {
         acted.unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// Wakes those who wait. One change is one of the kind that was asked for; what else more changes are of, nobody said.
-    fn tell(&self, kind: &Kind, before: u64, after: u64) {
+    /// Wakes those who wait. One change is one of the kind that was named; of which kinds more changes are, nobody said.
+    fn tell(&self, kind: Option<&Kind>, before: u64, after: u64) {
         self.revision.send_replace(after);
-        for (space, wake) in &self.wakes {
-            if *space == kind.space || after != before + 1 {
-                wake.send_replace(after);
-            }
-        }
+        let only = kind.filter(|_| after == before + 1);
+        let wakes = self.wakes.iter().filter(|(space, _)| only.is_none_or(|kind| kind.space == **space));
+        wakes.for_each(|(_, wake)| drop(wake.send_replace(after)));
     }
 
     /// Tells of changes of a kind.

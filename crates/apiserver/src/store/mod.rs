@@ -173,15 +173,15 @@ impl Store {
     }
 
     /// Objects whose key begins with `prefix` and is not before `start`, in order of their keys, as they were at a revision (now, if none).
-    pub fn list(&self, space: &str, prefix: &str, start: &str, at: Option<u64>) -> Result<Listing, TooOld> {
-        let Some(space) = self.spaces.get(space) else { return Ok(Vec::new().into_iter()) };
+    pub fn list<'a>(&'a self, space: &str, prefix: &'a str, start: &str, at: Option<u64>) -> Result<Listing<'a>, TooOld> {
+        let Some(space) = self.spaces.get(space) else { return Ok(Box::new(std::iter::empty())) };
         let from = if start > prefix { start } else { prefix };
         let current = space
             .objects
             .range::<str, _>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
             .take_while(|(key, _)| key.starts_with(prefix));
         let current = current.map(|(key, object)| (Arc::clone(key), Arc::clone(object)));
-        let Some(at) = at.filter(|at| *at < self.revision) else { return Ok(current.collect::<Vec<_>>().into_iter()) };
+        let Some(at) = at.filter(|at| *at < self.revision) else { return Ok(Box::new(current)) };
         let replaced = space.window.replaced_since(at)?;
         let mut then: BTreeMap<Arc<str>, Arc<Stored>> = current.collect();
         for (key, before) in replaced {
@@ -193,7 +193,7 @@ impl Store {
                 None => then.remove(&key),
             };
         }
-        Ok(then.into_iter().collect::<Vec<_>>().into_iter())
+        Ok(Box::new(then.into_iter()))
     }
 
     /// All objects of a kind, without their history.
@@ -208,7 +208,7 @@ impl Store {
 }
 
 /// Objects with their keys, in order.
-pub type Listing = std::vec::IntoIter<(Arc<str>, Arc<Stored>)>;
+pub type Listing<'a> = Box<dyn Iterator<Item = (Arc<str>, Arc<Stored>)> + 'a>;
 
 impl Space {
     /// A space of which nothing is known before a revision.
