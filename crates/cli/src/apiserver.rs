@@ -33,7 +33,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         listen: args.listen,
         allow_remote: args.allow_remote,
         kubeconfig: Some(kubeconfig.clone()),
-        keys: None,
+        ..Config::in_memory()
     };
     // Asked for before anything is started, so that a signal that comes early is not lost.
     let unheard = |error: std::io::Error| format!("cannot listen for signals: {error}");

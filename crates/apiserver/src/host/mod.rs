@@ -33,12 +33,20 @@ pub struct Config {
     pub kubeconfig: Option<PathBuf>,
     /// Where keys are kept from one start to the next; they are new at every start if there is none.
     pub keys: Option<PathBuf>,
+    /// How the store is set up.
+    pub settings: Settings,
 }
 
 impl Config {
     /// On any free port of this machine, with everything in memory, and no file written.
     pub fn in_memory() -> Config {
-        Config { listen: SocketAddr::from(([127, 0, 0, 1], 0)), allow_remote: false, kubeconfig: None, keys: None }
+        Config {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            allow_remote: false,
+            kubeconfig: None,
+            keys: None,
+            settings: Settings::default(),
+        }
     }
 
     /// Where a kubeconfig is written if nobody says where.
@@ -76,7 +84,7 @@ impl Server {
         }
         let (stop, stops) = watch::channel(false);
         let moments = Moments::default();
-        let api = Api::new(Settings::default(), &moments.next());
+        let api = Api::new(config.settings, &moments.next());
         let shared = Arc::new(Shared::new(api, moments, None, keys.token, address, stops));
         tokio::spawn(http::tend(Arc::clone(&shared)));
         let serving = tokio::spawn(http::serve(listener, tls, shared));
