@@ -95,9 +95,9 @@ impl Documents {
         }
     }
 
-    /// Whether anything of a group is served in a version.
-    pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.resources.iter().any(|(served, in_version, _)| *served == group && *in_version == version)
+    /// Whether anything of a group is served.
+    pub fn serves(&self, group: &str) -> bool {
+        self.resources.iter().any(|(served, _, _)| *served == group)
     }
 
     /// All group versions.

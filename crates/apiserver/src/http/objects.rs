@@ -13,13 +13,13 @@ use super::events;
 use super::path::Place;
 use super::query::{self, Counts, Query};
 use super::reply::{self, Manner, Reply};
-use super::request::Call;
+use super::request::{Call, not_allowed, not_found};
 use super::rows::Rows;
 use super::shape::{Form, Include, Table};
 use super::shared::Shared;
 use crate::api::{Answer, Api, Body, Done, Format, Options, PatchType, Request, Target, Verb};
 use crate::kinds::Kind;
-use crate::status::{Details, Status};
+use crate::status::Status;
 
 /// How long a read waits for a revision that has not come yet.
 const WAITS_FOR_REVISION: Duration = Duration::from_secs(3);
@@ -66,15 +66,6 @@ pub async fn answer(
             show(kind, answer, accept.shape, &asked.include_object, manner)
         }
     }
-}
-
-fn not_found() -> Status {
-    Status::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
-}
-
-fn not_allowed() -> Status {
-    let message = "the server does not allow this method on the requested resource";
-    Status::failure(405, "MethodNotAllowed", message).with(Details::default())
 }
 
 /// What a method means at a place, if it is allowed there.

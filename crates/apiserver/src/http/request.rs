@@ -171,18 +171,29 @@ async fn at_place(shared: &Arc<Shared>, place: &Place<'_>, call: Call<'_>) -> Re
     if let Some(review) = Review::find(place.group, place.version, &place.resource) {
         return review_at(shared, review, place, &call);
     }
-    if shared.documents.serves(place.group, place.version) || place.group.is_empty() {
-        let message = "the server could not find the requested resource";
-        return Err(Status::failure(404, "NotFound", message).with(Details::default()));
-    }
-    Ok(reply::page_not_found())
+    nothing_in(shared, place.group)
+}
+
+/// What is said of a path that leads nowhere: as an API in a group that there is, as a server in one that there is not.
+fn nothing_in(shared: &Shared, group: &str) -> Result<Reply, Status> {
+    if shared.documents.serves(group) { Err(not_found()) } else { Ok(reply::page_not_found()) }
+}
+
+/// What is said of a path that leads nowhere.
+pub fn not_found() -> Status {
+    Status::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
+}
+
+/// What is said of a method that has no meaning at a path.
+pub fn not_allowed() -> Status {
+    let message = "the server does not allow this method on the requested resource";
+    Status::failure(405, "MethodNotAllowed", message).with(Details::default())
 }
 
 fn review_at(shared: &Shared, review: &Review, place: &Place<'_>, call: &Call<'_>) -> Result<Reply, Status> {
     let in_place = place.name.is_empty() && place.namespace.is_empty() != review.namespaced;
     if call.method != Method::POST || !in_place {
-        let message = "the server does not allow this method on the requested resource";
-        return Err(Status::failure(405, "MethodNotAllowed", message).with(Details::default()));
+        return Err(not_allowed());
     }
     let sent = review.read(call.content_type, &call.body)?;
     let answer = review.answer(sent, &|token| shared.knows(token))?;
@@ -192,8 +203,7 @@ fn review_at(shared: &Shared, review: &Review, place: &Place<'_>, call: &Call<'_
 /// Answers what is not about objects. All of it is only ever read.
 fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result<Reply, Status> {
     if !matches!(*call.method, Method::GET | Method::HEAD) {
-        let message = "the server does not allow this method on the requested resource";
-        return Err(Status::failure(405, "MethodNotAllowed", message).with(Details::default()));
+        return Err(not_allowed());
     }
     let query = Query::new(call.query);
     let manner = call.manner();
@@ -208,13 +218,10 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
         Path::CoreVersions => shared.documents.core(accept()?, manner, known),
         Path::Groups => shared.documents.groups(accept()?, manner, known),
         Path::Group(group) => shared.documents.group(group, manner).unwrap_or_else(reply::page_not_found),
-        Path::Resources("", version) => shared.documents.resources("", version, manner).ok_or_else(|| {
-            let message = "the server could not find the requested resource";
-            Status::failure(404, "NotFound", message).with(Details::default())
-        })?,
-        Path::Resources(group, version) => {
-            shared.documents.resources(group, version, manner).unwrap_or_else(reply::page_not_found)
-        }
+        Path::Resources(group, version) => match shared.documents.resources(group, version, manner) {
+            Some(reply) => reply,
+            None => nothing_in(shared, group)?,
+        },
         Path::OpenApiV2 => shared.openapi.v2(&asked),
         Path::OpenApiIndex => shared.openapi.index(versions(), manner),
         Path::OpenApi(path) => shared.openapi.of_version(versions(), path, &query, &asked),
