@@ -44,7 +44,11 @@ async fn watch(client: &Client, query: &str) -> impl futures::Stream<Item = Valu
 }
 
 fn told(event: &Value) -> String {
-    format!("{} {}", event["type"].as_str().unwrap_or_default(), event["object"]["metadata"]["name"].as_str().unwrap_or_default())
+    format!(
+        "{} {}",
+        event["type"].as_str().unwrap_or_default(),
+        event["object"]["metadata"]["name"].as_str().unwrap_or_default()
+    )
 }
 
 #[tokio::test]
@@ -70,7 +74,8 @@ async fn a_streaming_list_ends_with_a_bookmark_and_goes_on() {
 #[tokio::test]
 async fn a_watch_ends_when_its_time_is_over_with_a_bookmark_before() {
     let (_server, client) = start(Settings::default()).await;
-    let events: Vec<Value> = watch(&client, "timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=1").await.collect().await;
+    let events: Vec<Value> =
+        watch(&client, "timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=1").await.collect().await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["type"], "BOOKMARK");
     let events: Vec<Value> = watch(&client, "timeoutSeconds=1&resourceVersion=1").await.collect().await;
@@ -136,7 +141,8 @@ async fn who_comes_back_too_late_is_told_so() {
     for number in 0..5 {
         change(&client, "a", 1, number).await;
     }
-    let events: Vec<Value> = watch(&client, &format!("resourceVersion={early}&timeoutSeconds=60")).await.collect().await;
+    let events: Vec<Value> =
+        watch(&client, &format!("resourceVersion={early}&timeoutSeconds=60")).await.collect().await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!((&events[0]["type"], &events[0]["object"]["code"]), (&json!("ERROR"), &json!(410)));
 }

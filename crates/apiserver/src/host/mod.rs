@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::{Api, Settings};
-use crate::http::{self, Moments, Shared};
+use crate::http::{self, Journal, Moments, Shared};
 use keys::Keys;
 
 /// How long connections may take to end when the server is stopped.
@@ -33,7 +33,7 @@ pub struct Config {
     pub kubeconfig: Option<PathBuf>,
     /// Where keys are kept from one start to the next; they are new at every start if there is none.
     pub keys: Option<PathBuf>,
-    /// How the store is set up.
+    /// How an empty store is set up.
     pub settings: Settings,
 }
 
@@ -67,6 +67,12 @@ pub struct Server {
 impl Server {
     /// Starts a server with an empty store. It answers when this returns.
     pub async fn start(config: Config) -> Result<Server, String> {
+        let api = Api::new(config.settings.clone(), &Moments::default().next());
+        Server::start_with(config, api, None).await
+    }
+
+    /// Starts a server with a store, and with whatever makes it durable.
+    pub async fn start_with(config: Config, api: Api, journal: Option<Box<dyn Journal>>) -> Result<Server, String> {
         refuse_remote(&config)?;
         let listener = TcpListener::bind(config.listen).await.map_err(|error| unheard(config.listen, &error))?;
         let address = listener.local_addr().map_err(|error| unheard(config.listen, &error))?;
@@ -83,9 +89,7 @@ impl Server {
             files::write_private(file, &kubeconfig)?;
         }
         let (stop, stops) = watch::channel(false);
-        let moments = Moments::default();
-        let api = Api::new(config.settings, &moments.next());
-        let shared = Arc::new(Shared::new(api, moments, None, keys.token, address, stops));
+        let shared = Arc::new(Shared::new(api, journal, keys.token, address, stops));
         tokio::spawn(http::tend(Arc::clone(&shared)));
         let serving = tokio::spawn(http::serve(listener, tls, shared));
         Ok(Server { address, kubeconfig, kubeconfig_file: config.kubeconfig, stop, serving })

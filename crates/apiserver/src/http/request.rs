@@ -1,6 +1,8 @@
 //! One request: who asks, for what, and the answer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -16,7 +18,7 @@ use super::path::{Path, Place};
 use super::query::Query;
 use super::reply::{self, AUDIT_ID, Manner, Reply};
 use super::reviews::Review;
-use super::shared::Shared;
+use super::shared::{Shared, panicked};
 use super::{health, objects, version};
 use crate::api::Format;
 use crate::kinds::Kind;
@@ -75,14 +77,24 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
         body: Bytes::new(),
     };
     let manner = call.manner();
-    let answered = async {
+    let answered = caught(async {
         authenticate(shared, trusted, call.headers)?;
         call.body = read(body, call.headers).await?;
         route(shared, parts.uri.path(), call).await
-    };
+    });
     let mut reply = answered.await.unwrap_or_else(|status| reply::status(&status, manner));
     reply.headers_mut().insert(AUDIT_ID, audit_id);
     reply
+}
+
+/// Answers what panics with a 500: others on the same connection are not to suffer for it.
+async fn caught(answer: impl Future<Output = Result<Reply, Status>>) -> Result<Reply, Status> {
+    let mut answer = std::pin::pin!(answer);
+    std::future::poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+    })
+    .await
 }
 
 /// A UUID of version 4.

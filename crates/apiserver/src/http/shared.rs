@@ -48,7 +48,6 @@ impl Shared {
     /// Shares a store. Whoever shows `token` may do everything; streams end when `stops` says so.
     pub fn new(
         api: Api,
-        moments: Moments,
         journal: Option<Box<dyn Journal>>,
         token: String,
         address: SocketAddr,
@@ -61,7 +60,7 @@ impl Shared {
             journal,
             wakes,
             revision: watch::Sender::new(revision),
-            moments,
+            moments: Moments::default(),
             token,
             documents: Documents::new(address),
             openapi: OpenApi::default(),

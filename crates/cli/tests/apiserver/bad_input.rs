@@ -74,7 +74,9 @@ async fn bodies_that_are_none() {
         asker.post("x").await,
         400,
         "BadRequest",
-        &format!("{unrecognized}couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value (78)"),
+        &format!(
+            "{unrecognized}couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value (78)"
+        ),
     );
     assert_status(
         asker.post("").await,
@@ -156,7 +158,10 @@ async fn queries_that_make_no_sense() {
         ("limit=x", r#"strconv.ParseInt: parsing "x": invalid syntax"#),
         ("labelSelector=a%20in", "unable to parse requirement: found '' expected: '('"),
         ("fieldSelector=a%3Db", r#""a" is not a known field selector: only "metadata.name", "metadata.namespace""#),
-        ("resourceVersion=x", r#"invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#),
+        (
+            "resourceVersion=x",
+            r#"invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#,
+        ),
     ] {
         assert_status(asker.get(&format!("{VOLUMES}?{query}")).await, 400, "BadRequest", message);
     }

@@ -64,7 +64,10 @@ fn api_resources_names_every_kind() {
         assert!(named.lines().any(|line| line == resource), "{resource} is missing in\n{named}");
     }
     let table = server.ok(&["api-resources", "--api-group", "storage.k8s.io"]);
-    assert!(table.lines().any(|line| cells(line) == ["storageclasses", "sc", "storage.k8s.io/v1", "false", "StorageClass"]), "{table}");
+    assert!(
+        table.lines().any(|line| cells(line) == ["storageclasses", "sc", "storage.k8s.io/v1", "false", "StorageClass"]),
+        "{table}"
+    );
 }
 
 #[test]
@@ -72,7 +75,10 @@ fn create_and_get_wide() {
     let Some(server) = Server::for_kubectl() else { return };
     assert_eq!(server.make(VOLUME), "persistentvolume/pv-a created\n");
     let again = server.kubectl_reading(VOLUME, &["create", "-f", "-"]).expect_err("it is there");
-    assert!(again.contains("(AlreadyExists): error when creating \"STDIN\": persistentvolumes \"pv-a\" already exists"), "{again}");
+    assert!(
+        again.contains("(AlreadyExists): error when creating \"STDIN\": persistentvolumes \"pv-a\" already exists"),
+        "{again}"
+    );
     let table = server.ok(&["get", "pv", "-o", "wide"]);
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(
@@ -121,7 +127,8 @@ fn applying_on_the_server_meets_conflicts() {
 fn a_watch_tells_of_what_happens() {
     let Some(server) = Server::for_kubectl() else { return };
     server.make(VOLUME);
-    let mut watch = server.kubectl_command(&["get", "pv", "--watch", "--output-watch-events"]).spawn().expect("kubectl starts");
+    let mut watch =
+        server.kubectl_command(&["get", "pv", "--watch", "--output-watch-events"]).spawn().expect("kubectl starts");
     let mut lines = BufReader::new(watch.stdout.take().expect("its output is ours")).lines();
     let mut next = || lines.next().expect("it goes on").expect("it is text");
     assert!(next().starts_with("EVENT"));
@@ -148,7 +155,13 @@ fn describe_shows_events_too() {
          involvedObject: {{kind: PersistentVolumeClaim, apiVersion: v1, namespace: default, name: data, uid: {uid}}}}}"
     ));
     let text = server.ok(&["describe", "pvc", "data"]);
-    for words in ["Name:          data", "Status:        Pending", "Finalizers:    [kubernetes.io/pvc-protection]", "FailedBinding", "nothing fits"] {
+    for words in [
+        "Name:          data",
+        "Status:        Pending",
+        "Finalizers:    [kubernetes.io/pvc-protection]",
+        "FailedBinding",
+        "nothing fits",
+    ] {
         assert!(text.contains(words), "{words:?} is missing in\n{text}");
     }
     let events = server.ok(&["events", "--for", "pvc/data"]);
@@ -171,8 +184,17 @@ fn labels_annotations_and_three_kinds_of_patches() {
     patch("json", r#"[{"op":"add","path":"/metadata/annotations/json","value":"1"}]"#);
     let notes = server.ok(&["get", "pv", "pv-a", "-o", "jsonpath={.metadata.annotations}"]);
     assert_eq!(notes, r#"{"json":"1","merge":"1","note":"x","strategic":"1"}"#);
-    let failed = server.kubectl(&["patch", "pv", "pv-a", "--type=json", "-p", r#"[{"op":"test","path":"/metadata/name","value":"x"}]"#]);
-    assert!(failed.expect_err("the test fails").contains("the server rejected our request due to an error in our request"));
+    let failed = server.kubectl(&[
+        "patch",
+        "pv",
+        "pv-a",
+        "--type=json",
+        "-p",
+        r#"[{"op":"test","path":"/metadata/name","value":"x"}]"#,
+    ]);
+    assert!(
+        failed.expect_err("the test fails").contains("the server rejected our request due to an error in our request")
+    );
 }
 
 #[test]
@@ -180,7 +202,8 @@ fn edit_with_an_editor_of_ones_own() {
     let Some(server) = Server::for_kubectl() else { return };
     server.make(CONFIG);
     let editor = server.folder().join("editor");
-    std::fs::write(&editor, "#!/bin/sh\nsed -i 's/colour: blue/colour: green/' \"$1\"\n").expect("a script can be written");
+    std::fs::write(&editor, "#!/bin/sh\nsed -i 's/colour: blue/colour: green/' \"$1\"\n")
+        .expect("a script can be written");
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).expect("a mode can be set");
     let output = server
         .kubectl_command(&["edit", "configmap", "settings"])
@@ -199,7 +222,15 @@ fn wait_until_something_is_so() {
         .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"])
         .spawn()
         .expect("kubectl starts");
-    server.ok(&["patch", "pvc", "data", "--subresource=status", "--type=merge", "-p", r#"{"status":{"phase":"Bound"}}"#]);
+    server.ok(&[
+        "patch",
+        "pvc",
+        "data",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        r#"{"status":{"phase":"Bound"}}"#,
+    ]);
     let output = wait.wait_with_output().expect("it ends");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "persistentvolumeclaim/data condition met\n", "{output:?}");
 }
@@ -208,7 +239,10 @@ fn wait_until_something_is_so() {
 fn a_finalizer_holds_back_a_delete() {
     let Some(server) = Server::for_kubectl() else { return };
     server.make(CONFIG);
-    assert_eq!(server.ok(&["delete", "configmap", "settings"]), "configmap \"settings\" deleted from default namespace\n");
+    assert_eq!(
+        server.ok(&["delete", "configmap", "settings"]),
+        "configmap \"settings\" deleted from default namespace\n"
+    );
     server.make(CLAIM);
     server.ok(&["delete", "pvc", "data", "--wait=false"]);
     let phase = server.ok(&["get", "pvc", "data", "--no-headers"]);
@@ -224,7 +258,10 @@ fn a_finalizer_holds_back_a_delete() {
 fn explain_knows_fields() {
     let Some(server) = Server::for_kubectl() else { return };
     let text = server.ok(&["explain", "pvc.spec.accessModes"]);
-    assert!(text.contains("KIND:       PersistentVolumeClaim") && text.contains("FIELD: accessModes <[]string>"), "{text}");
+    assert!(
+        text.contains("KIND:       PersistentVolumeClaim") && text.contains("FIELD: accessModes <[]string>"),
+        "{text}"
+    );
     let unknown = server.kubectl(&["explain", "pvc.spec.nothing"]).expect_err("there is no such field");
     assert!(unknown.contains("field \"nothing\" does not exist"), "{unknown}");
 }
@@ -251,7 +288,8 @@ fn whoever_is_let_in_may_do_everything() {
 #[test]
 fn pages_of_a_list() {
     let Some(server) = Server::for_kubectl() else { return };
-    let many: String = (0..25).map(|number| format!("---\n{}", CONFIG.replace("settings", &format!("c-{number:02}")))).collect();
+    let many: String =
+        (0..25).map(|number| format!("---\n{}", CONFIG.replace("settings", &format!("c-{number:02}")))).collect();
     server.make(&many);
     let names = server.ok(&["get", "configmaps", "--chunk-size=10", "-o", "name"]);
     let expected: String = (0..25).map(|number| format!("configmap/c-{number:02}\n")).collect();

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use crate::server::{Server, folder};
 
 fn refused(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_bindery")).arg("apiserver").args(args).output().expect("bindery runs");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bindery")).arg("apiserver").args(args).output().expect("bindery runs");
     assert!(!output.status.success(), "{args:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -68,7 +69,8 @@ fn without_a_word_the_kubeconfig_goes_to_the_runtime_folder() {
 #[test]
 fn it_ends_when_asked_to_though_somebody_watches() {
     let Some(mut server) = Server::for_kubectl() else { return };
-    let watch = server.kubectl_command(&["get", "namespaces", "--watch", "-o", "name"]).spawn().expect("kubectl starts");
+    let watch =
+        server.kubectl_command(&["get", "namespaces", "--watch", "-o", "name"]).spawn().expect("kubectl starts");
     let mut watch = watch;
     let mut output = std::io::BufReader::new(watch.stdout.take().expect("its output is ours"));
     let mut first = String::new();
