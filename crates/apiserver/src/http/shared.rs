@@ -47,12 +47,14 @@ pub struct Shared {
 impl Shared {
     /// Shares a store. Whoever shows `token` may do everything; streams end when `stops` says so.
     pub fn new(
-        api: Api,
+        mut api: Api,
         journal: Option<Box<dyn Journal>>,
         token: String,
         address: SocketAddr,
         stops: watch::Receiver<bool>,
     ) -> Shared {
+        // What a new store begins with.
+        journal.iter().for_each(|journal| journal.append(api.take_records()));
         let revision = api.revision();
         let wakes = kinds::all().iter().map(|kind| (kind.space, watch::Sender::new(revision))).collect();
         Shared {
