@@ -10,6 +10,8 @@ mod merge;
 mod strategic;
 mod words;
 
+pub(crate) use words::go_value;
+
 /// How a patch is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchKind {

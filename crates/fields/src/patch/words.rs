@@ -25,7 +25,7 @@ pub(super) fn no_type_meta(value: &Value) -> String {
 }
 
 /// A value as Go's `%v` shows it.
-pub(super) fn go_value(value: &Value) -> String {
+pub(crate) fn go_value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::Bool(is) => is.to_string(),
