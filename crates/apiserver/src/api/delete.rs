@@ -151,10 +151,13 @@ impl Api {
             if dry_run {
                 return Ok((live, true));
             }
-            // What a delete takes away at once was never marked, so neither is what is shown of it.
-            let shown = if kind.space == "pods" { &new } else { &old };
-            self.commit_removal(kind, &key, &old, now);
-            return Ok((Arc::new(store::encode(shown, live.revision)), true));
+            // A pod is marked first, whatever its grace; others are just taken away.
+            let graceful = kind.space == "pods" && new != old;
+            if graceful {
+                self.commit(kind, &key, &new, now);
+            }
+            let last = if graceful { &new } else { &old };
+            return Ok((self.commit_removal(kind, &key, last, now), true));
         }
         if new == old {
             return Ok((live, false));
@@ -231,11 +234,12 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
         end = earlier - SignedDuration::from_secs(before) + SignedDuration::from_secs(grace);
     }
     set(new, &AT, second(end));
-    set(new, &GRACE, grace);
-    if !marked && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0) {
-        set(new, &["metadata", "generation"], generation + 1);
-    }
     if kind.space == "namespaces" {
         set(new, &["status", "phase"], "Terminating");
+    } else {
+        set(new, &GRACE, grace);
+    }
+    if !marked && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0) {
+        set(new, &["metadata", "generation"], generation + 1);
     }
 }

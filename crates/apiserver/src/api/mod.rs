@@ -15,6 +15,7 @@ mod update;
 mod watch;
 
 pub use request::{Answer, Body, Done, Format, List, Moment, Options, PatchType, Request, Target, Verb};
+pub(crate) use call::second;
 pub use watch::{Watch, WatchEvent, WatchEventType};
 
 use crate::kinds::{self, Kind};
@@ -161,3 +162,5 @@ fn show(kind: &Kind, bytes: &Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod replay;

@@ -1,7 +1,7 @@
 //! Patches: a new state is made of the last one, and then put in its place as by a PUT.
 
-use super::call::{Call, Validation};
-use super::create::{judge, settle_namespace};
+use super::call::Call;
+use super::create::settle_namespace;
 use super::update::check_name;
 use super::{Answer, Api, PatchType, decoded, key_of};
 use crate::status::Status;
@@ -24,10 +24,9 @@ impl Api {
         if let Some(view) = call.kind.manners.view {
             (view.show)(shown.insert(old.clone()));
         }
-        let report = call.validation() != Validation::Ignore;
         let base = shown.as_ref().unwrap_or(&old);
-        let read = structure::patched(call.kind, base, patch, &call.request.body, report)?;
-        judge(call, read.flaws, |flaws| refuse_strictly(&flaws))?;
+        let read = structure::patched(call.kind, base, patch, &call.request.body, call.validation())?;
+        read.flaws.into_iter().for_each(|flaw| call.warn(flaw));
         let mut new = read.object;
         check_name(call, &new)?;
         settle_namespace(call, &mut new)?;
@@ -63,14 +62,5 @@ impl Api {
             None if call.subresource().is_empty() => self.insert(call, new, true),
             None => Err(Status::not_found(call.kind, &target.name)),
         }
-    }
-}
-
-fn refuse_strictly(flaws: &str) -> Status {
-    let mut found = crate::invalid::Flaws::default();
-    found.invalid("patch", Value::Null, &format!("strict decoding error: {flaws}"));
-    match found.refuse_as("", "", "") {
-        Err(status) => status,
-        Ok(()) => Status::internal("a flaw is always refused"),
     }
 }

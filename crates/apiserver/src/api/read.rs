@@ -70,7 +70,8 @@ impl Api {
                 break;
             }
             items.push(show(target.kind, &object.bytes));
-            key.clone_into(&mut last);
+            last.clear();
+            last.push_str(&key);
         }
         let default_class = (target.kind.space == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
         Ok(List { kind: target.kind, revision, continue_token, remaining, items, default_class: default_class.flatten() })

@@ -77,8 +77,8 @@ impl Api {
         metadata::check_change(kind, &new, &old, &mut flaws);
         kind.rules.check_change(&new, &old, &call.scene(&self.store), &mut flaws);
         flaws.refuse(kind, &call.request.target.name)?;
-        for warning in kind.rules.warn(&new, Some(&old)) {
-            call.warn(warning);
+        if call.subresource().is_empty() {
+            kind.rules.warn(&new, Some(&old)).into_iter().for_each(|warning| call.warn(warning));
         }
         revert_times(&mut new, &old);
         kind.rules.admit_change(&new, &old, &call.scene(&self.store))?;

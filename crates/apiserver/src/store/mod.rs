@@ -179,7 +179,7 @@ impl Store {
         let current = space
             .objects
             .range::<str, _>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
-            .take_while(|(key, _)| key.starts_with(prefix));
+            .take_while(move |(key, _)| key.starts_with(prefix));
         let current = current.map(|(key, object)| (Arc::clone(key), Arc::clone(object)));
         let Some(at) = at.filter(|at| *at < self.revision) else { return Ok(Box::new(current)) };
         let replaced = space.window.replaced_since(at)?;
