@@ -8,6 +8,7 @@
 
 pub mod api;
 mod chance;
+mod go_diff;
 mod invalid;
 pub mod kinds;
 mod metadata;
