@@ -18,7 +18,8 @@ pub struct Read {
 }
 
 fn schema(kind: &Kind) -> Result<&'static Schema, Status> {
-    Schema::of(kind.group, kind.version, kind.kind).ok_or_else(|| Status::internal(format!("{} has no schema", kind.kind)))
+    Schema::of(kind.group, kind.version, kind.kind)
+        .ok_or_else(|| Status::internal(format!("{} has no schema", kind.kind)))
 }
 
 /// A body as JSON text.
@@ -53,12 +54,15 @@ pub fn read(kind: &'static Kind, body: &Body, strict: bool) -> Result<Read, Stat
                 )));
             }
             Some(_) => {
-                let package = if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
+                let package =
+                    if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
                 format!("converting ({said_version}.{said}) to ({package}.{}): unknown conversion", kind.kind)
             }
             None => {
                 let version = &named.api_version;
-                format!("no kind {said:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"")
+                format!(
+                    "no kind {said:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+                )
             }
         }));
     }
@@ -78,7 +82,13 @@ fn name_kind(object: &mut Value, kind: &Kind) {
 }
 
 /// Applies a patch that is not server-side apply. Flaws are refused here if the client asked for that.
-pub fn patched(kind: &Kind, live: &Value, patch: PatchType, body: &Body, validation: Validation) -> Result<Read, Status> {
+pub fn patched(
+    kind: &Kind,
+    live: &Value,
+    patch: PatchType,
+    body: &Body,
+    validation: Validation,
+) -> Result<Read, Status> {
     let (schema, text) = (schema(kind)?, json(body)?);
     let patch = match patch {
         PatchType::Json => PatchKind::Json,
@@ -91,8 +101,12 @@ pub fn patched(kind: &Kind, live: &Value, patch: PatchType, body: &Body, validat
     if named("apiVersion") != kind.api_version() || named("kind") != kind.kind {
         let (said, said_kind) = (named("apiVersion"), named("kind"));
         let why = match Kind::of_object(said, said_kind) {
-            Some(other) => format!("converting ({}.{}) to (core.{}): unknown conversion", other.version, other.kind, kind.kind),
-            None => format!("no kind {said_kind:?} is registered for version {said:?} in scheme \"pkg/runtime/scheme.go:111\""),
+            Some(other) => {
+                format!("converting ({}.{}) to (core.{}): unknown conversion", other.version, other.kind, kind.kind)
+            }
+            None => format!(
+                "no kind {said_kind:?} is registered for version {said:?} in scheme \"pkg/runtime/scheme.go:111\""
+            ),
         };
         let mut flaws = Flaws::default();
         flaws.invalid("patch", decoded.value.to_string(), &why);

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::{Answer, Api, Done, decoded, key_of};
 use crate::status::Status;
-use crate::structure::{self, By};
+use crate::structure;
 use crate::value::{at, entries, list, set, text};
 use serde_json::{Value, json};
 
@@ -20,7 +20,9 @@ impl Api {
         if node.is_empty() {
             flaws.required("target.name", "");
         }
-        flaws.refuse_as("", "Binding", text(&binding, &["metadata", "name"]))?;
+        if !flaws.is_empty() {
+            return Err(Status::failure(500, "", flaws.text()));
+        }
         let key = key_of(&target.namespace, &target.name);
         let live = self.store.get(call.kind.space, &key).cloned();
         let live = live.ok_or_else(|| Status::not_found(call.kind, &target.name))?;
@@ -35,7 +37,10 @@ impl Api {
         };
         let uid = text(&binding, &["metadata", "uid"]);
         if !uid.is_empty() && uid != &*live.uid {
-            return refuse(format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", live.uid));
+            return refuse(format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                live.uid
+            ));
         }
         if at(&old, &["metadata", "deletionTimestamp"]).is_some() {
             return refuse(format!("pod {} is being deleted, cannot be assigned to a host", target.name));
@@ -52,10 +57,9 @@ impl Api {
         let now = call.now_text();
         let mut conditions = list(&old, &["status", "conditions"]).to_vec();
         conditions.retain(|condition| text(condition, &["type"]) != "PodScheduled");
-        conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
+        conditions
+            .push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
         set(&mut new, &["status", "conditions"], conditions);
-        let by = By { manager: &call.manager, subresource: "binding", now: &now };
-        structure::track(call.kind, Some(&old), &mut new, by)?;
         if !call.dry_run {
             self.commit(call.kind, &key, &new, call.now);
         }

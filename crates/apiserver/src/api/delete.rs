@@ -185,12 +185,18 @@ fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&P
         && **uid != *live.uid
     {
         let why = "The object might have been deleted and then recreated";
-        return refuse(format!("the UID in the precondition ({uid}) does not match the UID in record ({}). {why}", live.uid));
+        return refuse(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). {why}",
+            live.uid
+        ));
     }
     if let Some(revision) = &wanted.resource_version
         && *revision != live.revision.to_string()
     {
-        let why = format!("does not match the ResourceVersion in record ({}). The object might have been modified", live.revision);
+        let why = format!(
+            "does not match the ResourceVersion in record ({}). The object might have been modified",
+            live.revision
+        );
         return refuse(format!("the ResourceVersion in the precondition ({revision}) {why}"));
     }
     Ok(())
@@ -239,7 +245,9 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
     } else {
         set(new, &GRACE, grace);
     }
-    if !marked && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0) {
+    if !marked
+        && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0)
+    {
         set(new, &["metadata", "generation"], generation + 1);
     }
 }

@@ -33,7 +33,11 @@ impl Api {
         self.replace(call, &live, old, new, false)
     }
 
-    fn apply(&mut self, call: &mut Call<'_>, live: Option<std::sync::Arc<crate::store::Stored>>) -> Result<Answer, Status> {
+    fn apply(
+        &mut self,
+        call: &mut Call<'_>,
+        live: Option<std::sync::Arc<crate::store::Stored>>,
+    ) -> Result<Answer, Status> {
         let target = &call.request.target;
         let body = structure::json(&call.request.body)?;
         let patch: Value = serde_json::from_slice(&body)

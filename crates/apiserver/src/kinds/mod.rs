@@ -92,7 +92,8 @@ pub(crate) const MANNERS: Manners =
     Manners { unconditional_update: true, create_on_update: false, shows_deleted: false, collected: true, view: None };
 
 /// What may be done with most kinds.
-pub(crate) const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+pub(crate) const ALL_VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// All kinds that are served, in the order in which discovery shows them.
 pub fn all() -> &'static [&'static Kind] {
