@@ -136,8 +136,7 @@ fn canonical_form_is_a_fixed_point() {
 
 #[test]
 fn bodies_that_are_no_objects_are_refused_as_a_whole() {
-    let said =
-        |text: &str| bindery_fields::decode::type_meta("PersistentVolume", text.as_bytes()).expect_err("refused").0;
+    let said = |text: &str| decode::type_meta("PersistentVolume", text.as_bytes()).expect_err("refused").0;
     let prefix = "the object provided is unrecognized (must be of type PersistentVolume): couldn't get version/kind; json parse error: ";
     assert_eq!(said(""), format!("{prefix}unexpected end of JSON input (<empty>)"));
     let go_type =

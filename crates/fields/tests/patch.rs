@@ -150,7 +150,7 @@ fn malformed_patches_are_bad_requests() {
     }
     let many = format!("[{}]", vec![r#"{"op":"test","path":"/data/a","value":"1"}"#; 10_001].join(","));
     let message = "The allowed maximum operations in a JSON patch is 10000, got 10001".to_owned();
-    assert_eq!(refused(PatchKind::Json, &many, Validation::Warn), PatchError::TooLarge(message));
+    assert_eq!(refused(Json, &many, Warn), PatchError::TooLarge(message));
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Reader<'_> {
                 let _ = self.checked(plain::quantity("{}".to_owned()));
                 return Value::Null;
             }
-            _ => self.go_type,
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.go_type,
         };
         self.notes.mismatch(given, self.owner, wanted);
         Value::Null
@@ -135,7 +135,7 @@ impl Reader<'_> {
             Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number.into(),
             Shape::Plain(Plain::Int32 | Plain::Int64 | Plain::IntOrText) => self.mismatch(&format!("number {number}")),
             Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(number.to_string())),
-            _ => self.mismatch("number"),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("number"),
         }
     }
 
@@ -149,7 +149,7 @@ impl Reader<'_> {
                 let error = plain::base64_error(&text).map(|at| format!("illegal base64 data at input byte {at}"));
                 self.checked(error.map_or(Ok(text), Err))
             }
-            _ => self.mismatch("string"),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("string"),
         }
     }
 
@@ -259,7 +259,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_bool<E: Error>(mut self, is: bool) -> Result<Value, E> {
         Ok(match self.shape {
             Shape::Plain(Plain::Bool | Plain::Any) => Value::Bool(is),
-            _ => self.mismatch("bool"),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("bool"),
         })
     }
 

@@ -12,9 +12,9 @@ pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, 
         false => bad(),
     })?;
     let value = match patch {
-        Value::Object(patch) => match live {
-            Value::Object(live) => Value::Object(merged(live, patch)),
-            _ => Value::Object(pruned(patch)),
+        Value::Object(patch) => match live.as_object() {
+            Some(live) => Value::Object(merged(live, patch)),
+            None => Value::Object(pruned(patch)),
         },
         Value::Null => return Err(bad()),
         other if checks => {
@@ -49,7 +49,7 @@ fn merged(live: &Map<String, Value>, mut patch: Map<String, Value>) -> Map<Strin
             Value::Object(new) => {
                 outcome.insert(key, Value::Object(pruned(new)));
             }
-            new => {
+            new @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
                 outcome.insert(key, new);
             }
         }
@@ -62,7 +62,7 @@ fn pruned(patch: Map<String, Value>) -> Map<String, Value> {
     let kept = patch.into_iter().filter(|(_, value)| !value.is_null());
     kept.map(|(key, value)| match value {
         Value::Object(inner) => (key, Value::Object(pruned(inner))),
-        value => (key, value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => (key, value),
     })
     .collect()
 }
