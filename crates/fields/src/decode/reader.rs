@@ -213,6 +213,15 @@ impl Reader<'_> {
     }
 }
 
+/// Reads the value of one field. None if anything is wrong with it; and then None if it is not printed.
+pub(crate) fn read_field(of: &'static Struct, field: &'static Field, value: Value) -> Option<Option<Value>> {
+    let mut notes = Notes::new(true);
+    let reader = Reader { shape: field.shape, owner: of.name, go_type: field.go_type, notes: &mut notes };
+    let value = reader.deserialize(value).ok()?;
+    let is_clean = notes.error.is_none() && notes.flaws.is_empty();
+    is_clean.then(|| Some(value).filter(|value| is_printed(field, value)))
+}
+
 /// Whether Go's encoder prints a value in this field.
 fn is_printed(field: &Field, value: &Value) -> bool {
     if value.is_null() {
