@@ -43,6 +43,10 @@ fn type_errors_are_worded_as_the_real_server_words_them() {
             "number 1.5 into Go struct field ISCSIPersistentVolumeSource.spec.PersistentVolumeSource.iscsi.lun of type int32",
         ),
         (
+            r#"{"iscsi":{"lun":1.0}}"#,
+            "number 1.0 into Go struct field ISCSIPersistentVolumeSource.spec.PersistentVolumeSource.iscsi.lun of type int32",
+        ),
+        (
             r#"{"mountOptions":[null],"storageClassName":5,"volumeMode":6}"#,
             "number into Go struct field PersistentVolumeSpec.spec.storageClassName of type string",
         ),

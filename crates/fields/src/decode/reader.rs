@@ -127,12 +127,13 @@ impl Reader<'_> {
         }
     }
 
-    fn integer<N: Copy + std::fmt::Display + Into<Value>>(mut self, number: N, wide: Option<i64>) -> Value {
+    fn integer<N: Into<Value>>(mut self, number: N, wide: Option<i64>) -> Value {
+        let number: Value = number.into();
         let narrow = wide.and_then(|wide| i32::try_from(wide).ok());
         match self.shape {
-            Shape::Plain(Plain::Any) => number.into(),
-            Shape::Plain(Plain::Int64) if wide.is_some() => number.into(),
-            Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number.into(),
+            Shape::Plain(Plain::Any) => number,
+            Shape::Plain(Plain::Int64) if wide.is_some() => number,
+            Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number,
             Shape::Plain(Plain::Int32 | Plain::Int64 | Plain::IntOrText) => self.mismatch(&format!("number {number}")),
             Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(number.to_string())),
             Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("number"),
