@@ -91,7 +91,7 @@ impl PatchError {
 /// What upstream says of every JSON patch that cannot be applied, and nothing else.
 const REJECTED: &str = "the server rejected our request due to an error in our request";
 
-/// Applies a patch to an object, with all that upstream says of patches that it refuses. The outcome is in canonical form.
+/// Applies a patch to an object in canonical form, with all that upstream says of patches that it refuses. The outcome is in canonical form.
 pub fn patch(
     schema: &Schema,
     live: &Value,
@@ -99,13 +99,18 @@ pub fn patch(
     text: &[u8],
     validation: Validation,
 ) -> Result<Decoded, PatchError> {
+    if kind == PatchKind::Merge
+        && let Some(value) = merge::quick(schema, live, text)
+    {
+        return Ok(Decoded { value, flaws: Vec::new() });
+    }
     let checks = validation != Validation::Ignore;
     let (patched, shown) = match kind {
         PatchKind::Json => (json::patch(live, text, checks)?, None),
         PatchKind::Merge => (merge::patch(live, text, checks)?, None),
         PatchKind::Strategic => {
             let (patch, flaws) = strategic::read(text)?;
-            let shown = words::go_value(&patch);
+            let shown = go_value(&patch);
             (Patched { value: strategic::patch(schema, live, patch)?, flaws }, Some(shown))
         }
     };
@@ -146,7 +151,7 @@ fn undecodable(schema: &Schema, live: &Value, kind: PatchKind, text: &[u8], erro
         let detail = if not_an_object { words::no_type_meta(&value) } else { error };
         return PatchError::Invalid { value: value.to_string(), detail: format!("{prefix}{detail}") };
     }
-    let shown = untyped(text).map(|(patch, _)| words::go_value(&patch)).unwrap_or_default();
+    let shown = untyped(text).map(|(patch, _)| go_value(&patch)).unwrap_or_default();
     PatchError::Invalid { value: shown, detail: words::unconvertible(schema, &value).unwrap_or(error) }
 }
 
