@@ -19,7 +19,7 @@ use super::query::Query;
 use super::reply::{self, AUDIT_ID, Manner, Reply};
 use super::reviews::Review;
 use super::shared::{Shared, panicked};
-use super::{health, objects, version};
+use super::{health, objects, openapi, version};
 use crate::api::Format;
 use crate::kinds::Kind;
 use crate::status::{Details, Status};
@@ -222,7 +222,6 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
     let known = header(call.headers, &IF_NONE_MATCH);
     let asked = Asked { accept: call.accept, known };
     let accept = || Accept::parse(call.accept, accept::Place::Discovery);
-    let versions = || shared.documents.group_versions();
     Ok(match path {
         Path::Root => shared.documents.root(manner),
         Path::Version => reply::document(200, version::document().into(), Manner { pretty: false, ..manner }),
@@ -234,9 +233,9 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
             Some(reply) => reply,
             None => nothing_in(shared, group)?,
         },
-        Path::OpenApiV2 => shared.openapi.v2(&asked),
-        Path::OpenApiIndex => shared.openapi.index(versions(), manner),
-        Path::OpenApi(path) => shared.openapi.of_version(versions(), path, &query, &asked),
+        Path::OpenApiV2 => openapi::v2(&asked),
+        Path::OpenApiIndex => openapi::index(manner),
+        Path::OpenApi(path) => openapi::of_path(path, &query, &asked),
         Path::Objects(_) | Path::Unknown => reply::page_not_found(),
     })
 }

@@ -11,7 +11,6 @@ use tokio::sync::watch;
 
 use super::discovery::Documents;
 use super::moments::Moments;
-use super::openapi::OpenApi;
 use crate::api::{Api, Moment};
 use crate::kinds::{self, Kind};
 use crate::status::Status;
@@ -39,8 +38,6 @@ pub struct Shared {
     token: String,
     /// Discovery, encoded once.
     pub documents: Documents,
-    /// OpenAPI, encoded when it is first asked for.
-    pub openapi: OpenApi,
     stops: watch::Receiver<bool>,
 }
 
@@ -65,7 +62,6 @@ impl Shared {
             moments: Moments::default(),
             token,
             documents: Documents::new(address),
-            openapi: OpenApi::default(),
             stops,
         }
     }

@@ -29,8 +29,9 @@ impl Asker {
         let server = Server::start();
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        let mut config = config.expect("a config");
         // A 504 is an answer here, and no reason to ask again.
-        let config = Config { default_retry: false, ..config.expect("a config") };
+        config.default_retry = false;
         Asker { client: Client::try_from(config).expect("a client"), _server: server }
     }
 
