@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bindery_apiserver::host::{Config, Server};
-use tokio::signal::unix::{SignalKind, signal};
+
+use crate::hosting::told_to_stop;
 
 /// How the API server is run.
 #[derive(clap::Args)]
+#[group(id = "server")]
 pub struct Args {
     /// Where to listen. Port 0 takes any that is free.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
@@ -23,35 +25,32 @@ pub struct Args {
     write_kubeconfig: Option<PathBuf>,
 }
 
+impl Args {
+    /// Starts the server, and prints how to reach it.
+    pub async fn start(self) -> Result<Server, String> {
+        let kubeconfig = match self.write_kubeconfig {
+            Some(file) => std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))?,
+            None => Config::default_kubeconfig()?,
+        };
+        let config = Config {
+            listen: self.listen,
+            allow_remote: self.allow_remote,
+            kubeconfig: Some(kubeconfig.clone()),
+            ..Config::in_memory()
+        };
+        let server = Server::start(config).await?;
+        let (address, file) = (server.address(), shell_word(&kubeconfig.to_string_lossy()));
+        crate::explain::print(&format!("serves https://{address}\nexport KUBECONFIG={file}\n"))?;
+        Ok(server)
+    }
+}
+
 /// Runs the API server until it is told to stop, by SIGTERM or SIGINT.
 pub async fn run(args: Args) -> Result<(), String> {
-    let kubeconfig = match args.write_kubeconfig {
-        Some(file) => std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))?,
-        None => Config::default_kubeconfig()?,
-    };
-    let config = Config {
-        listen: args.listen,
-        allow_remote: args.allow_remote,
-        kubeconfig: Some(kubeconfig.clone()),
-        ..Config::in_memory()
-    };
-    // Asked for before anything is started, so that a signal that comes early is not lost.
-    let unheard = |error: std::io::Error| format!("cannot listen for signals: {error}");
-    let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
-    let mut interrupted = signal(SignalKind::interrupt()).map_err(unheard)?;
-    let server = Server::start(config).await?;
-    crate::explain::print(&format!(
-        "serves https://{}\nexport KUBECONFIG={}\n",
-        server.address(),
-        shell_word(&kubeconfig.to_string_lossy())
-    ))?;
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
-    }
-    tracing::info!("stops");
+    let server = args.start().await?;
+    let told = told_to_stop().await;
     server.stop().await;
-    Ok(())
+    told
 }
 
 /// A path in quotes, if a shell would take it apart.

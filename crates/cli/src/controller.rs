@@ -6,17 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig, RecyclerConfig};
-use bindery_engine::{Config as EngineConfig, Engine, Input};
-use bindery_runtime::{Api, Brain, Caller, EventSink, Lease, LeaseConfig, Message, Observer, Operator, watch};
-use bindery_verdict::RuleSet;
+use bindery_engine::{Config as EngineConfig, Engine};
+use bindery_runtime::{Api, Lease, LeaseConfig, Observer};
 use clap::ArgAction::Set;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
 
+use crate::hosting::{CALL_DEADLINE, Hosted, told_to_stop};
 use crate::{connect, duration, metrics, serve, snapshot};
-
-/// How long a call of the API server may take.
-const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The names of the binder, as kube-controller-manager knows it.
 const BINDER: [&str; 2] = ["persistentvolume-binder-controller", "persistentvolume-binder"];
@@ -113,94 +108,41 @@ pub async fn run(args: Args) -> Result<(), String> {
         CALL_DEADLINE,
         rate,
     ));
-    let (outbox, inbox) = unbounded_channel();
-    let (events, write_events) = EventSink::new(api.clone());
     let taken = metrics::Taken::default();
     let observer: Arc<dyn Observer> = Arc::new(taken.clone());
-    let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone(), observer.clone()));
-    let brain = Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
-
-    let mut tasks: JoinSet<&'static str> = JoinSet::new();
-    for &kind in Binder::default().sees() {
-        let watching = watch(api.clone(), kind, outbox.clone());
-        tasks.spawn(async move {
-            watching.await;
-            "a watch"
-        });
-    }
-    tasks.spawn(async move {
-        brain.run().await;
-        "the brain"
-    });
-    tasks.spawn(async move {
-        write_events.await;
-        "the event sink"
-    });
+    let mut hosted = Hosted::start(&api, engine, &observer);
     let listener = serve::listen(args.listen).await?;
     let lease = args.leader_elect.then(|| args.leader_elect_resource_name.clone());
-    let state = serve::Shared::new(outbox.clone(), taken, events, lease);
-    tasks.spawn(async move {
-        serve::serve(listener, state).await;
-        "the HTTP server"
-    });
-    lead(&args, api, observer, &outbox, &mut tasks).await
+    let state = serve::Shared::new(hosted.outbox.clone(), taken, hosted.events.clone(), lease);
+    hosted.run("the HTTP server", serve::serve(listener, state));
+    lead(&args, api, observer, hosted).await
 }
 
 /// Leads, at once or when the lease is had, until told to stop.
-async fn lead(
-    args: &Args,
-    api: Arc<Api>,
-    observer: Arc<dyn Observer>,
-    outbox: &UnboundedSender<Message>,
-    tasks: &mut JoinSet<&'static str>,
-) -> Result<(), String> {
-    let tell =
-        |leading| outbox.send(Message::Happened(Input::Leading(leading))).map_err(|_| "the brain is gone".to_owned());
-    let mut stop = std::pin::pin!(stop_signal());
+async fn lead(args: &Args, api: Arc<Api>, observer: Arc<dyn Observer>, mut hosted: Hosted) -> Result<(), String> {
+    let mut stop = std::pin::pin!(told_to_stop());
     if !args.leader_elect {
-        tell(true)?;
+        hosted.lead(true)?;
         return tokio::select! {
             stopped = &mut stop => stopped,
-            ended = tasks.join_next() => Err(unexpected(ended)),
+            failed = hosted.failed() => Err(failed),
         };
     }
     let mut lease = Lease::new(api, lease_config(args)?, observer);
     tokio::select! {
         stopped = &mut stop => return stopped,
-        ended = tasks.join_next() => return Err(unexpected(ended)),
-        () = lease.acquire() => tell(true)?,
+        failed = hosted.failed() => return Err(failed),
+        () = lease.acquire() => hosted.lead(true)?,
     }
     let ended = tokio::select! {
         stopped = &mut stop => stopped,
-        ended = tasks.join_next() => Err(unexpected(ended)),
+        failed = hosted.failed() => Err(failed),
         () = lease.hold() => return Err("the lease was lost: another instance may lead now".into()),
     };
     // First nothing more is sent, then another may lead.
-    tell(false)?;
+    hosted.lead(false)?;
     lease.release().await;
     ended
-}
-
-/// A task that should never end has ended: so does the process, and says which.
-fn unexpected(ended: Option<Result<&'static str, tokio::task::JoinError>>) -> String {
-    match ended {
-        Some(Ok(task)) => format!("{task} ended unexpectedly"),
-        Some(Err(error)) => format!("a task ended unexpectedly: {error}"),
-        None => "all tasks ended unexpectedly".into(),
-    }
-}
-
-async fn stop_signal() -> Result<(), String> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let error = |error: std::io::Error| format!("cannot listen for signals: {error}");
-    let mut terminate = signal(SignalKind::terminate()).map_err(error)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(error)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    tracing::info!("told to stop");
-    Ok(())
 }
 
 fn binder_config(args: &Args) -> Result<BinderConfig, String> {

@@ -95,6 +95,12 @@ fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, St
     }
 }
 
+/// Explains a claim, to be read by a person.
+pub fn of_claim(known: &Mirror, namespace: &str, name: &str) -> Result<String, String> {
+    let explanation = explain_claim(&Binder::default(), known, &ClaimKey::new(namespace, name), LINES);
+    explanation.map(|explanation| explanation.to_string()).map_err(|not_found| not_found.to_string())
+}
+
 /// Where else there is a claim of that name.
 fn elsewhere(known: &Mirror, name: &Name) -> String {
     let mut namespaces: Vec<Name> =

@@ -5,10 +5,12 @@ mod connect;
 mod controller;
 mod duration;
 mod explain;
+mod hosting;
 mod logs;
 mod metrics;
 mod serve;
 mod snapshot;
+mod up;
 
 use std::process::ExitCode;
 
@@ -34,6 +36,8 @@ struct Args {
 enum Command {
     /// Run the PersistentVolume controller on a cluster, in place of kube-controller-manager's.
     Controller(Box<controller::Args>),
+    /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
+    Up(up::Args),
     /// Run a small API server of its own, for where there is no cluster: everything is in memory, and gone when it ends.
     Apiserver(apiserver::Args),
     /// Say why a claim or a volume is as it is: by which rule, what it waits for, and what is wrong with each candidate.
@@ -49,6 +53,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let at_rest = match args.command {
         Command::Controller(_) | Command::Apiserver(_) => "info",
+        // The demonstration tells its own story.
+        Command::Up(up::Args { demo: true, .. }) => "error",
+        Command::Up(_) => "info",
         // Who asks a question wants the answer alone.
         Command::Explain(_) | Command::Completions { .. } => "warn",
     };
@@ -62,6 +69,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Controller(args) => runtime.block_on(controller::run(*args)),
+        Command::Up(args) => runtime.block_on(up::run(args)),
         Command::Apiserver(args) => runtime.block_on(apiserver::run(args)),
         Command::Explain(args) => runtime.block_on(explain::run(*args)),
         Command::Completions { shell } => completions(shell),

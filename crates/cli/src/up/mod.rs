@@ -1,0 +1,63 @@
+//! `bindery up`: the embedded API server and every controller, in one process.
+
+mod demo;
+mod story;
+
+use std::sync::Arc;
+
+use bindery_apiserver::host::Server;
+use bindery_binder::{Binder, Config as BinderConfig};
+use bindery_engine::{Config as EngineConfig, Engine};
+use bindery_runtime::{Api, Observer};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::apiserver;
+use crate::hosting::{CALL_DEADLINE, Hosted, told_to_stop};
+use crate::metrics::Taken;
+
+/// How everything is run.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    server: apiserver::Args,
+
+    /// Show how claims are bound, step by step and rule by rule, and end. Takes seconds, and leaves nothing behind.
+    #[arg(long, conflicts_with = "write_kubeconfig")]
+    pub demo: bool,
+}
+
+/// Runs everything until it is told to stop; or the demonstration, until that is over.
+pub async fn run(args: Args) -> Result<(), String> {
+    if args.demo {
+        return demo::run().await;
+    }
+    let server = args.server.start().await?;
+    let client = client(&server).await?;
+    let mut hosted = host(&client, Arc::new(Taken::default()))?;
+    let ended = tokio::select! {
+        stopped = told_to_stop() => stopped,
+        failed = hosted.failed() => Err(failed),
+    };
+    drop(hosted);
+    server.stop().await;
+    ended
+}
+
+/// A client of the embedded server.
+async fn client(server: &Server) -> Result<Client, String> {
+    let wrong = |error: kube::config::KubeconfigError| format!("the server's own kubeconfig: {error}");
+    let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).map_err(wrong)?;
+    let options = KubeConfigOptions::default();
+    bindery_runtime::client(Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?)
+}
+
+/// Starts every controller there is. They lead at once: nobody else knows of this server.
+fn host(client: &Client, observer: Arc<dyn Observer>) -> Result<Hosted, String> {
+    let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
+    let binder = Binder::new(BinderConfig { dynamic_provisioning: true, ..BinderConfig::default() });
+    let engine = Engine::new(EngineConfig::default(), vec![Box::new(binder)]);
+    let hosted = Hosted::start(&api, engine, &observer);
+    hosted.lead(true)?;
+    Ok(hosted)
+}
