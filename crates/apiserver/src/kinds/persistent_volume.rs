@@ -120,13 +120,15 @@ impl Rules for Volume {
     }
 
     fn care(&self) -> Care {
-        Care::Whole
+        Care::Twice
     }
 
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         if scene.subresource == "status" {
             return;
         }
+        // Upstream looks at the new state twice, and tells of every flaw twice.
+        self.check(new, scene, flaws);
         self.check(new, scene, flaws);
         check_source_change(new, old, flaws);
         check_mode_change(new, old, flaws);

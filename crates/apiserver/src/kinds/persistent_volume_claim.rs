@@ -262,7 +262,9 @@ fn check_spec_change(new: &Value, old: &Value, flaws: &mut Flaws) {
         }
     }
     if text(new, &["status", "phase"]) == "Bound" {
-        copy(old, &mut found, &STORAGE);
+        if at(new, &STORAGE[..3]).is_some() {
+            copy(old, &mut found, &STORAGE);
+        }
         copy(old, &mut found, &ATTRIBUTES);
     }
     if at(&found, &["spec"]) != at(&expected, &["spec"]) {
