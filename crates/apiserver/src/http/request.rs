@@ -175,10 +175,11 @@ async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
 }
 
 async fn route(shared: &Arc<Shared>, path: &str, call: Call<'_>) -> Result<Reply, Status> {
-    match Path::parse(path) {
-        Path::Objects(place) => at_place(shared, &place, call).await,
-        path => about_the_server(shared, &path, &call),
+    let path = Path::parse(path);
+    if let Path::Objects(place) = &path {
+        return at_place(shared, place, call).await;
     }
+    about_the_server(shared, &path, &call)
 }
 
 async fn at_place(shared: &Arc<Shared>, place: &Place<'_>, call: Call<'_>) -> Result<Reply, Status> {

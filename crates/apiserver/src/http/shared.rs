@@ -115,7 +115,9 @@ impl Shared {
         self.revision.send_replace(after);
         let only = kind.filter(|_| after == before + 1);
         let wakes = self.wakes.iter().filter(|(space, _)| only.is_none_or(|kind| kind.space == **space));
-        wakes.for_each(|(_, wake)| drop(wake.send_replace(after)));
+        for (_, wake) in wakes {
+            wake.send_replace(after);
+        }
     }
 
     /// Tells of changes of a kind.
