@@ -113,10 +113,10 @@ impl Shared {
     /// Wakes those who wait. One change is one of the kind that was named; of which kinds more changes are, nobody said.
     fn tell(&self, kind: Option<&Kind>, before: u64, after: u64) {
         self.revision.send_replace(after);
-        let only = kind.filter(|_| after == before + 1);
-        let wakes = self.wakes.iter().filter(|(space, _)| only.is_none_or(|kind| kind.space == **space));
-        for (_, wake) in wakes {
-            wake.send_replace(after);
+        let only = kind.filter(|_| after == before + 1).and_then(|kind| self.wakes.get(kind.space));
+        match only {
+            Some(wake) => _ = wake.send_replace(after),
+            None => self.wakes.values().for_each(|wake| _ = wake.send_replace(after)),
         }
     }
 
