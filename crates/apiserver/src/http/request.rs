@@ -101,10 +101,14 @@ async fn caught(answer: impl Future<Output = Result<Reply, Status>>) -> Result<R
 
 /// A UUID of version 4.
 fn new_audit_id(chance: u128) -> HeaderValue {
-    let bits = chance & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let hex = format!("{bits:032x}");
-    let text = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
-    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut bits = chance & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let mut text = [b'-'; 36];
+    for place in (0..text.len()).rev().filter(|place| !matches!(place, 8 | 13 | 18 | 23)) {
+        text[place] = DIGITS[(bits & 0xf) as usize];
+        bits >>= 4;
+    }
+    HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 fn authenticate(shared: &Shared, trusted: bool, headers: &HeaderMap) -> Result<(), Status> {
@@ -175,10 +179,11 @@ async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
 }
 
 async fn route(shared: &Arc<Shared>, path: &str, call: Call<'_>) -> Result<Reply, Status> {
-    match Path::parse(path) {
-        Path::Objects(place) => at_place(shared, &place, call).await,
-        path => about_the_server(shared, &path, &call),
+    let path = Path::parse(path);
+    if let Path::Objects(place) = &path {
+        return at_place(shared, place, call).await;
     }
+    about_the_server(shared, &path, &call)
 }
 
 async fn at_place(shared: &Arc<Shared>, place: &Place<'_>, call: Call<'_>) -> Result<Reply, Status> {
@@ -243,4 +248,16 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
         Path::OpenApi(path) => openapi::of_path(path, &query, &asked),
         Path::Objects(_) | Path::Unknown => reply::page_not_found(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_audit_id;
+
+    #[test]
+    fn requests_are_named_by_uuids_of_version_four() {
+        assert_eq!(new_audit_id(0), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(new_audit_id(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(new_audit_id(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210), "01234567-89ab-4def-bedc-ba9876543210");
+    }
 }
