@@ -1,0 +1,97 @@
+//! `bindery-conformance`: what differs between two API servers, by hand.
+//!
+//! `--left lab --right FILE` starts a real API server for the left side, and takes the right one from a kubeconfig.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bindery_conformance::endpoint::Endpoint;
+use bindery_conformance::notation::Library;
+use bindery_conformance::suite::{Choice, run};
+use bindery_conformance::report;
+use bindery_lab::Lab;
+use clap::Parser;
+
+/// Sends the same requests to two API servers, and tells what differs in their answers.
+#[derive(Parser)]
+struct Args {
+    /// A kubeconfig, or `lab` for a real API server of its own.
+    #[arg(long, default_value = "lab")]
+    left: String,
+    /// Likewise.
+    #[arg(long, default_value = "lab")]
+    right: String,
+    /// Only shapes whose name begins with this; may be given several times.
+    #[arg(long)]
+    only: Vec<String>,
+    /// Prints the names of the shapes, and sends nothing.
+    #[arg(long)]
+    list: bool,
+    /// Runs of each shape, instead of as many as it asks for.
+    #[arg(long)]
+    seeds: Option<u64>,
+    /// Groups differences by what may be their cause.
+    #[arg(long)]
+    by_cause: bool,
+    /// Prints what the left server answered to everything, in short; twice, in full.
+    #[arg(long, action = clap::ArgAction::Count)]
+    show: u8,
+    /// A file for the differences, instead of standard output.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match compare(Args::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("bindery-conformance: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn compare(args: Args) -> Result<bool, String> {
+    let library = Library::own()?;
+    if args.list {
+        library.shapes.iter().for_each(|shape| println!("{}", shape.name));
+        return Ok(true);
+    }
+    let (left, right) = (Side::open(&args.left)?, Side::open(&args.right)?);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
+    let choice = Choice { only: args.only, series: now.to_string(), seeds: args.seeds };
+    let outcome =
+        run(&library, &Endpoint::of(left.kubeconfig()).await?, &Endpoint::of(right.kubeconfig()).await?, &choice).await;
+    if args.show > 0 {
+        print!("{}", report::answers(&outcome, args.show > 1));
+    }
+    let text = if args.by_cause { report::by_cause(&outcome) } else { report::by_shape(&outcome) };
+    match args.out {
+        Some(file) => std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?,
+        None => print!("{text}"),
+    }
+    println!("{}", report::counts(&outcome));
+    Ok(outcome.differing.is_empty())
+}
+
+/// A server that was there, or one that is started for this.
+enum Side {
+    There(PathBuf),
+    Started(Box<Lab>),
+}
+
+impl Side {
+    fn open(name: &str) -> Result<Side, String> {
+        if name == "lab" { Lab::start().map(|lab| Side::Started(Box::new(lab))) } else { Ok(Side::There(name.into())) }
+    }
+
+    fn kubeconfig(&self) -> &std::path::Path {
+        match self {
+            Side::There(file) => file,
+            Side::Started(lab) => lab.kubeconfig(),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! One run of a shape on one server: requests are made of what is written, sent in order, and their answers kept.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
+
+use crate::endpoint::{Answer, Endpoint};
+use crate::normalise::Normaliser;
+use crate::notation::{Call, Library, Shape, Step};
+use crate::values::{Values, overlay};
+
+/// What a server answered to each request of a run, without what must differ between servers.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript(pub Vec<Exchange>);
+
+/// A request and its answer.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The request's line, for people.
+    pub request: String,
+    /// The answer: status, some headers, body.
+    pub answer: Value,
+}
+
+/// A shape with a seed: names and quantities of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What is done.
+    pub shape: &'a Shape,
+    /// Which variant.
+    pub seed: u64,
+    /// Keeps apart the names of runs on the same servers.
+    pub series: &'a str,
+}
+
+/// Headers that are compared; all others are the transport's, or each server's own.
+const HEADERS: [&str; 4] = ["content-type", "retry-after", "allow", "location"];
+
+/// Sizes as people write them: every notation of quantities, none below a byte.
+const SIZES: [&str; 8] = ["1Gi", "500Mi", "2G", "1500M", "3e9", "1073741824", "0.5Gi", "4Ti"];
+const MODES: [&str; 3] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"];
+const POLICIES: [&str; 2] = ["Retain", "Delete"];
+const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
+const WORDS: [&str; 6] = ["red", "blue", "Green-1", "a.b", "x_y", "0"];
+
+impl Run<'_> {
+    /// Carries it out.
+    pub async fn on(self, server: &Endpoint, library: &Library) -> Transcript {
+        let mut state = State {
+            server,
+            library,
+            values: self.values(),
+            normaliser: Normaliser::default(),
+            watches: BTreeMap::new(),
+            transcript: Transcript::default(),
+        };
+        if self.needs_namespace(library) {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "$ns"}});
+            let call = Call {
+                verb: "POST".to_owned(),
+                target: "/api/v1/namespaces".to_owned(),
+                body: Some(namespace),
+                ..Call::default()
+            };
+            state.request(&call).await;
+        }
+        for step in &self.shape.steps {
+            match step {
+                Step::Request(call) => state.request(call).await,
+                Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
+                Step::Collect(name) => state.collect(name).await,
+            }
+        }
+        state.transcript
+    }
+
+    /// The variables that a run begins with. They depend on nothing but the shape, the seed and the series.
+    fn values(self) -> Values {
+        let mut values = Values::default();
+        let mut dice = Dice(hash(&format!("{}/{}", self.shape.name, self.seed)));
+        let name = format!("t{:07x}{}", hash(&format!("{}/{}", self.series, self.shape.name)) & 0xfff_ffff, self.seed);
+        values.set("n", name.as_str());
+        values.set("ns", format!("{name}-ns"));
+        values.set("size", dice.of(&SIZES));
+        values.set("mode", dice.of(&MODES));
+        values.set("policy", dice.of(&POLICIES));
+        values.set("volumeMode", dice.of(&VOLUME_MODES));
+        values.set("word", dice.of(&WORDS));
+        values.set("number", 1 + dice.throw() % 60);
+        for (name, value) in &self.shape.values {
+            values.set(name, value.clone());
+        }
+        values
+    }
+
+    fn needs_namespace(self, library: &Library) -> bool {
+        let namespaced = |target: &str| {
+            let target = self.values().text(target);
+            let kind = target.split(['/', '?']).next().unwrap_or_default();
+            let path = library.kinds.get(kind).and_then(Value::as_str).unwrap_or(target.as_str());
+            path.contains("$ns") || path.contains("-ns/")
+        };
+        let in_it = |step: &Step| match step {
+            Step::Request(call) => namespaced(&call.target),
+            Step::Wait(_) | Step::Collect(_) => false,
+        };
+        self.shape.steps.iter().any(in_it)
+    }
+}
+
+struct State<'a> {
+    server: &'a Endpoint,
+    library: &'a Library,
+    values: Values,
+    normaliser: Normaliser,
+    watches: BTreeMap<String, (String, JoinHandle<Result<Answer, String>>)>,
+    transcript: Transcript,
+}
+
+impl State<'_> {
+    async fn request(&mut self, call: &Call) {
+        let path = self.path(&call.target);
+        let line = format!("{} {path}", call.verb);
+        let (method, content_type) = method(&call.verb);
+        let body = self.body(call);
+        let headers = self.headers(call, content_type, body.is_some());
+        let begun = self.server.begin(method, &path, &headers, body.unwrap_or_default()).await;
+        match (begun, &call.open) {
+            // A watch that has begun is read beside what follows.
+            (Ok(begun), Some(name)) => {
+                self.watches.insert(name.clone(), (line, tokio::spawn(begun.finish())));
+            }
+            (Ok(begun), None) => {
+                let answer = begun.finish().await;
+                self.keep(line, answer, call.save.as_deref());
+            }
+            (Err(error), _) => self.keep(line, Err(error), None),
+        }
+    }
+
+    async fn collect(&mut self, name: &str) {
+        if let Some((line, handle)) = self.watches.remove(name) {
+            let answer = handle.await.unwrap_or_else(|error| Err(error.to_string()));
+            self.keep(line, answer, Some(name));
+        }
+    }
+
+    fn keep(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
+        let answer = match answer {
+            Ok(answer) => {
+                let body = decode(&answer.body);
+                self.values.set("last", body.clone());
+                if let Some(name) = save {
+                    self.values.set(name, body.clone());
+                }
+                json!({"status": answer.status.as_u16(), "headers": headers_of(&answer.headers), "body": body})
+            }
+            Err(error) => json!({"failed": error}),
+        };
+        let answer = self.normaliser.normalise(answer);
+        self.transcript.0.push(Exchange { request, answer });
+    }
+
+    /// A path with its query, from a kind's short name or as it stands.
+    fn path(&self, target: &str) -> String {
+        let target = self.values.text(target);
+        let end = target.find(['/', '?']).unwrap_or(target.len());
+        let path = match self.library.kinds.get(&target[..end]).and_then(Value::as_str) {
+            Some(collection) => format!("{}{}", self.values.text(collection), &target[end..]),
+            None => target,
+        };
+        path.chars().map(|c| if c.is_ascii_graphic() && !"\"<>\\^`{|}#".contains(c) { c.to_string() } else { escaped(c) }).collect()
+    }
+
+    fn body(&self, call: &Call) -> Option<Vec<u8>> {
+        if let Some(raw) = &call.raw {
+            return Some(self.values.text(raw).into_bytes());
+        }
+        let mut body = match call.body.as_ref()? {
+            Value::String(name) => match self.values.value(&Value::String(name.clone())) {
+                Value::String(template) => self.values.value(self.library.objects.get(&template).unwrap_or(&Value::Null)),
+                object => object,
+            },
+            object => self.values.value(object),
+        };
+        if let Some(with) = &call.with {
+            overlay(&mut body, &self.values.value(with));
+        }
+        if call.pad > 0 {
+            overlay(&mut body, &json!({"metadata": {"annotations": {"pad": "x".repeat(call.pad)}}}));
+        }
+        Some(body.to_string().into_bytes())
+    }
+
+    fn headers(&self, call: &Call, content_type: &str, has_body: bool) -> Vec<(String, String)> {
+        let accept = match call.accept.as_deref() {
+            None => "application/json",
+            Some("table") => "application/json;as=Table;v=v1;g=meta.k8s.io",
+            Some("partial") => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+            Some("partial-list") => "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+            Some(other) => other,
+        };
+        let mut headers = vec![("accept".to_owned(), accept.to_owned())];
+        match call.content_type.as_deref() {
+            Some("none") => {}
+            Some(other) => headers.push(("content-type".to_owned(), other.to_owned())),
+            None if has_body => headers.push(("content-type".to_owned(), content_type.to_owned())),
+            None => {}
+        }
+        if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
+            headers.push(("user-agent".to_owned(), "conformance/1".to_owned()));
+        }
+        headers.extend(call.headers.iter().map(|(name, value)| (name.clone(), self.values.text(value))));
+        headers
+    }
+}
+
+/// The method and the content type that a verb stands for.
+fn method(verb: &str) -> (Method, &'static str) {
+    let json = "application/json";
+    match verb {
+        "MERGE" => (Method::PATCH, "application/merge-patch+json"),
+        "STRATEGIC" => (Method::PATCH, "application/strategic-merge-patch+json"),
+        "JSONPATCH" => (Method::PATCH, "application/json-patch+json"),
+        "APPLY" => (Method::PATCH, "application/apply-patch+yaml"),
+        other => (Method::from_bytes(other.as_bytes()).unwrap_or(Method::GET), json),
+    }
+}
+
+fn escaped(c: char) -> String {
+    c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// A body as JSON where it is; a stream of them as `events`; else as text.
+fn decode(body: &[u8]) -> Value {
+    if body.is_empty() {
+        return Value::Null;
+    }
+    let text = String::from_utf8_lossy(body);
+    if let Ok(value) = serde_json::from_str(&text) {
+        let is_event = |value: &Value| value.get("type").is_some() && value.get("object").is_some();
+        return if is_event(&value) { json!({"events": [value]}) } else { value };
+    }
+    match text.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>() {
+        Ok(events) => json!({"events": events}),
+        Err(_) => Value::String(text.into_owned()),
+    }
+}
+
+fn headers_of(headers: &HeaderMap) -> Value {
+    let mut out = Map::new();
+    for name in HEADERS {
+        if let Some(value) = headers.get(name) {
+            out.insert(name.to_owned(), Value::String(String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        }
+    }
+    let warnings: Vec<_> = headers.get_all("warning").iter().map(|w| String::from_utf8_lossy(w.as_bytes())).collect();
+    if !warnings.is_empty() {
+        out.insert("warning".to_owned(), json!(warnings));
+    }
+    Value::Object(out)
+}
+
+/// FNV-1a: the same on every machine.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Numbers that only depend on where they begin (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        let at = self.throw() % u64::try_from(list.len()).unwrap_or(1);
+        usize::try_from(at).ok().and_then(|at| list.get(at)).copied().unwrap_or_default()
+    }
+}
