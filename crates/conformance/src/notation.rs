@@ -120,7 +120,9 @@ impl Library {
 
 fn read_yaml(file: &Path) -> Result<Value, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))
+    // A name may be `n` or `on`.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(&text, options).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn map(value: Value) -> Result<Map<String, Value>, String> {
