@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 /// An answer that is longer in coming is none. The longest that a shape asks for is a watch of a few seconds.
@@ -15,6 +16,8 @@ const DEADLINE: Duration = Duration::from_secs(40);
 #[derive(Clone)]
 pub struct Endpoint {
     client: Client,
+    /// Without credentials of its own.
+    stranger: Client,
 }
 
 /// An answer as it came.
@@ -36,13 +39,14 @@ impl Endpoint {
     pub async fn of(kubeconfig: &Path) -> Result<Endpoint, String> {
         let of_file = |error: kube::config::KubeconfigError| format!("{}: {error}", kubeconfig.display());
         let file = Kubeconfig::read_from(kubeconfig).map_err(of_file)?;
-        let mut config =
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(of_file)?;
+        let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(of_file)?;
         // What a server answers is what is compared: nothing is tried again, and nothing given up early.
         config.default_retry = false;
         config.read_timeout = None;
-        let client = Client::try_from(config).map_err(|error| format!("{}: {error}", kubeconfig.display()))?;
-        Ok(Endpoint { client })
+        let mut stranger = config.clone();
+        stranger.auth_info = AuthInfo::default();
+        let client = |config| Client::try_from(config).map_err(|error| format!("{}: {error}", kubeconfig.display()));
+        Ok(Endpoint { client: client(config)?, stranger: client(stranger)? })
     }
 
     /// Sends a request, and returns when the answer begins.
@@ -58,7 +62,9 @@ impl Endpoint {
             request = request.header(name, value);
         }
         let request = request.body(Body::from(body)).map_err(|error| format!("{path}: {error}"))?;
-        match tokio::time::timeout(DEADLINE, self.client.send(request)).await {
+        // Whoever brings credentials is to be known by them alone.
+        let client = if request.headers().contains_key(AUTHORIZATION) { &self.stranger } else { &self.client };
+        match tokio::time::timeout(DEADLINE, client.send(request)).await {
             Ok(Ok(response)) => Ok(Begun(response)),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("no answer in {DEADLINE:?}")),

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
-use bindery_conformance::suite::{Choice, run};
 use bindery_conformance::report;
+use bindery_conformance::suite::{Choice, run};
 use bindery_lab::Lab;
 use clap::Parser;
 

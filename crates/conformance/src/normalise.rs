@@ -12,8 +12,16 @@ use serde_json::{Map, Value};
 pub struct Normaliser {
     uids: BTreeMap<String, usize>,
     revisions: BTreeMap<String, usize>,
-    generated: Vec<String>,
+    generated: BTreeMap<String, usize>,
+    prefixes: Vec<String>,
 }
+
+/// What generated names end in: so many of these.
+const SUFFIX_LENGTH: usize = 5;
+const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Longer prefixes are cut before a name is made of them.
+const PREFIX_MAX: usize = 58;
 
 /// The groups that discovery is compared for; the real server has more.
 const GROUPS: [&str; 4] = ["", "storage.k8s.io", "coordination.k8s.io", "events.k8s.io"];
@@ -42,6 +50,14 @@ const RESOURCES: [&str; 16] = [
 const SUBRESOURCES: [&str; 3] = ["status", "binding", "finalize"];
 
 impl Normaliser {
+    /// Tells that names are asked for that begin with this.
+    pub fn expect_generated(&mut self, prefix: &str) {
+        let prefix: String = prefix.chars().take(PREFIX_MAX).collect();
+        if !prefix.is_empty() && !self.prefixes.contains(&prefix) {
+            self.prefixes.push(prefix);
+        }
+    }
+
     /// The answer without what must differ.
     pub fn normalise(&mut self, mut answer: Value) -> Value {
         if let Some(body) = answer.get_mut("body") {
@@ -83,6 +99,9 @@ impl Normaliser {
         if let Some(addresses) = map.get_mut("serverAddressByClientCIDRs") {
             *addresses = Value::String("<addresses>".to_owned());
         }
+        if let Some(Value::Array(causes)) = map.get_mut("causes") {
+            sort_conflicts(causes);
+        }
         map.remove("storageVersionHash");
         let mut keys: Vec<String> = map.keys().cloned().collect();
         keys.sort();
@@ -94,15 +113,8 @@ impl Normaliser {
     }
 
     fn note_metadata(&mut self, metadata: &mut Value) {
-        let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
-        if let (Some(prefix), Some(name)) = (text("generateName"), text("name"))
-            && name.starts_with(&prefix)
-            && name.len() == prefix.len() + 5
-            && !self.generated.contains(&name)
-        {
-            self.generated.push(name);
-        }
-        if let Some(revision) = text("resourceVersion").filter(|text| is_number(text)) {
+        let revision = metadata.get("resourceVersion").and_then(Value::as_str).map(str::to_owned);
+        if let Some(revision) = revision.filter(|text| is_number(text)) {
             let next = self.revisions.len() + 1;
             let number = *self.revisions.entry(revision).or_insert(next);
             hide(metadata, "resourceVersion", &format!("<revision {number}>"));
@@ -110,15 +122,17 @@ impl Normaliser {
         if let Some(Value::Array(entries)) = metadata.get_mut("managedFields") {
             // A server sorts them by time, and a second may end between two writes on one server only.
             let of = |entry: &Value, field: &str| entry.get(field).map(Value::to_string).unwrap_or_default();
-            entries.sort_by_key(|entry| ["operation", "manager", "subresource", "apiVersion"].map(|field| of(entry, field)));
+            entries.sort_by_key(|entry| {
+                ["operation", "manager", "subresource", "apiVersion"].map(|field| of(entry, field))
+            });
         }
     }
 
     fn text(&mut self, text: &str, key: &str) -> String {
         let mut text = self.replace_quoted_object(text);
         text = self.replace_uids(&text);
-        for (number, name) in self.generated.iter().enumerate() {
-            text = text.replace(name, &format!("<generated {}>", number + 1));
+        for prefix in 0..self.prefixes.len() {
+            text = self.replace_generated(&text, prefix);
         }
         text = replace_times(&text);
         if key == "message" || key == "warning" {
@@ -142,6 +156,30 @@ impl Normaliser {
             }
             None => text.to_owned(),
         }
+    }
+
+    /// Names that a server made of a prefix are numbered too.
+    fn replace_generated(&mut self, text: &str, prefix: usize) -> String {
+        let prefix = self.prefixes[prefix].clone();
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(&prefix) {
+            let after = &rest[at + prefix.len()..];
+            out.push_str(&rest[..at]);
+            match after.get(..SUFFIX_LENGTH).filter(|suffix| suffix.bytes().all(|byte| SUFFIX.contains(&byte))) {
+                Some(suffix) => {
+                    let next = self.generated.len() + 1;
+                    let number = *self.generated.entry(format!("{prefix}{suffix}")).or_insert(next);
+                    out.push_str(&format!("<generated {number}>"));
+                    rest = &after[SUFFIX_LENGTH..];
+                }
+                None => {
+                    out.push_str(&prefix);
+                    rest = after;
+                }
+            }
+        }
+        out + rest
     }
 
     fn replace_uids(&mut self, text: &str) -> String {
@@ -216,9 +254,9 @@ fn replace_times(text: &str) -> String {
     while let Some(at) = (0..rest.len()).find(|&at| rest.is_char_boundary(at) && is_time(&rest[at..])) {
         out.push_str(&rest[..at]);
         rest = &rest[at + SECONDS..];
-        let fraction = rest.strip_prefix('.').map_or(0, |digits| {
-            1 + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())
-        });
+        let fraction = rest
+            .strip_prefix('.')
+            .map_or(0, |digits| 1 + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
         out.push_str(if fraction == 0 { "<time" } else { "<microtime" });
         rest = &rest[fraction..];
         out.push_str(if rest.starts_with('Z') { ">" } else { " no UTC>" });
@@ -260,6 +298,13 @@ fn without_revisions(text: &str) -> String {
     out
 }
 
+/// Conflicts with several managers come in no order.
+fn sort_conflicts(causes: &mut [Value]) {
+    if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") {
+        causes.sort_by_key(|cause| (cause["message"].to_string(), cause["field"].to_string()));
+    }
+}
+
 /// How old something is depends on when one looks.
 fn name_ages(table: &mut Map<String, Value>) {
     let columns: Vec<String> = table
@@ -270,11 +315,14 @@ fn name_ages(table: &mut Map<String, Value>) {
         .map(|column| column.get("name").and_then(Value::as_str).unwrap_or_default().to_owned())
         .collect();
     let is_age = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_digit()) && text.ends_with(|c: char| "smhdy".contains(c)) && text.len() < 8
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.ends_with(|c: char| "smhdy".contains(c))
+            && text.len() < 8
     };
     for row in table.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
         for (at, cell) in row.get_mut("cells").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
-            let is_old = columns.get(at).is_none_or(|column| ["Age", "Last Seen", "First Seen"].contains(&column.as_str()));
+            let is_old =
+                columns.get(at).is_none_or(|column| ["Age", "Last Seen", "First Seen"].contains(&column.as_str()));
             if is_old && cell.as_str().is_some_and(is_age) {
                 *cell = Value::String("<age>".to_owned());
             }
@@ -284,7 +332,8 @@ fn name_ages(table: &mut Map<String, Value>) {
 
 /// How many bookmarks come is a matter of timing: of several in a row one is kept.
 fn one_bookmark(events: &mut Vec<Value>) {
-    let is_plain = |event: &Value| event["type"] == "BOOKMARK" && event["object"]["metadata"].get("annotations").is_none();
+    let is_plain =
+        |event: &Value| event["type"] == "BOOKMARK" && event["object"]["metadata"].get("annotations").is_none();
     events.dedup_by(|next, before| is_plain(next) && is_plain(before));
 }
 
@@ -360,7 +409,10 @@ mod tests {
     fn texts_keep_what_shapes_send() {
         let mut normaliser = Normaliser::default();
         let mut text = |text: &str| normaliser.text(text, "message");
-        assert_eq!(text("at 2020-01-02T03:04:05Z, 2026-01-02T03:04:05.123456Z"), "at 2020-01-02T03:04:05Z, <microtime>");
+        assert_eq!(
+            text("at 2020-01-02T03:04:05Z, 2026-01-02T03:04:05.123456Z"),
+            "at 2020-01-02T03:04:05Z, <microtime>"
+        );
         assert_eq!(text("too old resource version: 1 (45)"), "too old resource version: <number> (<number>)");
         assert_eq!(text(&format!("uid ({UID}) is not 45")), "uid (<uid 1>) is not 45");
         assert_eq!(text("spec is immutable\n@@ -1,2 +1,2 @@\n {"), "spec is immutable\n<difference>");

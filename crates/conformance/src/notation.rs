@@ -272,8 +272,9 @@ fn step(value: &Value) -> Result<Step, String> {
             "vary" => {}
             "headers" => {
                 let headers = value.as_object().into_iter().flatten();
-                call.headers =
-                    headers.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
+                call.headers = headers
+                    .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+                    .collect();
             }
             line if is_line(line) => {
                 let (verb, target) = line.split_once(' ').unwrap_or_default();

@@ -126,6 +126,9 @@ impl State<'_> {
         let line = format!("{} {path}", call.verb);
         let (method, content_type) = method(&call.verb);
         let body = self.body(call);
+        if let Some(prefix) = body.as_deref().and_then(generate_name) {
+            self.normaliser.expect_generated(&prefix);
+        }
         let headers = self.headers(call, content_type, body.is_some());
         let begun = self.server.begin(method, &path, &headers, body.unwrap_or_default()).await;
         match (begun, &call.open) {
@@ -151,7 +154,7 @@ impl State<'_> {
     fn keep(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
         let answer = match answer {
             Ok(answer) => {
-                let body = decode(&answer.body);
+                let body = decode(&answer);
                 self.values.set("last", body.clone());
                 if let Some(name) = save {
                     self.values.set(name, body.clone());
@@ -172,7 +175,9 @@ impl State<'_> {
             Some(collection) => format!("{}{}", self.values.text(collection), &target[end..]),
             None => target,
         };
-        path.chars().map(|c| if c.is_ascii_graphic() && !"\"<>\\^`{|}#".contains(c) { c.to_string() } else { escaped(c) }).collect()
+        path.chars()
+            .map(|c| if c.is_ascii_graphic() && !"\"<>\\^`{|}#".contains(c) { c.to_string() } else { escaped(c) })
+            .collect()
     }
 
     fn body(&self, call: &Call) -> Option<Vec<u8>> {
@@ -181,7 +186,9 @@ impl State<'_> {
         }
         let mut body = match call.body.as_ref()? {
             Value::String(name) => match self.values.value(&Value::String(name.clone())) {
-                Value::String(template) => self.values.value(self.library.objects.get(&template).unwrap_or(&Value::Null)),
+                Value::String(template) => {
+                    self.values.value(self.library.objects.get(&template).unwrap_or(&Value::Null))
+                }
                 object => object,
             },
             object => self.values.value(object),
@@ -230,16 +237,25 @@ fn method(verb: &str) -> (Method, &'static str) {
     }
 }
 
+fn generate_name(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    body.pointer("/metadata/generateName")?.as_str().map(str::to_owned)
+}
+
 fn escaped(c: char) -> String {
     c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// A body as JSON where it is; a stream of them as `events`; else as text.
-fn decode(body: &[u8]) -> Value {
-    if body.is_empty() {
+/// A body as JSON where it is, or as what its YAML says; a stream of them as `events`; else as text.
+fn decode(answer: &Answer) -> Value {
+    if answer.body.is_empty() {
         return Value::Null;
     }
-    let text = String::from_utf8_lossy(body);
+    let text = String::from_utf8_lossy(&answer.body);
+    let is_yaml = answer.headers.get("content-type").is_some_and(|kind| kind.as_bytes().ends_with(b"yaml"));
+    if is_yaml && let Ok(value) = serde_saphyr::from_str::<Value>(&text) {
+        return json!({"yaml": value});
+    }
     if let Ok(value) = serde_json::from_str(&text) {
         let is_event = |value: &Value| value.get("type").is_some() && value.get("object").is_some();
         return if is_event(&value) { json!({"events": [value]}) } else { value };

@@ -67,7 +67,8 @@ pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, choice: &
     let mut outcome = Outcome::default();
     for (shapes, at_once) in [(beside, AT_ONCE), (alone, 1)] {
         outcome.shapes.extend(shapes.iter().map(|shape| shape.name.clone()));
-        let runs = shapes.iter().flat_map(|shape| (0..choice.seeds.unwrap_or(shape.seeds)).map(move |seed| (*shape, seed)));
+        let runs =
+            shapes.iter().flat_map(|shape| (0..choice.seeds.unwrap_or(shape.seeds)).map(move |seed| (*shape, seed)));
         let mut done = futures::stream::iter(runs)
             .map(|(shape, seed)| both(library, left, right, Run { shape, seed, series: &choice.series }))
             .buffer_unordered(at_once);
