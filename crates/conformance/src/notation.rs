@@ -106,10 +106,31 @@ impl Library {
             }
         }
         library.shapes.sort_by(|a, b| a.name.cmp(&b.name));
+        for shape in &library.shapes {
+            library.check(shape).map_err(|error| format!("{}: {error}", shape.name))?;
+        }
         match library.shapes.windows(2).find(|pair| pair[0].name == pair[1].name) {
             Some(pair) => Err(format!("there are two shapes {}", pair[0].name)),
             None => Ok(library),
         }
+    }
+
+    /// Finds names that mean nothing: a request with one would be answered alike by all servers, and test nothing.
+    fn check(&self, shape: &Shape) -> Result<(), String> {
+        for step in &shape.steps {
+            let Step::Request(call) = step else { continue };
+            let kind = call.target.split(['/', '?']).next().unwrap_or_default();
+            if !call.target.starts_with(['/', '$']) && !self.kinds.contains_key(kind) {
+                return Err(format!("there is no kind {kind:?}"));
+            }
+            match &call.body {
+                Some(Value::String(name)) if !name.starts_with('$') && !self.objects.contains_key(name) => {
+                    return Err(format!("there is no template {name:?}"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The library that comes with this crate.
@@ -292,6 +313,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_own_library_is_well_written() {
+        let library = Library::own().expect("it is well written");
+        assert!(library.shapes.len() >= 300);
+    }
 
     #[test]
     fn cases_and_values_make_shapes() {

@@ -8,8 +8,14 @@ use serde_json::Value;
 use crate::compare::{Difference, Place};
 use crate::suite::{Differing, Outcome};
 
+/// More requests than this of one run are only counted: they often follow from the first.
+const DIFFERENCES_SHOWN: usize = 4;
+
 /// More places than this of one answer are only counted.
 const PLACES_SHOWN: usize = 12;
+
+/// Where an answer says how it went.
+const OUTCOME: [&str; 3] = ["/status", "/body", "/body/message"];
 
 /// More of a value than this is left out.
 const VALUE_SHOWN: usize = 400;
@@ -54,8 +60,11 @@ pub fn by_shape(outcome: &Outcome) -> String {
         first
     }) {
         let _ = writeln!(out, "{} (seed {})", run.shape, run.seed);
-        for difference in &run.differences {
+        for difference in run.differences.iter().take(DIFFERENCES_SHOWN) {
             tell(&mut out, difference);
+        }
+        if run.differences.len() > DIFFERENCES_SHOWN {
+            let _ = writeln!(out, "  and {} more requests", run.differences.len() - DIFFERENCES_SHOWN);
         }
     }
     out
@@ -111,12 +120,15 @@ fn general(pointer: &str) -> String {
 
 fn tell(out: &mut String, difference: &Difference) {
     let _ = writeln!(out, "  {}. {}", difference.step + 1, difference.request);
-    for place in difference.places.iter().take(PLACES_SHOWN) {
+    // Where the outcome is another, all of the body is: it is enough to see why.
+    let other_outcome = difference.places.iter().any(|place| place.pointer == "/status");
+    let says_why = |place: &&Place| !other_outcome || OUTCOME.contains(&place.pointer.as_str());
+    for place in difference.places.iter().filter(says_why).take(PLACES_SHOWN) {
         let _ = writeln!(out, "     {}", place.pointer);
         let _ = writeln!(out, "       left:  {}", shown(place.left.as_ref()));
         let _ = writeln!(out, "       right: {}", shown(place.right.as_ref()));
     }
-    if difference.places.len() > PLACES_SHOWN {
+    if !other_outcome && difference.places.len() > PLACES_SHOWN {
         let _ = writeln!(out, "     and {} more places", difference.places.len() - PLACES_SHOWN);
     }
 }

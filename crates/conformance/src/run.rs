@@ -184,14 +184,11 @@ impl State<'_> {
         if let Some(raw) = &call.raw {
             return Some(self.values.text(raw).into_bytes());
         }
-        let mut body = match call.body.as_ref()? {
-            Value::String(name) => match self.values.value(&Value::String(name.clone())) {
-                Value::String(template) => {
-                    self.values.value(self.library.objects.get(&template).unwrap_or(&Value::Null))
-                }
-                object => object,
-            },
-            object => self.values.value(object),
+        let body = call.body.as_ref()?;
+        let mut body = match (body.as_str(), self.values.value(body)) {
+            // What is still a text after that is the name of a template.
+            (Some(_), Value::String(template)) => self.values.value(self.library.objects.get(&template)?),
+            (_, object) => object,
         };
         if let Some(with) = &call.with {
             overlay(&mut body, &self.values.value(with));
