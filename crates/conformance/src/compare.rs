@@ -33,6 +33,11 @@ pub fn differences(left: &Transcript, right: &Transcript) -> Vec<Difference> {
         .filter_map(|(step, (left, right))| {
             let mut places = Vec::new();
             compare(String::new(), Some(&left.answer), Some(&right.answer), &mut places);
+            // Two servers that do not answer agree in nothing.
+            if let (Some(left), Some(right)) = (left.answer.get("failed"), right.answer.get("failed")) {
+                let (left, right) = (Some(left.clone()), Some(right.clone()));
+                places.push(Place { pointer: "/failed".to_owned(), left, right });
+            }
             // The status says most, so it comes first.
             places.sort_by_key(|place| place.pointer != "/status");
             (!places.is_empty()).then(|| Difference { step, request: left.request.clone(), places })
