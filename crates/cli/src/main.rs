@@ -1,5 +1,6 @@
 //! `bindery`: a volume control plane for Kubernetes.
 
+mod apiserver;
 mod connect;
 mod controller;
 mod duration;
@@ -29,6 +30,8 @@ struct Args {
 enum Command {
     /// Run the PersistentVolume controller on a cluster, in place of kube-controller-manager's.
     Controller(Box<controller::Args>),
+    /// Run a small API server of its own, for where there is no cluster: everything is in memory, and gone when it ends.
+    Apiserver(apiserver::Args),
     /// Say why a claim or a volume is as it is: by which rule, what it waits for, and what is wrong with each candidate.
     Explain(Box<explain::Args>),
     /// Write a script with which a shell completes what is typed.
@@ -41,7 +44,7 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let at_rest = match args.command {
-        Command::Controller(_) => "info",
+        Command::Controller(_) | Command::Apiserver(_) => "info",
         // Who asks a question wants the answer alone.
         Command::Explain(_) | Command::Completions { .. } => "warn",
     };
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Controller(args) => runtime.block_on(controller::run(*args)),
+        Command::Apiserver(args) => runtime.block_on(apiserver::run(args)),
         Command::Explain(args) => runtime.block_on(explain::run(*args)),
         Command::Completions { shell } => completions(shell),
     };

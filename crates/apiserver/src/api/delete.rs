@@ -1,0 +1,241 @@
+//! Deleting objects: at once, or when whoever is to be waited for is done.
+
+use super::call::{check_dry_run, second};
+use super::update::is_done;
+use super::{Answer, Api, Done, Moment, Options, Request, Target, Verb, decoded, key_of, show};
+use crate::invalid::Flaws;
+use crate::kinds::{self, Kind};
+use crate::status::{Details, Status};
+use crate::store::{self, Stored};
+use crate::structure;
+use crate::value::{at, list, set, take, text};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// `DeleteOptions`, from a body or from the query.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct DeleteOptions {
+    pub grace_period_seconds: Option<i64>,
+    pub propagation_policy: Option<String>,
+    pub orphan_dependents: Option<bool>,
+    pub preconditions: Option<Preconditions>,
+    pub dry_run: Vec<String>,
+}
+
+/// What the object must be for it to be deleted.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Preconditions {
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    fn of(request: &Request) -> Result<Self, Status> {
+        let text = structure::json(&request.body)?;
+        let options = if text.iter().all(u8::is_ascii_whitespace) {
+            let query: &Options = &request.options;
+            Self {
+                grace_period_seconds: query.grace_period_seconds,
+                propagation_policy: query.propagation_policy.clone(),
+                orphan_dependents: query.orphan_dependents,
+                preconditions: None,
+                dry_run: query.dry_run.clone(),
+            }
+        } else {
+            serde_json::from_slice(&text).map_err(|flaw| Status::bad_request(flaw.to_string()))?
+        };
+        let mut flaws = Flaws::default();
+        match (&options.propagation_policy, options.orphan_dependents) {
+            (Some(policy), Some(_)) => {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                flaws.invalid("propagationPolicy", policy.as_str(), why);
+            }
+            (Some(policy), None) if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") => {
+                flaws.unsupported("propagationPolicy", policy.as_str(), &["Foreground", "Background", "Orphan", "nil"]);
+            }
+            (Some(_) | None, _) => {}
+        }
+        check_dry_run(&options.dry_run, &mut flaws);
+        flaws.refuse_as("meta.k8s.io", "DeleteOptions", "")?;
+        Ok(options)
+    }
+
+    /// What is to become of the dependents, if anything was said.
+    fn policy(&self) -> Option<&str> {
+        match (self.propagation_policy.as_deref(), self.orphan_dependents) {
+            (Some(policy), _) => Some(policy),
+            (None, Some(true)) => Some("Orphan"),
+            (None, Some(false)) => Some("Background"),
+            (None, None) => None,
+        }
+    }
+}
+
+impl Api {
+    /// Deletes one object.
+    pub(super) fn delete(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
+        let options = DeleteOptions::of(request)?;
+        let (target, dry_run) = (&request.target, !options.dry_run.is_empty());
+        if !target.subresource.is_empty() {
+            return Err(Status::not_allowed(target.kind));
+        }
+        let (kind, name) = (target.kind, &target.name);
+        if kind.space == "namespaces" && matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
+            return Err(Status::forbidden(kind, name, "this namespace may not be deleted"));
+        }
+        let (object, gone) = self.remove(moment.now, target, &options, dry_run)?;
+        let body = if gone && !kind.manners.shows_deleted {
+            let details = Details {
+                name: name.clone(),
+                group: kind.group.to_owned(),
+                kind: kind.plural.to_owned(),
+                uid: object.uid.to_string(),
+                ..Details::default()
+            };
+            Done::Status(Box::new(Status::success(Some(details))))
+        } else {
+            Done::Object(show(kind, &object.bytes))
+        };
+        let code = if !gone && options.orphan_dependents == Some(false) { 202 } else { 200 };
+        Ok(Answer { code, body, warnings: Vec::new(), revision: self.store.revision() })
+    }
+
+    /// Deletes all objects that are selected, and answers with them.
+    pub(super) fn delete_collection(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
+        let options = DeleteOptions::of(request)?;
+        let mut answer = self.list(&Request { verb: Verb::List, ..request.clone() })?;
+        let Done::List(list) = &mut answer.body else { return Err(Status::internal("a list is answered with a list")) };
+        let mut items = Vec::with_capacity(list.items.len());
+        for item in &list.items {
+            let object: Value = serde_json::from_slice(item).map_err(Status::internal)?;
+            let target = Target {
+                namespace: text(&object, &["metadata", "namespace"]).to_owned(),
+                name: text(&object, &["metadata", "name"]).to_owned(),
+                ..request.target.clone()
+            };
+            match self.remove(moment.now, &target, &options, !options.dry_run.is_empty()) {
+                Ok((object, _)) => items.push(show(target.kind, &object.bytes)),
+                Err(status) if status.code == Some(404) => {}
+                Err(status) => return Err(status),
+            }
+        }
+        list.items = items;
+        answer.revision = self.store.revision();
+        Ok(answer)
+    }
+
+    /// Deletes an object, or marks it as to be deleted. Answers with it, and whether it is gone.
+    pub(super) fn remove(
+        &mut self,
+        now: Timestamp,
+        target: &Target,
+        options: &DeleteOptions,
+        dry_run: bool,
+    ) -> Result<(Arc<Stored>, bool), Status> {
+        let kind = target.kind;
+        let key = key_of(&target.namespace, &target.name);
+        let live = self.store.get(kind.space, &key).cloned();
+        let live = live.ok_or_else(|| Status::not_found(kind, &target.name))?;
+        check_preconditions(kind, &target.name, &live, options.preconditions.as_ref())?;
+        let old = decoded(&live);
+        let mut new = old.clone();
+        if kind.manners.collected {
+            choose_finalizers(&mut new, options.policy());
+        }
+        mark(kind, &mut new, &old, options, now);
+        if is_done(kind.space, &new) {
+            if dry_run {
+                return Ok((live, true));
+            }
+            // What a delete takes away at once was never marked, so neither is what is shown of it.
+            let shown = if kind.space == "pods" { &new } else { &old };
+            self.commit_removal(kind, &key, &old, now);
+            return Ok((Arc::new(store::encode(shown, live.revision)), true));
+        }
+        if new == old {
+            return Ok((live, false));
+        }
+        if dry_run {
+            return Ok((Arc::new(store::encode(&new, live.revision)), false));
+        }
+        Ok((self.commit(kind, &key, &new, now), false))
+    }
+}
+
+fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&Preconditions>) -> Result<(), Status> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let refuse = |why: String| {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified(kind));
+        let details = Details {
+            name: name.to_owned(),
+            group: kind.group.to_owned(),
+            kind: kind.kind.to_owned(),
+            ..Details::default()
+        };
+        Err(Status::failure(409, "Conflict", message).with(details))
+    };
+    if let Some(uid) = &wanted.uid
+        && **uid != *live.uid
+    {
+        let why = "The object might have been deleted and then recreated";
+        return refuse(format!("the UID in the precondition ({uid}) does not match the UID in record ({}). {why}", live.uid));
+    }
+    if let Some(revision) = &wanted.resource_version
+        && *revision != live.revision.to_string()
+    {
+        let why = format!("does not match the ResourceVersion in record ({}). The object might have been modified", live.revision);
+        return refuse(format!("the ResourceVersion in the precondition ({revision}) {why}"));
+    }
+    Ok(())
+}
+
+fn qualified(kind: &Kind) -> String {
+    if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}.{}", kind.kind, kind.group) }
+}
+
+/// What is to become of the dependents is kept as a finalizer, for whoever cares for them.
+fn choose_finalizers(object: &mut Value, policy: Option<&str>) {
+    let Some(policy) = policy else { return };
+    let kept = list(object, &["metadata", "finalizers"]);
+    let kept = kept.iter().filter(|name| !matches!(name.as_str(), Some("orphan" | "foregroundDeletion")));
+    let mut finalizers: Vec<Value> = kept.cloned().collect();
+    match policy {
+        "Orphan" => finalizers.push("orphan".into()),
+        "Foreground" => finalizers.push("foregroundDeletion".into()),
+        _ => {}
+    }
+    if finalizers.is_empty() {
+        take(object, &["metadata", "finalizers"]);
+    } else {
+        set(object, &["metadata", "finalizers"], finalizers);
+    }
+}
+
+/// Marks an object as to be deleted, now or after a time of grace.
+fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now: Timestamp) {
+    const AT: [&str; 2] = ["metadata", "deletionTimestamp"];
+    const GRACE: [&str; 2] = ["metadata", "deletionGracePeriodSeconds"];
+    let grace = if kind.space == "pods" { kinds::pod::grace_seconds(old, options.grace_period_seconds) } else { 0 };
+    let marked = at(old, &AT).is_some();
+    let before = at(old, &GRACE).and_then(Value::as_i64).unwrap_or(0);
+    if marked && (grace >= before || (options.grace_period_seconds.is_none() && grace != 0)) {
+        return;
+    }
+    let mut end = now + SignedDuration::from_secs(grace);
+    if marked && let Ok(earlier) = text(old, &AT).parse::<Timestamp>() {
+        // Whoever shortens the grace shortens it as counted from the first delete.
+        end = earlier - SignedDuration::from_secs(before) + SignedDuration::from_secs(grace);
+    }
+    set(new, &AT, second(end));
+    set(new, &GRACE, grace);
+    if !marked && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0) {
+        set(new, &["metadata", "generation"], generation + 1);
+    }
+    if kind.space == "namespaces" {
+        set(new, &["status", "phase"], "Terminating");
+    }
+}

@@ -1,0 +1,129 @@
+//! Reading objects, one or many.
+
+use super::list_options::{self, Continue, Revision};
+use super::{Answer, Api, Done, List, Request, Selection, key_of, key_prefix, show};
+use crate::kinds;
+use crate::status::Status;
+use crate::store;
+use bytes::Bytes;
+
+const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
+     the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the \
+     provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk \
+     was returned and now may show up in the list.";
+
+impl Api {
+    pub(super) fn get(&self, request: &Request) -> Result<Answer, Status> {
+        let target = &request.target;
+        let wanted = list_options::revision(&request.options.resource_version);
+        let current = self.store.revision();
+        match wanted.map_err(|flaw| Status::failure(500, "", flaw))? {
+            Revision::At(wanted) if wanted > current => return Err(Status::too_large_revision(wanted, current)),
+            Revision::At(_) | Revision::Any | Revision::Latest => {}
+        }
+        let key = key_of(&target.namespace, &target.name);
+        let found = self.store.get(target.kind.space, &key);
+        let found = found.ok_or_else(|| Status::not_found(target.kind, &target.name))?;
+        let body = Done::Object(show(target.kind, &found.bytes));
+        Ok(Answer { code: 200, body, warnings: Vec::new(), revision: current })
+    }
+
+    pub(super) fn list(&self, request: &Request) -> Result<Answer, Status> {
+        let list = self.page(request)?;
+        Ok(Answer { code: 200, body: Done::List(list), warnings: Vec::new(), revision: self.store.revision() })
+    }
+
+    fn page(&self, request: &Request) -> Result<List, Status> {
+        let (target, options) = (&request.target, &request.options);
+        let selection = Selection::parse(target.kind, &options.label_selector, &options.field_selector)?;
+        list_options::check_list(options)?;
+        let (at, start) = self.where_to_begin(request)?;
+        let limit = match usize::try_from(options.limit) {
+            Ok(limit) if limit > 0 && options.resource_version != "0" => limit,
+            Ok(_) | Err(_) => usize::MAX,
+        };
+        let prefix = key_prefix(target);
+        let from = format!("{prefix}{start}");
+        let revision = at.unwrap_or(self.store.revision());
+        let mut objects = match self.store.list(target.kind.space, &prefix, &from, at) {
+            Ok(objects) => objects,
+            Err(_) if start.is_empty() => {
+                return Err(Status::expired("The resourceVersion for the provided list is too old."));
+            }
+            Err(_) => {
+                let mut status = Status::expired(TOO_OLD);
+                let start = start.trim_end_matches('\0').to_owned();
+                status.metadata.continue_token = Some(Continue { revision: None, start }.encode());
+                return Err(status);
+            }
+        };
+        let mut items: Vec<Bytes> = Vec::new();
+        let mut last = String::new();
+        let (mut continue_token, mut remaining) = (None, None);
+        while let Some((key, object)) = objects.next() {
+            if !selection.selects(&key, &object) {
+                continue;
+            }
+            if items.len() == limit {
+                continue_token = Some(Continue { revision: Some(revision), start: last[prefix.len()..].to_owned() }.encode());
+                remaining = selection.is_everything().then(|| 1 + objects.count() as u64);
+                break;
+            }
+            items.push(show(target.kind, &object.bytes));
+            key.clone_into(&mut last);
+        }
+        let default_class = (target.kind.space == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
+        Ok(List { kind: target.kind, revision, continue_token, remaining, items, default_class: default_class.flatten() })
+    }
+
+    /// The revision to be shown (none: the last), and the first key, without its prefix.
+    fn where_to_begin(&self, request: &Request) -> Result<(Option<u64>, String), Status> {
+        let options = &request.options;
+        let current = self.store.revision();
+        if !options.continue_token.is_empty() {
+            let next = Continue::decode(&options.continue_token)?;
+            if !matches!(options.resource_version.as_str(), "" | "0") {
+                return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+            }
+            return Ok((next.revision, next.start));
+        }
+        let wanted = list_options::revision(&options.resource_version);
+        let wanted = wanted.map_err(|flaw| Status::bad_request(format!("invalid resource version: {flaw}")))?;
+        let Revision::At(wanted) = wanted else { return Ok((None, String::new())) };
+        if wanted > current {
+            return Err(Status::too_large_revision(wanted, current));
+        }
+        let exact = match options.resource_version_match.as_str() {
+            "Exact" => true,
+            "NotOlderThan" => false,
+            _ => options.limit > 0,
+        };
+        Ok((exact.then_some(wanted), String::new()))
+    }
+}
+
+impl List {
+    /// The whole list, encoded. Items show neither kind nor apiVersion, as upstream's do not.
+    pub fn encode(&self) -> Vec<u8> {
+        let size: usize = self.items.iter().map(|item| item.len() + 1).sum();
+        let mut out = Vec::with_capacity(size + 256);
+        let (kind, api_version) = (self.kind.kind, self.kind.api_version());
+        out.extend_from_slice(
+            format!(r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#, self.revision)
+                .as_bytes(),
+        );
+        if let Some(token) = &self.continue_token {
+            out.extend_from_slice(format!(r#","continue":"{token}""#).as_bytes());
+        }
+        if let Some(remaining) = self.remaining {
+            out.extend_from_slice(format!(r#","remainingItemCount":{remaining}"#).as_bytes());
+        }
+        out.extend_from_slice(b"},\"items\":[");
+        for (index, item) in self.items.iter().enumerate() {
+            out.extend_from_slice(if index == 0 { b"{" } else { b",{" });
+            out.extend_from_slice(store::item(item));
+        }
+        out.extend_from_slice(b"]}");
+        out
+    }
+}

@@ -1,0 +1,159 @@
+//! Keys: a certificate authority of one's own, what it signs, and a token.
+//!
+//! The authority and the token outlive the process where there is a folder to keep them in, so that a kubeconfig that was
+//! copied away stays good. Certificates are signed anew at every start: that costs less than asking whether the old ones
+//! still fit.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
+};
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use super::files::{read_private, write_private};
+
+/// The user whom the client certificate and the token are for: the only one there is.
+pub const ADMIN: &str = "bindery-admin";
+/// The group of those who may do everything.
+pub const MASTERS: &str = "system:masters";
+
+const VALID: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// Clocks differ.
+const VALID_BEFORE: Duration = Duration::from_secs(86_400);
+
+/// Everything that server and administrator need to know each other, as PEM.
+pub struct Keys {
+    /// The certificate that both trust.
+    pub authority: String,
+    /// The server's.
+    pub server: Pair,
+    /// The administrator's.
+    pub admin: Pair,
+    /// What the administrator may show instead of a certificate.
+    pub token: String,
+}
+
+/// A certificate and its key.
+pub struct Pair {
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+impl Keys {
+    /// Keys for a server at `address`: with the authority that is kept in `folder`, if one is given and there is one.
+    pub fn create(address: IpAddr, folder: Option<&Path>) -> Result<Keys, String> {
+        let (authority, issuer, token) = match folder {
+            Some(folder) => kept(folder)?,
+            None => {
+                let (authority, key) = new_authority()?;
+                (authority, issuer(&key)?, new_token()?)
+            }
+        };
+        let server = signed(server_params(address)?, &issuer)?;
+        let admin = signed(admin_params(), &issuer)?;
+        Ok(Keys { authority, server, admin, token })
+    }
+}
+
+/// The authority and the token of `folder`, made there if need be.
+fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), String> {
+    let (certificate_file, key_file, token_file) = (folder.join("ca.crt"), folder.join("ca.key"), folder.join("token"));
+    let found = (read_private(&certificate_file)?, read_private(&key_file)?);
+    let (certificate, key) = match found {
+        (Some(certificate), Some(key)) => (certificate, key),
+        (None, None) => {
+            let (certificate, key) = new_authority()?;
+            write_private(&key_file, &key)?;
+            write_private(&certificate_file, &certificate)?;
+            (certificate, key)
+        }
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(format!(
+                "{} holds only one of ca.crt and ca.key: bring the other back, or remove both for new ones",
+                folder.display()
+            ));
+        }
+    };
+    let token = match read_private(&token_file)? {
+        Some(token) if !token.trim().is_empty() => token.trim().to_owned(),
+        Some(_) | None => {
+            let token = new_token()?;
+            write_private(&token_file, &token)?;
+            token
+        }
+    };
+    let issuer = issuer(&key).map_err(|error| format!("{}: {error}", key_file.display()))?;
+    Ok((certificate, issuer, token))
+}
+
+fn failed(error: rcgen::Error) -> String {
+    format!("keys could not be made: {error}")
+}
+
+fn new_authority() -> Result<(String, String), String> {
+    let key = KeyPair::generate().map_err(failed)?;
+    let certificate = authority_params().self_signed(&key).map_err(failed)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn authority_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "bindery");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    valid_from_now(&mut params);
+    params
+}
+
+/// Who signs: what an authority's certificate says of it is always the same, so its key is enough.
+fn issuer(key: &str) -> Result<Issuer<'static, KeyPair>, String> {
+    Ok(Issuer::new(authority_params(), KeyPair::from_pem(key).map_err(failed)?))
+}
+
+fn signed(params: CertificateParams, issuer: &Issuer<'static, KeyPair>) -> Result<Pair, String> {
+    let key = KeyPair::generate().map_err(failed)?;
+    let certificate = params.signed_by(&key, issuer).map_err(failed)?;
+    Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+fn server_params(address: IpAddr) -> Result<CertificateParams, String> {
+    let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"].map(String::from);
+    let mut params = CertificateParams::new(names).map_err(failed)?;
+    let loopback = [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])];
+    params.subject_alt_names.extend(loopback.map(SanType::IpAddress));
+    if !loopback.contains(&address) {
+        params.subject_alt_names.push(SanType::IpAddress(address));
+    }
+    params.distinguished_name.push(DnType::CommonName, "bindery-apiserver");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    valid_from_now(&mut params);
+    Ok(params)
+}
+
+fn admin_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, ADMIN);
+    params.distinguished_name.push(DnType::OrganizationName, MASTERS);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    valid_from_now(&mut params);
+    params
+}
+
+fn valid_from_now(params: &mut CertificateParams) {
+    let now = SystemTime::now();
+    params.not_before = (now - VALID_BEFORE).into();
+    params.not_after = (now + VALID).into();
+}
+
+/// 256 random bits, in hexadecimal.
+fn new_token() -> Result<String, String> {
+    let mut bits = [0_u8; 32];
+    SystemRandom::new().fill(&mut bits).map_err(|_| "the system gives no random numbers".to_owned())?;
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+}

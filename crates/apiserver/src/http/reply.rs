@@ -1,0 +1,132 @@
+//! Answers: status, headers, and the body in the form that was asked for.
+
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+use super::body::{Body, CHUNK_BYTES};
+use super::pretty::indented;
+use super::rows::Rows;
+use super::shape::{Form, Table, write_partial};
+use crate::api::Format;
+use crate::status::Status;
+
+/// An answer on its way.
+pub type Reply = Response<Body>;
+
+/// Names every request, so that a client's complaint can be found in the log.
+pub const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    /// JSON or YAML.
+    pub format: Format,
+    /// Whether people read it.
+    pub pretty: bool,
+}
+
+impl Manner {
+    /// JSON for programs.
+    pub const PLAIN: Manner = Manner { format: Format::Json, pretty: false };
+}
+
+/// An answer with a body.
+pub fn reply(code: u16, content_type: HeaderValue, body: Body) -> Reply {
+    let mut reply = Response::new(body);
+    *reply.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = reply.headers_mut();
+    headers.insert(CACHE_CONTROL, NO_CACHE);
+    headers.insert(CONTENT_TYPE, content_type);
+    reply
+}
+
+/// Plain text.
+pub fn text(code: u16, text: impl Into<Bytes>) -> Reply {
+    let mut reply = reply(code, TEXT, Body::Whole(text.into()));
+    if code != 200 {
+        reply.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    reply
+}
+
+/// What is said where nothing is served, and no API either.
+pub fn page_not_found() -> Reply {
+    text(404, "404 page not found\n")
+}
+
+/// One encoded JSON document.
+pub fn document(code: u16, json: Bytes, manner: Manner) -> Reply {
+    match manner {
+        Manner { format: Format::Json, pretty: false } => reply(code, JSON, Body::Whole(json)),
+        Manner { format: Format::Json, pretty: true } => reply(code, JSON, Body::Whole(indented(&json).into())),
+        Manner { format: Format::Yaml, .. } => reply(code, YAML, Body::Whole(yaml(&json))),
+    }
+}
+
+/// The same in YAML. What we encoded ourselves can be decoded.
+fn yaml(json: &[u8]) -> Bytes {
+    let value: Value = serde_json::from_slice(json).unwrap_or_default();
+    serde_saphyr::to_string(&value).unwrap_or_default().into()
+}
+
+/// A refusal, or a success that has nothing else to show.
+pub fn status(status: &Status, manner: Manner) -> Reply {
+    let json = serde_json::to_vec(status).unwrap_or_default();
+    let mut reply = document(status.http_code(), json.into(), manner);
+    let seconds = status.details.as_ref().and_then(|details| details.retry_after_seconds);
+    if let Some(seconds) = seconds {
+        reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    reply
+}
+
+/// One object.
+pub fn object(code: u16, object: Bytes, form: &Form, manner: Manner) -> Reply {
+    let shown = match form {
+        Form::Plain => object,
+        Form::Partial(version) => {
+            let mut out = Vec::with_capacity(object.len());
+            write_partial(&mut out, version, &object);
+            out.into()
+        }
+        Form::Table(table) => single_table(table, &object),
+    };
+    document(code, shown, manner)
+}
+
+fn single_table(table: &Table, object: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(2 * object.len());
+    table.write_single(&mut out, object, true);
+    out.into()
+}
+
+/// Many objects: at once if they are few, and else as the client takes them.
+pub fn rows(code: u16, rows: Rows, manner: Manner) -> Reply {
+    if manner != Manner::PLAIN {
+        return document(code, rows.all(), manner);
+    }
+    match rows.whole(CHUNK_BYTES) {
+        Ok(whole) => reply(code, JSON, Body::Whole(whole)),
+        Err(rows) => reply(code, JSON, Body::Rows(Box::new(rows))),
+    }
+}
+
+/// Adds warnings as headers, in which only what is printable can stand.
+pub fn warn(reply: &mut Reply, warnings: &[String]) {
+    for warning in warnings {
+        let text: String = warning.chars().filter(|letter| !letter.is_control()).collect();
+        let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
+            reply.headers_mut().append(WARNING, value);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Reviews: who someone is, and what they may do. There is one user, who may do everything, and nobody else may do anything.
+
+use serde_json::{Value, json};
+
+use super::protobuf::{self, Content, Field};
+use crate::api::Format;
+use crate::host::keys::{ADMIN, MASTERS};
+use crate::status::Status;
+
+/// A resource that is only ever created, to be answered.
+pub struct Review {
+    /// Its group; its version is `v1`.
+    pub group: &'static str,
+    /// Such as `tokenreviews`.
+    pub plural: &'static str,
+    /// Such as `tokenreview`.
+    pub singular: &'static str,
+    /// Such as `TokenReview`.
+    pub kind: &'static str,
+    /// Whether it is asked in a namespace.
+    pub namespaced: bool,
+    spec: &'static [Field],
+    answer: fn(&Value, &dyn Fn(&str) -> bool) -> Value,
+}
+
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
+
+const fn text(number: u64, name: &'static str) -> Field {
+    Field { number, name, content: Content::Text }
+}
+
+const TOKEN: &[Field] = &[text(1, "token"), Field { number: 2, name: "audiences", content: Content::Texts }];
+
+const ACCESS: &[Field] = &[
+    Field {
+        number: 1,
+        name: "resourceAttributes",
+        content: Content::Message(&[
+            text(1, "namespace"),
+            text(2, "verb"),
+            text(3, "group"),
+            text(4, "version"),
+            text(5, "resource"),
+            text(6, "subresource"),
+            text(7, "name"),
+        ]),
+    },
+    Field { number: 2, name: "nonResourceAttributes", content: Content::Message(&[text(1, "path"), text(2, "verb")]) },
+    text(3, "user"),
+    Field { number: 4, name: "groups", content: Content::Texts },
+];
+
+/// All of them.
+pub static REVIEWS: [Review; 6] = [
+    Review {
+        group: AUTHENTICATION,
+        plural: "selfsubjectreviews",
+        singular: "selfsubjectreview",
+        kind: "SelfSubjectReview",
+        namespaced: false,
+        spec: &[],
+        answer: |_, _| json!({"userInfo": user()}),
+    },
+    Review {
+        group: AUTHENTICATION,
+        plural: "tokenreviews",
+        singular: "tokenreview",
+        kind: "TokenReview",
+        namespaced: false,
+        spec: TOKEN,
+        answer: token,
+    },
+    Review {
+        group: AUTHORIZATION,
+        plural: "localsubjectaccessreviews",
+        singular: "localsubjectaccessreview",
+        kind: "LocalSubjectAccessReview",
+        namespaced: true,
+        spec: ACCESS,
+        answer: access,
+    },
+    Review {
+        group: AUTHORIZATION,
+        plural: "selfsubjectaccessreviews",
+        singular: "selfsubjectaccessreview",
+        kind: "SelfSubjectAccessReview",
+        namespaced: false,
+        spec: ACCESS,
+        // Whoever asks was let in, and only the administrator is.
+        answer: |_, _| json!({"allowed": true}),
+    },
+    Review {
+        group: AUTHORIZATION,
+        plural: "selfsubjectrulesreviews",
+        singular: "selfsubjectrulesreview",
+        kind: "SelfSubjectRulesReview",
+        namespaced: false,
+        spec: &[Field { number: 1, name: "namespace", content: Content::Text }],
+        answer: |_, _| {
+            json!({
+                "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+                "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+                "incomplete": false,
+            })
+        },
+    },
+    Review {
+        group: AUTHORIZATION,
+        plural: "subjectaccessreviews",
+        singular: "subjectaccessreview",
+        kind: "SubjectAccessReview",
+        namespaced: false,
+        spec: ACCESS,
+        answer: access,
+    },
+];
+
+impl Review {
+    /// The review at a path.
+    pub fn find(group: &str, version: &str, plural: &str) -> Option<&'static Review> {
+        REVIEWS.iter().find(|review| version == "v1" && review.group == group && review.plural == plural)
+    }
+
+    /// Reads a review that was sent.
+    pub fn read(&self, content_type: Option<&str>, sent: &[u8]) -> Result<Value, Status> {
+        if content_type == Some(protobuf::MEDIA_TYPE) {
+            let spec = protobuf::read(sent, &[Field { number: 2, name: "spec", content: Content::Message(self.spec) }]);
+            return spec.ok_or_else(|| Status::bad_request("the body of the request is no protobuf message"));
+        }
+        let refuse = |flaw: &dyn std::fmt::Display| Status::bad_request(format!("the review cannot be read: {flaw}"));
+        match super::accept::body_format(content_type)? {
+            Format::Json => serde_json::from_slice(sent).map_err(|flaw| refuse(&flaw)),
+            Format::Yaml => {
+                let json = bindery_fields::yaml_to_json(sent).map_err(|flaw| refuse(&flaw))?;
+                serde_json::from_slice(&json).map_err(|flaw| refuse(&flaw))
+            }
+        }
+    }
+
+    /// Answers a review: the same, with a status. `knows` tells whether a token is the administrator's.
+    pub fn answer(&self, mut review: Value, knows: &dyn Fn(&str) -> bool) -> Result<Value, Status> {
+        let api_version = format!("{}/v1", self.group);
+        let said = |field: &str| review.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        for (field, expected) in [("kind", self.kind), ("apiVersion", api_version.as_str())] {
+            let said = said(field);
+            if !said.is_empty() && said != expected {
+                let message =
+                    format!("the {field} in the data ({said}) does not match the expected {field} ({expected})");
+                return Err(Status::bad_request(message));
+            }
+        }
+        let status = (self.answer)(review.get("spec").unwrap_or(&Value::Null), knows);
+        let review = review.as_object_mut().ok_or_else(|| Status::bad_request("a review has to be an object"))?;
+        review.insert("kind".to_owned(), json!(self.kind));
+        review.insert("apiVersion".to_owned(), json!(api_version));
+        review.entry("metadata").or_insert_with(|| json!({}));
+        review.insert("status".to_owned(), status);
+        Ok(Value::Object(std::mem::take(review)))
+    }
+}
+
+fn user() -> Value {
+    json!({"username": ADMIN, "groups": [MASTERS, "system:authenticated"]})
+}
+
+fn token(spec: &Value, knows: &dyn Fn(&str) -> bool) -> Value {
+    if spec.get("token").and_then(Value::as_str).is_some_and(knows) {
+        json!({"authenticated": true, "user": user(), "audiences": ["https://kubernetes.default.svc"]})
+    } else {
+        json!({"user": {}, "error": "invalid bearer token"})
+    }
+}
+
+fn access(spec: &Value, _knows: &dyn Fn(&str) -> bool) -> Value {
+    let groups = spec.get("groups").and_then(Value::as_array);
+    let is_master = groups.is_some_and(|groups| groups.iter().any(|group| group == MASTERS));
+    let is_admin = spec.get("user").and_then(Value::as_str) == Some(ADMIN);
+    json!({"allowed": is_master || is_admin})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(plural: &str, group: &str, spec: &Value) -> Value {
+        let review = Review::find(group, "v1", plural).expect("it is known");
+        let answer = review.answer(json!({"spec": spec}), &|token| token == "right");
+        answer.expect("it is answered")["status"].clone()
+    }
+
+    #[test]
+    fn only_the_right_token_is_known() {
+        let of = |token: &str| status("tokenreviews", AUTHENTICATION, &json!({"token": token}));
+        assert_eq!(of("right")["authenticated"], true);
+        assert_eq!(of("wrong"), json!({"user": {}, "error": "invalid bearer token"}));
+    }
+
+    #[test]
+    fn only_the_administrator_may_do_anything() {
+        let may = |spec: &Value| status("subjectaccessreviews", AUTHORIZATION, spec)["allowed"].clone();
+        assert_eq!(may(&json!({"user": ADMIN})), true);
+        assert_eq!(may(&json!({"user": "x", "groups": ["system:masters"]})), true);
+        assert_eq!(may(&json!({"user": "x", "groups": ["other"]})), false);
+        assert_eq!(may(&Value::Null), false);
+    }
+
+    #[test]
+    fn a_review_of_another_kind_is_refused() {
+        let review = Review::find(AUTHORIZATION, "v1", "subjectaccessreviews").expect("it is known");
+        for sent in [r#"{"kind":"TokenReview"}"#, r#"{"apiVersion":"v1"}"#, "[]", "x"] {
+            let answer = review.read(None, sent.as_bytes()).and_then(|sent| review.answer(sent, &|_| false));
+            assert_eq!(answer.expect_err("it is refused").http_code(), 400, "{sent}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Lists: items are put together from shared bytes while they are sent, so that a list of any length costs one chunk of memory.
+
+use bytes::Bytes;
+
+use super::shape::{Form, push, write_partial};
+use crate::api::List;
+use crate::store;
+
+/// A list that is being sent.
+pub struct Rows {
+    /// What comes before the items; taken by the first chunk.
+    head: Vec<u8>,
+    items: std::vec::IntoIter<Bytes>,
+    form: Form,
+    is_first: bool,
+    is_over: bool,
+}
+
+impl Rows {
+    /// A list in a form.
+    pub fn new(list: List, form: Form) -> Rows {
+        let head = head(&list, &form);
+        Rows { head, items: list.items.into_iter(), form, is_first: true, is_over: false }
+    }
+
+    /// The next piece, of about `size` bytes; none after the last.
+    pub fn next_chunk(&mut self, size: usize) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let mut out = std::mem::take(&mut self.head);
+        while out.len() < size {
+            let Some(item) = self.items.next() else {
+                out.extend_from_slice(b"]}\n");
+                self.is_over = true;
+                break;
+            };
+            if !std::mem::take(&mut self.is_first) {
+                out.push(b',');
+            }
+            match &self.form {
+                Form::Plain => {
+                    out.push(b'{');
+                    out.extend_from_slice(store::item(&item));
+                }
+                Form::Partial(version) => write_partial(&mut out, version, &item),
+                Form::Table(table) => table.write_row(&mut out, &item),
+            }
+        }
+        Some(Bytes::from(out))
+    }
+
+    /// All of it at once, if it is short.
+    pub fn whole(mut self, size: usize) -> Result<Bytes, Rows> {
+        let first = self.next_chunk(size).unwrap_or_default();
+        if self.is_over {
+            return Ok(first);
+        }
+        self.head = first.into();
+        Err(self)
+    }
+
+    /// All of it at once, however long.
+    pub fn all(mut self) -> Bytes {
+        self.next_chunk(usize::MAX).unwrap_or_default()
+    }
+}
+
+fn head(list: &List, form: &Form) -> Vec<u8> {
+    let mut out = Vec::with_capacity(
+        super::body::CHUNK_BYTES.min(512 + list.items.iter().take(64).map(Bytes::len).sum::<usize>()),
+    );
+    let metadata = metadata(list);
+    match form {
+        Form::Plain => {
+            let kind = list.kind;
+            let (group, slash) = if kind.group.is_empty() { ("", "") } else { (kind.group, "/") };
+            push(
+                &mut out,
+                format_args!(
+                    r#"{{"kind":"{}List","apiVersion":"{group}{slash}{}","metadata":{metadata},"items":["#,
+                    kind.kind, kind.version
+                ),
+            );
+        }
+        Form::Partial(version) => push(
+            &mut out,
+            format_args!(
+                r#"{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/{version}","metadata":{metadata},"items":["#
+            ),
+        ),
+        Form::Table(table) => {
+            table.write_head(&mut out, &metadata);
+            table.write_columns(&mut out);
+            out.extend_from_slice(br#","rows":["#);
+        }
+    }
+    out
+}
+
+fn metadata(list: &List) -> String {
+    let mut metadata = format!(r#"{{"resourceVersion":"{}""#, list.revision);
+    if let Some(token) = &list.continue_token {
+        // A token is base64url, which needs no escapes.
+        metadata.push_str(&format!(r#","continue":"{token}""#));
+    }
+    if let Some(remaining) = list.remaining {
+        metadata.push_str(&format!(r#","remainingItemCount":{remaining}"#));
+    }
+    metadata.push('}');
+    metadata
+}

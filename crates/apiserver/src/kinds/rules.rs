@@ -1,0 +1,98 @@
+//! What a kind may say for itself on the way of an object into the store. Whatever it leaves out is done as for most kinds.
+
+use super::Kind;
+use crate::invalid::Flaws;
+use crate::status::Status;
+use crate::store::Store;
+use crate::value;
+use jiff::Timestamp;
+use serde_json::Value;
+use std::fmt::Debug;
+
+/// What can be seen by a rule besides its object.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// Everything else.
+    pub store: &'a Store,
+    /// The kind as it was asked for: kinds that share storage may differ.
+    pub kind: &'static Kind,
+    /// Empty for the object itself.
+    pub subresource: &'a str,
+}
+
+/// The rules of a kind. Objects are shown to them in canonical form, in the version in which they are stored.
+pub trait Rules: Sync + Debug {
+    /// Fills in what was left out; on every write.
+    fn fill_in(&self, _object: &mut Value) {}
+
+    /// Mutating admission of a new object.
+    fn admit(&self, _object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// Makes a new object ready: what clients may not set is reset.
+    fn prepare(&self, _object: &mut Value, _scene: &Scene<'_>) {}
+
+    /// Makes a changed object ready: what may not be changed through this path is as it was.
+    fn prepare_change(&self, new: &mut Value, old: &Value, scene: &Scene<'_>) {
+        only_its_own_part(new, old, scene.subresource);
+    }
+
+    /// Looks for flaws in a new object.
+    fn check(&self, _object: &Value, _scene: &Scene<'_>, _flaws: &mut Flaws) {}
+
+    /// Looks for flaws in a changed object.
+    fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+        if scene.subresource.is_empty() {
+            self.check(new, scene, flaws);
+        }
+    }
+
+    /// Validating admission of a changed object.
+    fn admit_change(&self, _new: &Value, _old: &Value, _scene: &Scene<'_>) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// What the client should be told about an object that was accepted.
+    fn warn(&self, _new: &Value, _old: Option<&Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether the name is one; every way in which it is not.
+    fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
+        crate::names::subdomain(name, prefix)
+    }
+
+    /// The value of a field that can be selected by, besides name and namespace; none for fields that cannot.
+    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+        &[]
+    }
+}
+
+/// Main resources leave the status as it was; `/status` leaves all but status and metadata as it was.
+pub fn only_its_own_part(new: &mut Value, old: &Value, subresource: &str) {
+    match subresource {
+        "status" => {
+            let status = value::take(new, &["status"]);
+            let metadata = value::take(new, &["metadata"]);
+            *new = old.clone();
+            for (name, part) in [("status", status), ("metadata", metadata)] {
+                match part {
+                    Some(part) => value::set(new, &[name], part),
+                    None => {
+                        value::take(new, &[name]);
+                    }
+                }
+            }
+        }
+        _ => value::copy(old, new, &["status"]),
+    }
+}
+
+/// A kind without rules of its own.
+#[derive(Debug)]
+pub struct Plain;
+
+impl Rules for Plain {}

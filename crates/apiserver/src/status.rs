@@ -1,0 +1,187 @@
+//! Status bodies: how a request that was refused, or that has nothing better to show, is answered.
+
+use serde::{Deserialize, Serialize};
+
+/// The answer to a request that was refused; also what a delete answers for kinds that do not show what was deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    kind: &'static str,
+    #[serde(rename = "apiVersion")]
+    api_version: &'static str,
+    /// Only ever holds a continue token, where an expired one is replaced.
+    pub metadata: StatusMeta,
+    /// `Success` or `Failure`.
+    pub status: &'static str,
+    /// What a person reads.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// What a program reads; empty for a success.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub reason: &'static str,
+    /// Which object, and what exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<Details>>,
+    /// The HTTP status code; none for a success.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<u16>,
+}
+
+/// The metadata of a [`Status`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct StatusMeta {
+    /// The token that replaces the expired one.
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    pub continue_token: Option<String>,
+}
+
+/// Which object a [`Status`] is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Details {
+    /// The object's name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Its resource; its kind where the object is invalid.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Its UID, after a delete.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The single errors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// When to come again; also sent as a header.
+    #[serde(rename = "retryAfterSeconds", skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u32>,
+}
+
+/// One error of several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// What a program reads.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What a person reads.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The field at fault.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+}
+
+impl Status {
+    /// A refusal.
+    pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            kind: "Status",
+            api_version: "v1",
+            metadata: StatusMeta::default(),
+            status: "Failure",
+            message: message.into(),
+            reason,
+            details: None,
+            code: Some(code),
+        }
+    }
+
+    /// A success that has no object to show.
+    pub fn success(details: Option<Details>) -> Self {
+        Self { status: "Success", code: None, details: details.map(Box::new), ..Self::failure(200, "", "") }
+    }
+
+    /// The same, with details.
+    pub fn with(mut self, details: Details) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// The HTTP status code to answer with.
+    pub fn http_code(&self) -> u16 {
+        self.code.unwrap_or(200)
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::failure(400, "BadRequest", message)
+    }
+
+    /// 500.
+    pub fn internal(message: impl std::fmt::Display) -> Self {
+        let text = message.to_string();
+        let causes = vec![Cause { reason: String::new(), message: text.clone(), field: String::new() }];
+        Self::failure(500, "InternalError", format!("Internal error occurred: {text}"))
+            .with(Details { causes, ..Details::default() })
+    }
+
+    /// 410: the revision asked for is no longer held.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::failure(410, "Expired", message)
+    }
+
+    /// 504: the revision asked for has not come yet.
+    pub fn too_large_revision(wanted: u64, current: u64) -> Self {
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        };
+        let details = Details { causes: vec![cause], retry_after_seconds: Some(1), ..Details::default() };
+        Self::failure(504, "Timeout", format!("Timeout: Too large resource version: {wanted}, current: {current}"))
+            .with(details)
+    }
+
+    /// Whether this is [`Status::too_large_revision`]: a caller may wait for the revision, and ask again.
+    pub fn is_too_large_revision(&self) -> bool {
+        self.reason == "Timeout"
+            && self.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == "ResourceVersionTooLarge"))
+    }
+}
+
+/// Refusals that are about an object.
+impl Status {
+    fn about(kind: &Kind, name: &str) -> Details {
+        Details {
+            name: name.to_owned(),
+            group: kind.group.to_owned(),
+            kind: kind.plural.to_owned(),
+            ..Details::default()
+        }
+    }
+
+    /// 404.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        Self::failure(404, "NotFound", format!("{} \"{name}\" not found", kind.resource())).with(Self::about(kind, name))
+    }
+
+    /// 403.
+    pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let object = if name.is_empty() { kind.resource() } else { format!("{} \"{name}\"", kind.resource()) };
+        Self::failure(403, "Forbidden", format!("{object} is forbidden: {why}")).with(Self::about(kind, name))
+    }
+
+    /// 409: it is there already.
+    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+        Self::failure(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.resource()))
+            .with(Self::about(kind, name))
+    }
+
+    /// 409: it is not as the client thinks.
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
+        Self::failure(409, "Conflict", message).with(Self::about(kind, name))
+    }
+
+    /// 409: it was changed since the client saw it.
+    pub fn modified(kind: &Kind, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    /// 405.
+    pub fn not_allowed(kind: &Kind) -> Self {
+        Self::failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+            .with(Details { group: kind.group.to_owned(), kind: kind.plural.to_owned(), ..Details::default() })
+    }
+}

@@ -1,0 +1,212 @@
+//! Requests that make no sense: each gets the status and the words that a real API server has for it, and the server goes on.
+
+use http::{Method, Request, StatusCode};
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+
+struct Asker {
+    client: Client,
+    // Dropped last.
+    _server: Server,
+}
+
+/// What is sent besides method and path.
+#[derive(Default)]
+struct Sent<'a> {
+    content_type: Option<&'a str>,
+    accept: Option<&'a str>,
+    body: Vec<u8>,
+}
+
+impl Asker {
+    async fn start() -> Asker {
+        let server = Server::start();
+        let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.expect("a config");
+        Asker { client: Client::try_from(config).expect("a client"), _server: server }
+    }
+
+    async fn send(&self, method: Method, path: &str, sent: Sent<'_>) -> (StatusCode, Value) {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in [("content-type", sent.content_type), ("accept", sent.accept)] {
+            if let Some(value) = value {
+                request = request.header(name, value);
+            }
+        }
+        let request = request.body(Body::from(sent.body)).expect("a request");
+        let answer = self.client.send(request).await.expect("an answer");
+        let status = answer.status();
+        let body = answer.into_body().collect_bytes().await.expect("a body");
+        let text = || json!(String::from_utf8_lossy(&body));
+        (status, serde_json::from_slice(&body).unwrap_or_else(|_| text()))
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        self.send(Method::GET, path, Sent::default()).await
+    }
+
+    async fn post(&self, body: impl Into<Vec<u8>>) -> (StatusCode, Value) {
+        let sent = Sent { content_type: Some("application/json"), body: body.into(), ..Sent::default() };
+        self.send(Method::POST, VOLUMES, sent).await
+    }
+}
+
+#[track_caller]
+fn assert_status((code, body): (StatusCode, Value), expected: u16, reason: &str, message: &str) {
+    assert_eq!(code.as_u16(), expected, "{body}");
+    assert_eq!(body["kind"], "Status", "{body}");
+    assert_eq!(body["code"], expected, "{body}");
+    assert_eq!(body["reason"].as_str().unwrap_or_default(), reason, "{body}");
+    assert_eq!(body["message"], message);
+}
+
+#[tokio::test]
+async fn bodies_that_are_none() {
+    let asker = Asker::start().await;
+    let unrecognized = "the object provided is unrecognized (must be of type PersistentVolume): ";
+    assert_status(
+        asker.post("x").await,
+        400,
+        "BadRequest",
+        &format!(
+            "{unrecognized}couldn't get version/kind; json parse error: invalid character 'x' looking for beginning of value (78)"
+        ),
+    );
+    assert_status(
+        asker.post("").await,
+        400,
+        "BadRequest",
+        &format!("{unrecognized}couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)"),
+    );
+    let (code, _) = asker.post(r#"{"kind":"Pod","apiVersion":"v1"}"#).await;
+    assert_eq!(code, 400, "another kind than the path says");
+    let (code, _) = asker.post("[".repeat(100_000)).await;
+    assert_eq!(code, 400, "deeper than anybody reads");
+    let (code, list) = asker.get(VOLUMES).await;
+    assert_eq!((code.as_u16(), &list["items"]), (200, &json!([])));
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large() {
+    let asker = Asker::start().await;
+    let large = vec![b' '; (3 << 20) + 1];
+    assert_status(asker.post(large).await, 413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728");
+    let (code, _) = asker.post(vec![b' '; 3 << 20]).await;
+    assert_eq!(code, 400, "one that is just not too large is read");
+}
+
+#[tokio::test]
+async fn content_that_nobody_reads_or_writes() {
+    let asker = Asker::start().await;
+    let unknown = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml";
+    for content_type in ["text/plain", "application/vnd.kubernetes.protobuf"] {
+        let sent = Sent { content_type: Some(content_type), body: b"x".to_vec(), ..Sent::default() };
+        assert_status(asker.send(Method::POST, VOLUMES, sent).await, 415, "UnsupportedMediaType", unknown);
+    }
+    let sent = Sent { content_type: Some("application/json"), body: b"{}".to_vec(), ..Sent::default() };
+    let patched = asker.send(Method::PATCH, "/api/v1/persistentvolumes/x", sent).await;
+    assert_status(patched, 415, "UnsupportedMediaType", "415: Unsupported Media Type");
+    for accept in ["application/vnd.kubernetes.protobuf", "text/html"] {
+        let sent = Sent { accept: Some(accept), ..Sent::default() };
+        let (code, body) = asker.send(Method::GET, VOLUMES, sent).await;
+        assert_eq!((code.as_u16(), &body["reason"]), (406, &json!("NotAcceptable")));
+    }
+}
+
+#[tokio::test]
+async fn paths_and_methods_that_are_not_there() {
+    let asker = Asker::start().await;
+    let not_found = "the server could not find the requested resource";
+    for path in [
+        "/api/v1/nothings",
+        "/api/v2/pods",
+        "/apis/storage.k8s.io/v1/nothings",
+        "/apis/storage.k8s.io/v9",
+        "/api/v1/pods/without-namespace",
+        "/api/v1/namespaces/default/nodes",
+        "/api/v1/persistentvolumes/x/nothing",
+    ] {
+        assert_status(asker.get(path).await, 404, "NotFound", not_found);
+    }
+    for path in ["/nothing", "/apis/nobody.io/v1", "/apis/nobody.io/v1/things", "/readyz/nothing"] {
+        let (code, body) = asker.get(path).await;
+        assert_eq!((code.as_u16(), body), (404, json!("404 page not found\n")), "{path}");
+    }
+    let not_allowed = "the server does not allow this method on the requested resource";
+    for (method, path) in [
+        (Method::PUT, VOLUMES),
+        (Method::POST, "/api/v1/persistentvolumes/x"),
+        (Method::DELETE, "/api/v1/namespaces"),
+        (Method::POST, "/api/v1/pods"),
+        (Method::POST, "/version"),
+        (Method::OPTIONS, VOLUMES),
+    ] {
+        assert_status(asker.send(method, path, Sent::default()).await, 405, "MethodNotAllowed", not_allowed);
+    }
+}
+
+#[tokio::test]
+async fn queries_that_make_no_sense() {
+    let asker = Asker::start().await;
+    for (query, message) in [
+        ("limit=x", r#"strconv.ParseInt: parsing "x": invalid syntax"#),
+        ("labelSelector=a%20in", "unable to parse requirement: found '' expected: '('"),
+        ("fieldSelector=a%3Db", r#""a" is not a known field selector: only "metadata.name", "metadata.namespace""#),
+        (
+            "resourceVersion=x",
+            r#"invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#,
+        ),
+    ] {
+        assert_status(asker.get(&format!("{VOLUMES}?{query}")).await, 400, "BadRequest", message);
+    }
+    let selector = "a".repeat(60_000);
+    let (code, _) = asker.get(&format!("{VOLUMES}?labelSelector={selector}")).await;
+    assert_eq!(code, 400, "a label has not so many letters");
+    let (code, _) = asker.get(&format!("{VOLUMES}?continue=nonsense")).await;
+    assert_eq!(code, 400);
+    let (code, body) = asker.get(&format!("{VOLUMES}?watch=1&sendInitialEvents=true")).await;
+    assert_eq!((code.as_u16(), &body["reason"]), (422, &json!("Invalid")));
+    let (code, body) = asker.get(&format!("{VOLUMES}?resourceVersion=999999")).await;
+    assert_eq!((code.as_u16(), &body["reason"]), (504, &json!("Timeout")), "a revision that does not come");
+}
+
+#[tokio::test]
+async fn watches_from_the_future_and_from_nowhere() {
+    let asker = Asker::start().await;
+    let (code, body) = asker.get(&format!("{VOLUMES}?watch=1&resourceVersion=999999&timeoutSeconds=1")).await;
+    assert_eq!((code.as_u16(), body), (200, json!("")), "it waits for what does not come");
+    let message = r#"resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#;
+    assert_status(asker.get(&format!("{VOLUMES}?watch=1&resourceVersion=x")).await, 500, "", message);
+}
+
+#[tokio::test]
+async fn strangers_are_not_let_in() {
+    let server = Server::start();
+    let kubeconfig = std::fs::read_to_string(server.kubeconfig()).expect("a kubeconfig");
+    let without = |fields: &[&str]| {
+        let kept = kubeconfig.lines().filter(|line| !fields.iter().any(|field| line.trim().starts_with(field)));
+        kept.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let key_of = ["client-certificate-data", "client-key-data"];
+    let nobody = without(&[&key_of[..], &["token"]].concat()).replace("  user:", "  user: {}");
+    let with_token = without(&key_of);
+    let wrong_token = with_token.replace("token: ", "token: 0");
+    let with_certificate = without(&["token"]);
+    for (kubeconfig, expected) in [(nobody, 401), (wrong_token, 401), (with_token, 200), (with_certificate, 200)] {
+        let parsed = Kubeconfig::from_yaml(&kubeconfig).expect("a kubeconfig");
+        let config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.expect("a config");
+        let client = Client::try_from(config).expect("a client");
+        for path in [VOLUMES, "/version", "/healthz", "/nothing"] {
+            let request = Request::get(path).body(Body::empty()).expect("a request");
+            let answer = client.send(request).await.expect("an answer").status().as_u16();
+            let expected = if expected == 200 && path == "/nothing" { 404 } else { expected };
+            assert_eq!(answer, expected, "{path} with\n{kubeconfig}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! `bindery apiserver`, from the outside: the binary, with kubectl and with requests that make no sense.
+
+mod bad_input;
+mod kubectl;
+mod process;
+mod server;

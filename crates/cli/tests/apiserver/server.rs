@@ -1,0 +1,120 @@
+//! The binary as a server of one's own, and kubectl with its kubeconfig.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bindery_lab::{Lab, assets};
+
+/// A server that ends when this is dropped.
+pub struct Server {
+    pub process: Child,
+    /// What it says after its first words.
+    pub output: BufReader<ChildStdout>,
+    pub url: String,
+    folder: PathBuf,
+}
+
+/// A folder for one test.
+pub fn folder() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("bindery-apiserver-{}-{number}", std::process::id()));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).expect("a folder can be made");
+    folder
+}
+
+impl Server {
+    /// Starts one on any free port.
+    pub fn start() -> Server {
+        let folder = folder();
+        let kubeconfig = folder.join("kubeconfig");
+        let mut process = Command::new(env!("CARGO_BIN_EXE_bindery"))
+            .args(["apiserver", "--listen", "127.0.0.1:0", "--write-kubeconfig"])
+            .arg(&kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("bindery starts");
+        let mut output = BufReader::new(process.stdout.take().expect("its output is ours"));
+        let mut said = [String::new(), String::new()];
+        for line in &mut said {
+            output.read_line(line).expect("it speaks");
+        }
+        let url = said[0].trim().strip_prefix("serves ").expect("it says where it serves").to_owned();
+        assert_eq!(said[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
+        Server { process, output, url, folder }
+    }
+
+    /// Starts one for a test that needs kubectl, or says that it skips.
+    pub fn for_kubectl() -> Option<Server> {
+        if Lab::skips_test() { None } else { Some(Server::start()) }
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.join("kubeconfig")
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A kubectl that is set up, and not started.
+    pub fn kubectl_command(&self, args: &[&str]) -> Command {
+        let programs = assets::find().expect("programs are found").expect("programs are there");
+        let mut command = Command::new(programs.join("kubectl"));
+        command
+            .args(args)
+            .env("KUBECONFIG", self.kubeconfig())
+            .env("KUBERC", "off")
+            .env("KUBECACHEDIR", self.folder.join("cache"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs kubectl: its output, or its complaint.
+    pub fn kubectl(&self, args: &[&str]) -> Result<String, String> {
+        finish(self.kubectl_command(args).spawn().expect("kubectl starts"), args)
+    }
+
+    /// Runs kubectl with something on its standard input.
+    pub fn kubectl_reading(&self, input: &str, args: &[&str]) -> Result<String, String> {
+        let mut process = self.kubectl_command(args).stdin(Stdio::piped()).spawn().expect("kubectl starts");
+        let mut stdin = process.stdin.take().expect("its input is ours");
+        stdin.write_all(input.as_bytes()).expect("kubectl reads");
+        drop(stdin);
+        finish(process, args)
+    }
+
+    /// Runs kubectl, which must succeed.
+    pub fn ok(&self, args: &[&str]) -> String {
+        self.kubectl(args).expect("kubectl succeeds")
+    }
+
+    /// Makes objects, which must succeed.
+    pub fn make(&self, yaml: &str) -> String {
+        self.kubectl_reading(yaml, &["create", "-f", "-"]).expect("objects are made")
+    }
+}
+
+fn finish(process: Child, args: &[&str]) -> Result<String, String> {
+    let output = process.wait_with_output().expect("kubectl ends");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(format!("kubectl {}: {}{}", args.join(" "), text(&output.stdout), text(&output.stderr)))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

@@ -1,0 +1,176 @@
+//! Reading without a schema: patches, whose duplicate fields are flaws as well, and the type that a body says it is of.
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// JSON text as a value, and its duplicate fields. The error is that of Go's scanner.
+pub(crate) fn untyped(text: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let text = super::valid_utf8(text);
+    let mut deserializer = serde_json::Deserializer::from_str(&text);
+    let (mut path, mut flaws) = (String::new(), Vec::new());
+    let read = Untyped { path: &mut path, flaws: &mut flaws }.deserialize(&mut deserializer).and_then(|value| {
+        deserializer.end()?;
+        Ok(value)
+    });
+    read.map(|value| (value, flaws)).map_err(|_| super::syntax::mistake(text.as_bytes()))
+}
+
+struct Untyped<'a> {
+    path: &'a mut String,
+    flaws: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Untyped<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Untyped<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, is: bool) -> Result<Value, E> {
+        Ok(is.into())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let (mut list, length) = (Vec::new(), self.path.len());
+        loop {
+            self.path.push_str(&format!("[{}]", list.len()));
+            let item = access.next_element_seed(Untyped { path: self.path, flaws: self.flaws })?;
+            self.path.truncate(length);
+            match item {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let (mut map, length) = (Map::new(), self.path.len());
+        while let Some(key) = access.next_key::<String>()? {
+            if length > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&key);
+            let flaw = map.contains_key(&key).then(|| format!("duplicate field {:?}", self.path));
+            self.flaws.extend(flaw.filter(|flaw| !self.flaws.contains(flaw)));
+            let value = access.next_value_seed(Untyped { path: self.path, flaws: self.flaws })?;
+            self.path.truncate(length);
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// What a body says it is of, and what is wrong with that.
+#[derive(Default)]
+pub(super) struct Types {
+    pub api_version: String,
+    pub kind: String,
+    /// The body is no object, but this.
+    pub other: Option<&'static str>,
+    /// The field that is no string, and what it is.
+    pub mismatch: Option<(&'static str, &'static str)>,
+}
+
+impl Types {
+    pub fn read<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        self.other = deserializer.deserialize_any(Body { types: self })?;
+        Ok(())
+    }
+}
+
+/// Reads the body; yields what it is if it is no object.
+struct Body<'a> {
+    types: &'a mut Types,
+}
+
+impl<'de> Visitor<'de> for Body<'_> {
+    type Value = Option<&'static str>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Some("bool"))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Some("number"))
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Some("number"))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Some("number"))
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Some("string"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        while access.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Some("array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+        while let Some(key) = access.next_key::<std::borrow::Cow<'_, str>>()? {
+            let (name, target) = match key.as_ref() {
+                "apiVersion" => ("apiVersion", &mut self.types.api_version),
+                "kind" => ("kind", &mut self.types.kind),
+                _ => {
+                    access.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let given = match access.next_value::<Value>()? {
+                Value::String(text) => {
+                    *target = text;
+                    continue;
+                }
+                Value::Null => continue,
+                Value::Bool(_) => "bool",
+                Value::Number(_) => "number",
+                Value::Array(_) => "array",
+                Value::Object(_) => "object",
+            };
+            self.types.mismatch.get_or_insert((name, given));
+        }
+        Ok(None)
+    }
+}

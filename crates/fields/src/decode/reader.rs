@@ -1,0 +1,351 @@
+//! One pass over text or a value, led by the schema, which yields the canonical form.
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    value::MapAccessDeserializer,
+};
+use serde_json::{Map, Value};
+
+use super::plain;
+use crate::schema::{Field, Omit, Plain, Shape, Struct};
+
+/// Go's decoder stops counting there.
+const FLAWS_MAX: usize = 100;
+
+/// What was noticed on the way.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub report: bool,
+    pub flaws: Vec<String>,
+    /// The first mistake; like Go's decoder, the reader goes on behind it.
+    pub error: Option<String>,
+    path: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Field { name: &'static str, inlined: Option<&'static str> },
+    Index(usize),
+    Key(String),
+}
+
+impl Notes {
+    pub fn new(report: bool) -> Notes {
+        Notes { report, ..Notes::default() }
+    }
+
+    fn flaw(&mut self, what: &str, name: &str) {
+        if !self.report || self.flaws.len() >= FLAWS_MAX {
+            return;
+        }
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+                Step::Field { name, .. } => join(&mut path, name),
+                Step::Key(name) => join(&mut path, name),
+            }
+        }
+        join(&mut path, name);
+        let flaw = format!("{what} field {path:?}");
+        if !self.flaws.contains(&flaw) {
+            self.flaws.push(flaw);
+        }
+    }
+
+    fn fail(&mut self, message: String) {
+        self.error.get_or_insert(message);
+    }
+
+    /// A value of one type where another is wanted. Go names the struct, and the path through structs only.
+    fn mismatch(&mut self, given: &str, owner: &str, wanted: &str) {
+        if self.error.is_some() {
+            return;
+        }
+        let mut path = String::new();
+        for step in &self.path {
+            if let Step::Field { name, inlined } = step {
+                if let Some(inlined) = inlined {
+                    join(&mut path, inlined);
+                }
+                join(&mut path, name);
+            }
+        }
+        let place = if path.is_empty() { "value".to_owned() } else { format!("struct field {owner}.{path}") };
+        self.fail(format!("json: cannot unmarshal {given} into Go {place} of type {wanted}"));
+    }
+}
+
+fn join(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+/// Reads one value. The outcome is null where nothing was given, or something that does not fit.
+pub(super) struct Reader<'a> {
+    pub shape: Shape,
+    /// The name of the struct around it.
+    pub owner: &'static str,
+    pub go_type: &'static str,
+    pub notes: &'a mut Notes,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Reader<'_> {
+    fn mismatch(&mut self, given: &str) -> Value {
+        let wanted = match self.shape {
+            Shape::Plain(Plain::Time | Plain::MicroTime) => "string",
+            Shape::Plain(Plain::IntOrText) => "int32",
+            Shape::Plain(Plain::Bytes) => "[]uint8",
+            Shape::Plain(Plain::Quantity) => {
+                // Its own decoder is given the text, whatever it is.
+                let _ = self.checked(plain::quantity("{}".to_owned()));
+                return Value::Null;
+            }
+            _ => self.go_type,
+        };
+        self.notes.mismatch(given, self.owner, wanted);
+        Value::Null
+    }
+
+    fn checked(&mut self, outcome: Result<String, String>) -> Value {
+        match outcome {
+            Ok(text) => Value::String(text),
+            Err(message) => {
+                self.notes.fail(message);
+                Value::Null
+            }
+        }
+    }
+
+    fn integer<N: Copy + std::fmt::Display + Into<Value>>(mut self, number: N, wide: Option<i64>) -> Value {
+        let narrow = wide.and_then(|wide| i32::try_from(wide).ok());
+        match self.shape {
+            Shape::Plain(Plain::Any) => number.into(),
+            Shape::Plain(Plain::Int64) if wide.is_some() => number.into(),
+            Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number.into(),
+            Shape::Plain(Plain::Int32 | Plain::Int64 | Plain::IntOrText) => self.mismatch(&format!("number {number}")),
+            Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(number.to_string())),
+            _ => self.mismatch("number"),
+        }
+    }
+
+    fn text(mut self, text: String) -> Value {
+        match self.shape {
+            Shape::Plain(Plain::Text | Plain::IntOrText | Plain::Any) => Value::String(text),
+            Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(text)),
+            Shape::Plain(Plain::Time) => self.checked(plain::time(text)),
+            Shape::Plain(Plain::MicroTime) => self.checked(plain::micro_time(text)),
+            Shape::Plain(Plain::Bytes) => {
+                let error = plain::base64_error(&text).map(|at| format!("illegal base64 data at input byte {at}"));
+                self.checked(error.map_or(Ok(text), Err))
+            }
+            _ => self.mismatch("string"),
+        }
+    }
+
+    fn inner<'b>(&'b mut self, shape: Shape, go_type: &'static str) -> Reader<'b> {
+        Reader { shape, owner: self.owner, go_type, notes: self.notes }
+    }
+
+    fn map<'de, A: MapAccess<'de>>(mut self, value: Shape, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        let go_type = element_type(self.go_type);
+        // A plain value cannot have a path beneath it, and Go's errors do not name keys.
+        let is_plain = matches!(value, Shape::Plain(_));
+        while let Some(key) = access.next_key::<String>()? {
+            if !is_plain {
+                self.notes.path.push(Step::Key(key.clone()));
+            }
+            let read = access.next_value_seed(self.inner(value, go_type))?;
+            if !is_plain {
+                self.notes.path.pop();
+            }
+            if self.notes.report && map.contains_key(&key) {
+                self.notes.flaw("duplicate", &key);
+            }
+            map.insert(key, if read.is_null() { value.zero() } else { read });
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn fields<'de, A: MapAccess<'de>>(self, of: &'static Struct, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        let mut seen = 0_u64;
+        while let Some(key) = access.next_key_seed(Name { of })? {
+            let place = match key {
+                Key::Known(place) => place,
+                Key::Unknown(name) => {
+                    self.notes.flaw("unknown", &name);
+                    access.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let field = &of.fields[place];
+            if seen & (1 << place) != 0 {
+                self.notes.flaw("duplicate", field.name);
+            }
+            seen |= 1 << place;
+            self.notes.path.push(Step::Field { name: field.name, inlined: field.inlined });
+            let reader = Reader { shape: field.shape, owner: of.name, go_type: field.go_type, notes: &mut *self.notes };
+            let value = access.next_value_seed(reader)?;
+            self.notes.path.pop();
+            if is_printed(field, &value) {
+                map.insert(field.name.to_owned(), value);
+            }
+        }
+        for place in &of.always {
+            let field = &of.fields[usize::from(*place)];
+            if !map.contains_key(field.name) {
+                map.insert(field.name.to_owned(), field.zero());
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+/// Whether Go's encoder prints a value in this field.
+fn is_printed(field: &Field, value: &Value) -> bool {
+    if value.is_null() {
+        return false;
+    }
+    if field.pointer || field.omit == Omit::Nothing {
+        return true;
+    }
+    match (field.shape, value) {
+        (Shape::Struct { .. } | Shape::Plain(Plain::IntOrText), _) => true,
+        (_, Value::String(text)) => !text.is_empty(),
+        (_, Value::Number(number)) => number.as_i64() != Some(0),
+        (_, Value::Bool(is)) => *is,
+        (_, Value::Array(list)) => !list.is_empty(),
+        (_, Value::Object(map)) => !map.is_empty(),
+        (_, Value::Null) => false,
+    }
+}
+
+/// The Go type of the items of a list or the values of a map.
+fn element_type(go_type: &'static str) -> &'static str {
+    if let Some(item) = go_type.strip_prefix("[]") {
+        return item.trim_start_matches('*');
+    }
+    match go_type.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
+        Some((_, value)) => value.trim_start_matches('*'),
+        None if go_type == "v1.ResourceList" => "resource.Quantity",
+        None => go_type,
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(mut self, is: bool) -> Result<Value, E> {
+        Ok(match self.shape {
+            Shape::Plain(Plain::Bool | Plain::Any) => Value::Bool(is),
+            _ => self.mismatch("bool"),
+        })
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        Ok(self.integer(number, Some(number)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        Ok(self.integer(number, i64::try_from(number).ok()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        Ok(self.integer(number, None))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(self.text(text.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Value, E> {
+        Ok(self.text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
+        let (item, go_type) = match self.shape {
+            Shape::List { item, .. } => (*item, element_type(self.go_type)),
+            Shape::Plain(Plain::Any) => (self.shape, self.go_type),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => {
+                while access.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(self.mismatch("array"));
+            }
+        };
+        let mut list = Vec::new();
+        loop {
+            self.notes.path.push(Step::Index(list.len()));
+            let read = access.next_element_seed(self.inner(item, go_type))?;
+            self.notes.path.pop();
+            match read {
+                Some(Value::Null) => list.push(item.zero()),
+                Some(value) => list.push(value),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
+        match self.shape {
+            Shape::Map { value, .. } => self.map(*value, access),
+            Shape::Plain(Plain::Any) => Value::deserialize(MapAccessDeserializer::new(access)),
+            Shape::Struct { .. } => match self.shape.as_struct() {
+                Some(of) => self.fields(of, access),
+                None => Ok(Value::Null),
+            },
+            Shape::Plain(_) | Shape::List { .. } => {
+                while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(self.mismatch("object"))
+            }
+        }
+    }
+}
+
+/// Reads a field's name without keeping it.
+struct Name {
+    of: &'static Struct,
+}
+
+enum Key {
+    Known(usize),
+    Unknown(String),
+}
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Key, E> {
+        Ok(self.of.find(name).map_or_else(|| Key::Unknown(name.to_owned()), |(place, _)| Key::Known(place)))
+    }
+}
