@@ -8,6 +8,7 @@
 //! This room does not know how either server works, nor which of the two is right.
 
 pub mod compare;
+pub mod controllers;
 pub mod endpoint;
 pub mod known;
 pub mod normalise;

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
-use bindery_conformance::report;
 use bindery_conformance::suite::{Choice, run};
-use bindery_lab::Lab;
+use bindery_conformance::{controllers, report};
+use bindery_lab::{Lab, Running};
 use clap::Parser;
 
 /// Sends the same requests to two API servers, and tells what differs in their answers.
@@ -32,6 +32,9 @@ struct Args {
     /// Runs of each shape, instead of as many as it asks for.
     #[arg(long)]
     seeds: Option<u64>,
+    /// Shapes that need controllers for garbage and namespaces; a `lab` gets them.
+    #[arg(long)]
+    chores: bool,
     /// Groups differences by what may be their cause.
     #[arg(long)]
     by_cause: bool,
@@ -61,9 +64,9 @@ async fn compare(args: Args) -> Result<bool, String> {
         library.shapes.iter().for_each(|shape| println!("{}", shape.name));
         return Ok(true);
     }
-    let (left, right) = (Side::open(&args.left)?, Side::open(&args.right)?);
+    let (left, right) = (Side::open(&args.left, args.chores)?, Side::open(&args.right, args.chores)?);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
-    let choice = Choice { only: args.only, series: now.to_string(), seeds: args.seeds };
+    let choice = Choice { only: args.only, series: now.to_string(), chores: args.chores, seeds: args.seeds };
     let outcome =
         run(&library, &Endpoint::of(left.kubeconfig()).await?, &Endpoint::of(right.kubeconfig()).await?, &choice).await;
     if args.show > 0 {
@@ -81,24 +84,25 @@ async fn compare(args: Args) -> Result<bool, String> {
 /// A server that was there, or one that is started for this.
 enum Side {
     There(PathBuf),
-    Started(Box<Lab>),
+    Started(Box<(Option<Running>, Lab)>),
 }
 
 impl Side {
-    fn open(name: &str) -> Result<Side, String> {
+    fn open(name: &str, chores: bool) -> Result<Side, String> {
         if name != "lab" {
             return Ok(Side::There(name.into()));
         }
         let lab = Lab::start()?;
         // Some shapes ask for a past that is gone.
         lab.compact()?;
-        Ok(Side::Started(Box::new(lab)))
+        let controllers = if chores { Some(controllers::start(&lab)?) } else { None };
+        Ok(Side::Started(Box::new((controllers, lab))))
     }
 
     fn kubeconfig(&self) -> &Path {
         match self {
             Side::There(file) => file,
-            Side::Started(lab) => lab.kubeconfig(),
+            Side::Started(started) => started.1.kubeconfig(),
         }
     }
 }

@@ -106,9 +106,10 @@ impl Normaliser {
         let mut keys: Vec<String> = map.keys().cloned().collect();
         keys.sort();
         for key in keys {
-            if let Some(value) = map.get_mut(&key) {
-                self.value(value, &key);
-            }
+            let Some(mut value) = map.remove(&key) else { continue };
+            self.value(&mut value, &key);
+            // The owners of fields tell list entries by their UIDs, in keys.
+            map.insert(if is_uid_inside(&key) { self.replace_uids(&key) } else { key }, value);
         }
     }
 
@@ -197,6 +198,10 @@ impl Normaliser {
 }
 
 const UID_LENGTH: usize = 36;
+
+fn is_uid_inside(text: &str) -> bool {
+    text.len() >= UID_LENGTH && (0..text.len()).any(|at| text.is_char_boundary(at) && is_uid(&text[at..]))
+}
 
 fn is_uid(text: &str) -> bool {
     let bytes = text.as_bytes();

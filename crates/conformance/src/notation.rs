@@ -1,6 +1,6 @@
 //! How shapes are written, and read.
 //!
-//! A file holds shapes by name. A shape is a list of steps, or `{do: steps, cases: …, each: …, alone: true, seeds: 2}`:
+//! A file holds shapes by name. A shape is a list of steps, or `{do: steps, cases: …, each: …, alone: true, chores: true, seeds: 2}`:
 //!
 //! - A step is a request line (`GET pvc/$n`), or a map with one (`POST pvc: body`) and how the request differs from the plain
 //!   one. The line's first word is a method or one of the patch types `MERGE`, `STRATEGIC`, `JSONPATCH`, `APPLY`; then comes a
@@ -9,7 +9,8 @@
 //! - Beside it: `with` (a merge patch laid over the body), `raw` (a body as text), `type` (content type), `accept`, `headers`,
 //!   `save` (a variable for the answer; `$last` always holds it), `open` (a watch that goes on beside the next steps until
 //!   `collect`), `pad` (adds an annotation of so many bytes).
-//! - `wait: 500` gives a server's caches that many milliseconds. `{collect: w}` ends a watch that was opened.
+//! - `wait: 500` gives a server's caches that many milliseconds. `{collect: w}` ends a watch that was opened. `{gone: pvc/$n}`
+//!   waits until there is no such object.
 //! - `cases` make one shape each: a case is laid over the steps that are marked `vary: true`; its `query` is appended.
 //! - `each: {kind: [pvc, pv]}` makes one shape for each value, with the variable set.
 
@@ -32,6 +33,9 @@ pub struct Shape {
     pub alone: bool,
     /// How many runs it is good for.
     pub seeds: u64,
+    /// Whether it is about what is done behind clients' backs: garbage, and the contents of namespaces. For these a real API
+    /// server needs kube-controller-manager beside it.
+    pub chores: bool,
 }
 
 /// One thing that a run does.
@@ -43,6 +47,8 @@ pub enum Step {
     Wait(u64),
     /// The end of a watch that was opened under this name.
     Collect(String),
+    /// Until an object is there no more.
+    Gone(String),
 }
 
 /// A request as it is written: variables are replaced when it is sent.
@@ -172,6 +178,7 @@ fn shapes(name: &str, entry: &Value) -> Result<Vec<Shape>, String> {
             name,
             values: Vec::new(),
             alone: entry.get("alone").is_some_and(|alone| alone == &Value::Bool(true)),
+            chores: entry.get("chores").is_some_and(|chores| chores == &Value::Bool(true)),
             seeds: entry.get("seeds").and_then(Value::as_u64).unwrap_or(DEFAULT_SEEDS),
         };
         match entry.get("each").and_then(Value::as_object).and_then(|each| each.iter().next()) {
@@ -278,6 +285,9 @@ fn step(value: &Value) -> Result<Step, String> {
     }
     if let Some(name) = fields.get("collect").and_then(Value::as_str) {
         return Ok(Step::Collect(name.to_owned()));
+    }
+    if let Some(target) = fields.get("gone").and_then(Value::as_str) {
+        return Ok(Step::Gone(target.to_owned()));
     }
     let mut call = Call::default();
     for (key, value) in &fields {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
@@ -39,6 +39,10 @@ pub struct Run<'a> {
 /// Headers that are compared; all others are the transport's, or each server's own.
 const HEADERS: [&str; 4] = ["content-type", "retry-after", "allow", "location"];
 
+/// How often, and how many times, an object is looked for that is to go.
+const GONE_ASKED_EVERY: Duration = Duration::from_millis(100);
+const GONE_ASKED_MAX: u32 = 300;
+
 /// Sizes as people write them: every notation of quantities, none below a byte.
 const SIZES: [&str; 8] = ["1Gi", "500Mi", "2G", "1500M", "3e9", "1073741824", "0.5Gi", "4Ti"];
 const MODES: [&str; 3] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"];
@@ -72,6 +76,7 @@ impl Run<'_> {
                 Step::Request(call) => state.request(call).await,
                 Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
                 Step::Collect(name) => state.collect(name).await,
+                Step::Gone(target) => state.wait_until_gone(target).await,
             }
         }
         state.transcript
@@ -105,7 +110,7 @@ impl Run<'_> {
         };
         let in_it = |step: &Step| match step {
             Step::Request(call) => namespaced(&call.target),
-            Step::Wait(_) | Step::Collect(_) => false,
+            Step::Wait(_) | Step::Collect(_) | Step::Gone(_) => false,
         };
         self.shape.steps.iter().any(in_it)
     }
@@ -149,6 +154,26 @@ impl State<'_> {
             let answer = handle.await.unwrap_or_else(|error| Err(error.to_string()));
             self.keep(line, answer, Some(name));
         }
+    }
+
+    /// Asks again and again; only the last answer is kept.
+    async fn wait_until_gone(&mut self, target: &str) {
+        let path = self.path(target);
+        let headers = self.headers(&Call::default(), "", false);
+        let mut asked = 0;
+        let answer = loop {
+            let answer = match self.server.begin(Method::GET, &path, &headers, Vec::new()).await {
+                Ok(begun) => begun.finish().await,
+                Err(error) => Err(error),
+            };
+            asked += 1;
+            match &answer {
+                Ok(found) if found.status == StatusCode::OK && asked < GONE_ASKED_MAX => {}
+                _ => break answer,
+            }
+            tokio::time::sleep(GONE_ASKED_EVERY).await;
+        };
+        self.keep(format!("gone {path}"), answer, None);
     }
 
     fn keep(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {

@@ -19,6 +19,8 @@ pub struct Choice {
     pub only: Vec<String>,
     /// Keeps apart the names of several goes at the same servers.
     pub series: String,
+    /// Those that need controllers, instead of those that do not.
+    pub chores: bool,
     /// Runs of each shape, instead of as many as it says.
     pub seeds: Option<u64>,
 }
@@ -49,7 +51,8 @@ pub struct Differing {
 
 impl Choice {
     fn takes(&self, shape: &Shape) -> bool {
-        self.only.is_empty() || self.only.iter().any(|prefix| shape.name.starts_with(prefix.as_str()))
+        shape.chores == self.chores
+            && (self.only.is_empty() || self.only.iter().any(|prefix| shape.name.starts_with(prefix.as_str())))
     }
 }
 
