@@ -62,9 +62,6 @@ impl Normaliser {
     pub fn normalise(&mut self, mut answer: Value) -> Value {
         if let Some(body) = answer.get_mut("body") {
             keep_our_kinds(body);
-            if let Some(events) = body.get_mut("events").and_then(Value::as_array_mut) {
-                one_bookmark(events);
-            }
         }
         self.value(&mut answer, "");
         answer
@@ -335,11 +332,14 @@ fn name_ages(table: &mut Map<String, Value>) {
     }
 }
 
-/// How many bookmarks come is a matter of timing: of several in a row one is kept.
-fn one_bookmark(events: &mut Vec<Value>) {
+/// Whether and when bookmarks come to a client that takes them is a matter of timing, but for the one that ends the initial
+/// events.
+pub fn drop_bookmarks(body: &mut Value) {
     let is_plain =
         |event: &Value| event["type"] == "BOOKMARK" && event["object"]["metadata"].get("annotations").is_none();
-    events.dedup_by(|next, before| is_plain(next) && is_plain(before));
+    if let Some(events) = body.get_mut("events").and_then(Value::as_array_mut) {
+        events.retain(|event| !is_plain(event));
+    }
 }
 
 /// Of discovery documents, what both servers are to serve.

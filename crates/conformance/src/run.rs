@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use crate::endpoint::{Answer, Endpoint};
-use crate::normalise::Normaliser;
+use crate::normalise::{Normaliser, drop_bookmarks};
 use crate::notation::{Call, Library, Shape, Step};
 use crate::values::{Values, overlay};
 
@@ -179,7 +179,10 @@ impl State<'_> {
     fn keep(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
         let answer = match answer {
             Ok(answer) => {
-                let body = decode(&answer);
+                let mut body = decode(&answer);
+                if request.contains("allowWatchBookmarks=true") {
+                    drop_bookmarks(&mut body);
+                }
                 self.values.set("last", body.clone());
                 if let Some(name) = save {
                     self.values.set(name, body.clone());
