@@ -16,5 +16,5 @@ mod schema;
 
 pub use decode::{DecodeError, Decoded, Strictness, canonical, decode, yaml_to_json};
 pub use fieldset::FieldSet;
-pub use patch::{PatchError, Patched, json_patch, merge_patch, strategic_merge_patch};
+pub use patch::{PatchError, PatchKind, Patched, Validation, json_patch, merge_patch, strategic_merge_patch};
 pub use schema::Schema;

@@ -1,8 +1,20 @@
 //! Who owns which fields: `metadata.managedFields`, and server-side apply.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
-use crate::Schema;
+use crate::{FieldSet, Schema};
+
+mod apply;
+mod check;
+mod entries;
+mod reset;
+mod walk;
+
+pub use apply::apply;
+
+use entries::{Entry, Operation};
 
 /// Who writes, through which subresource, and when.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +30,7 @@ pub struct Writer<'a> {
 /// A field that is applied with another value than its owner gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The owner, as upstream words it: `"manager" using v1 at 2026-01-02T15:04:05Z`.
+    /// The owner, as upstream words it: `"manager" using v1`.
     pub owner: String,
     /// The field: `.spec.capacity`.
     pub field: String,
@@ -27,32 +39,115 @@ pub struct Conflict {
 /// Why an apply patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
-    /// 409: others own these fields. `message()` is that of the Status; each conflict is a cause with reason `FieldManagerConflict`,
-    /// message `conflict with <owner>` and the field.
+    /// 409 Conflict: others own these fields. [`ApplyError::message`] is that of the Status; each conflict is a cause with reason
+    /// `FieldManagerConflict`, message `conflict with <owner>` and the field.
     Conflicts(Vec<Conflict>),
     /// 400 with this message.
     BadRequest(String),
-    /// 500 with this message (without the prefix `Internal error occurred: `).
+    /// A Status with code 500 and this message, without any reason.
     Internal(String),
 }
+
+impl ApplyError {
+    /// The message of the Status.
+    pub fn message(&self) -> String {
+        let conflicts = match self {
+            ApplyError::BadRequest(message) | ApplyError::Internal(message) => return message.clone(),
+            ApplyError::Conflicts(conflicts) => conflicts,
+        };
+        if let [only] = conflicts.as_slice() {
+            return format!("Apply failed with 1 conflict: conflict with {}: {}", only.owner, only.field);
+        }
+        let mut lines = Vec::new();
+        for (place, conflict) in conflicts.iter().enumerate() {
+            if place == 0 || conflicts[place - 1].owner != conflict.owner {
+                lines.push(format!("conflicts with {}:", conflict.owner));
+            }
+            lines.push(format!("- {}", conflict.field));
+        }
+        format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
+    }
+}
+
+/// Fields that nobody is said to own.
+static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
+    let mut set = FieldSet::default();
+    for name in ["apiVersion", "kind", "metadata"] {
+        set.insert(&[&format!("f:{name}")]);
+    }
+    let server = [
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    ];
+    for name in server {
+        set.insert(&["f:metadata", &format!("f:{name}")]);
+    }
+    set
+});
 
 /// Records in `new`'s managedFields what a write that is not an apply changes, given the object as it was (None when it is created).
 ///
 /// To be called on the decoded object with its defaults, before the kind's own preparation (resetting status, adding UIDs) and
 /// before admission, which is where upstream does it.
-pub fn track_update(_schema: &Schema, _live: Option<&Value>, _new: &mut Value, _writer: &Writer<'_>) {
-    todo!()
+pub fn track_update(schema: &Schema, live: Option<&Value>, new: &mut Value, writer: &Writer<'_>) {
+    let asked = entries::take(new);
+    let of_live = || entries::read(live.and_then(entries::of).cloned()).unwrap_or_default();
+    let known = match asked {
+        // A subresource cannot change what is recorded.
+        _ if !writer.subresource.is_empty() => of_live(),
+        Some(list) if entries::is_reset(&list) => Vec::new(),
+        asked => entries::read(asked).filter(|known| !known.is_empty()).unwrap_or_else(of_live),
+    };
+    let is_created = live.is_none_or(|live| live.pointer("/metadata/uid").is_none());
+    if known.is_empty() && !is_created {
+        return;
+    }
+    let tracked = updated(schema, live.unwrap_or_else(|| schema.empty()), new, known, writer);
+    entries::write(new, tracked);
 }
 
-/// Server-side apply. `applied` is the patch as parsed, not in canonical form (see [`crate::decode::apply_patch`]); the outcome is in canonical form, and
-/// wants defaults and everything else that an update gets, except `track_update`.
-/// `live` is None when the object is created by this.
-pub fn apply(
-    _schema: &Schema,
-    _live: Option<&Value>,
-    _applied: &Value,
-    _force: bool,
-    _writer: &Writer<'_>,
-) -> Result<Value, ApplyError> {
-    todo!()
+/// The entries after an update from `live` to `new`.
+fn updated(schema: &Schema, live: &Value, new: &Value, mut known: Vec<Entry>, writer: &Writer<'_>) -> Vec<Entry> {
+    let mut comparison = walk::compare(&schema.shape(), live, new);
+    let reset = reset::fields(schema, writer.subresource);
+    comparison.removed.subtract_deep(&reset);
+    comparison.changed.subtract_deep(&reset);
+    let api_version = schema.api_version();
+    for entry in known.iter_mut().filter(|entry| entry.api_version == api_version) {
+        entry.fields.subtract(&comparison.changed);
+        entry.fields.subtract(&comparison.removed);
+    }
+    let mut own = entry(schema, writer, Operation::Update, comparison.changed);
+    own.fields.subtract(&UNOWNED);
+    if !own.fields.is_empty() {
+        match known.iter_mut().find(|entry| entry.is_of(&own)) {
+            Some(entry) => {
+                entry.fields.add(own.fields);
+                entry.time = own.time;
+            }
+            None => known.push(own),
+        }
+    }
+    known.retain(|entry| !entry.fields.is_empty());
+    entries::cap(&mut known);
+    known
+}
+
+fn entry(schema: &Schema, writer: &Writer<'_>, operation: Operation, fields: FieldSet) -> Entry {
+    let manager = if writer.manager.is_empty() { "unknown" } else { writer.manager };
+    Entry {
+        manager: manager.to_owned(),
+        operation,
+        api_version: schema.api_version(),
+        subresource: writer.subresource.to_owned(),
+        time: Some(writer.now.to_owned()),
+        fields,
+    }
 }

@@ -226,7 +226,8 @@ fn is_printed(field: &Field, value: &Value) -> bool {
         (_, Value::String(text)) => !text.is_empty(),
         (_, Value::Number(number)) => number.as_i64() != Some(0),
         (_, Value::Bool(is)) => *is,
-        (_, Value::Array(list)) => !list.is_empty(),
+        // An empty list asks for all ownership to be forgotten, which is something else than to say nothing.
+        (_, Value::Array(list)) => !list.is_empty() || field.name == "managedFields",
         (_, Value::Object(map)) => !map.is_empty(),
         (_, Value::Null) => false,
     }

@@ -1,0 +1,181 @@
+//! JSON patches: operations one after the other, all or none.
+
+use serde_json::{Map, Value};
+
+use super::{PatchError, Patched, REJECTED, words};
+use crate::decode::untyped;
+
+const OPERATIONS_MAX: usize = 10_000;
+
+pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, PatchError> {
+    let (operations, flaws) = read(text, checks).map_err(|error| match checks {
+        true => PatchError::BadRequest(format!("error decoding patch: {error}")),
+        false => PatchError::BadRequest(error),
+    })?;
+    if operations.len() > OPERATIONS_MAX {
+        let given = operations.len();
+        return Err(PatchError::TooLarge(format!(
+            "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {given}"
+        )));
+    }
+    let mut value = live.clone();
+    for operation in operations {
+        perform(&mut value, operation).ok_or_else(|| PatchError::Unprocessable(REJECTED.to_owned()))?;
+    }
+    Ok(Patched { value, flaws })
+}
+
+type Operation = Map<String, Value>;
+
+fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), String> {
+    let (value, mut flaws) = untyped(text)?;
+    for flaw in &mut flaws {
+        flaw.insert_str(0, "json patch ");
+    }
+    let list = match value {
+        Value::Array(list) => list,
+        Value::Null => Vec::new(),
+        other => {
+            let wanted = if checks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
+            return Err(format!("json: cannot unmarshal {} into Go value of type {wanted}", words::json_type(&other)));
+        }
+    };
+    let mut operations = Vec::with_capacity(list.len());
+    for (place, item) in list.into_iter().enumerate() {
+        let operation = match item {
+            Value::Object(operation) => operation,
+            Value::Null => Map::new(),
+            other => {
+                let wanted = if checks { "handlers.jsonPatchOp" } else { "jsonpatch.Operation" };
+                return Err(format!(
+                    "json: cannot unmarshal {} into Go value of type {wanted}",
+                    words::json_type(&other)
+                ));
+            }
+        };
+        for (name, value) in &operation {
+            match name.as_str() {
+                "value" => {}
+                "op" | "path" | "from" if !checks || value.is_string() || value.is_null() => {}
+                "op" | "path" | "from" => {
+                    let given = words::json_type(value);
+                    return Err(format!(
+                        "json: cannot unmarshal {given} into Go struct field jsonPatchOp.{name} of type string"
+                    ));
+                }
+                unknown => flaws.push(format!("json patch unknown field {:?}", format!("[{place}].{unknown}"))),
+            }
+        }
+        operations.push(operation);
+    }
+    Ok((operations, flaws))
+}
+
+/// None where the operation cannot be performed.
+fn perform(document: &mut Value, mut operation: Operation) -> Option<()> {
+    let value = operation.remove("value").unwrap_or(Value::Null);
+    let path = operation.get("path").and_then(Value::as_str)?;
+    let from = || operation.get("from").and_then(Value::as_str);
+    match operation.get("op").and_then(Value::as_str)? {
+        "add" => add(document, path, value),
+        "remove" => take(document, path).map(drop),
+        "replace" if path.is_empty() => {
+            *document = value;
+            Some(())
+        }
+        "replace" => {
+            let (container, key) = container(document, path)?;
+            match container {
+                Value::Object(map) => {
+                    map.insert(key, value);
+                }
+                Value::Array(list) => {
+                    let place = place(&key, list.len())?;
+                    *list.get_mut(place)? = value;
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+            }
+            Some(())
+        }
+        "move" => {
+            let value = take(document, from()?)?;
+            add(document, path, value)
+        }
+        "copy" => {
+            let value = look(document, from()?)?;
+            add(document, path, value)
+        }
+        "test" if path.is_empty() => (*document == value).then_some(()),
+        "test" => (look(document, path)? == value).then_some(()),
+        _ => None,
+    }
+}
+
+/// The list or map that a path ends in, and the last part of the path.
+fn container<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, String)> {
+    let mut parts = path.split('/').skip(1).peekable();
+    let mut at = document;
+    loop {
+        let part = parts.next()?.replace("~1", "/").replace("~0", "~");
+        if parts.peek().is_none() {
+            return (at.is_object() || at.is_array()).then_some((at, part));
+        }
+        at = match at {
+            Value::Object(map) => map.get_mut(&part)?,
+            Value::Array(list) => {
+                let place = place(&part, list.len())?;
+                list.get_mut(place)?
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        };
+    }
+}
+
+/// An index; negative ones count from `length`.
+fn place(part: &str, length: usize) -> Option<usize> {
+    let index: i64 = part.parse().ok()?;
+    let length = i64::try_from(length).ok()?;
+    let index = if index < 0 { index + length } else { index };
+    usize::try_from(index).ok()
+}
+
+/// What stands there; null where a map has no such key.
+fn look(document: &mut Value, path: &str) -> Option<Value> {
+    let (container, key) = container(document, path)?;
+    match container {
+        Value::Object(map) => Some(map.get(&key).cloned().unwrap_or(Value::Null)),
+        Value::Array(list) => list.get(place(&key, list.len())?).cloned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn take(document: &mut Value, path: &str) -> Option<Value> {
+    let (container, key) = container(document, path)?;
+    match container {
+        Value::Object(map) => map.remove(&key),
+        Value::Array(list) => {
+            let place = place(&key, list.len())?;
+            (place < list.len()).then(|| list.remove(place))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Option<()> {
+    let (container, key) = container(document, path)?;
+    match container {
+        Value::Object(map) => {
+            map.insert(key, value);
+        }
+        Value::Array(list) if key == "-" => list.push(value),
+        Value::Array(list) => {
+            let place = place(&key, list.len() + 1)?;
+            if place > list.len() {
+                return None;
+            }
+            list.insert(place, value);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+    }
+    Some(())
+}
