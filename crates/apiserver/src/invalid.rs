@@ -48,25 +48,14 @@ impl Flaws {
         self.push(field, "FieldValueDuplicate", format!("Duplicate value: {}", value.into()));
     }
 
+    /// It names what is not there.
+    pub fn not_found(&mut self, field: impl Into<String>, value: impl Into<Value>) {
+        self.push(field, "FieldValueNotFound", format!("Not found: {}", value.into()));
+    }
+
     /// It has too many bytes.
     pub fn too_long(&mut self, field: impl Into<String>, most: usize) {
         self.push(field, "FieldValueTooLong", format!("Too long: may not be more than {most} bytes"));
-    }
-
-    /// There are too many.
-    pub fn too_many(&mut self, field: impl Into<String>, count: usize, most: usize) {
-        let items = if most == 1 { "item" } else { "items" };
-        self.push(field, "FieldValueTooMany", format!("Too many: {count}: must have at most {most} {items}"));
-    }
-
-    /// Whether nothing is wrong.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 
     /// 422 for an object of a kind, if anything is wrong with it.

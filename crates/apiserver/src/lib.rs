@@ -10,6 +10,7 @@ pub mod api;
 mod chance;
 pub mod host;
 pub mod http;
+mod go_diff;
 mod invalid;
 pub mod kinds;
 mod metadata;

@@ -1,6 +1,7 @@
 //! Status bodies: how a request that was refused, or that has nothing better to show, is answered.
 
-use serde::{Deserialize, Serialize};
+use crate::kinds::Kind;
+use serde::Serialize;
 
 /// The answer to a request that was refused; also what a delete answers for kinds that do not show what was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -152,7 +153,8 @@ impl Status {
 
     /// 404.
     pub fn not_found(kind: &Kind, name: &str) -> Self {
-        Self::failure(404, "NotFound", format!("{} \"{name}\" not found", kind.resource())).with(Self::about(kind, name))
+        Self::failure(404, "NotFound", format!("{} \"{name}\" not found", kind.resource()))
+            .with(Self::about(kind, name))
     }
 
     /// 403.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
 use bindery_conformance::suite::{Choice, run};
@@ -17,7 +18,7 @@ use clap::Parser;
 /// Sends the same requests to two API servers, and tells what differs in their answers.
 #[derive(Parser)]
 struct Args {
-    /// A kubeconfig, or `lab` for a real API server of its own.
+    /// A kubeconfig; `lab` for a real API server of its own, or `embedded` for one of ours.
     #[arg(long, default_value = "lab")]
     left: String,
     /// Likewise.
@@ -64,7 +65,7 @@ async fn compare(args: Args) -> Result<bool, String> {
         library.shapes.iter().for_each(|shape| println!("{}", shape.name));
         return Ok(true);
     }
-    let (left, right) = (Side::open(&args.left, args.chores)?, Side::open(&args.right, args.chores)?);
+    let (left, right) = (Side::open(&args.left, args.chores).await?, Side::open(&args.right, args.chores).await?);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
     let choice = Choice { only: args.only, series: now.to_string(), chores: args.chores, seeds: args.seeds };
     let outcome =
@@ -84,25 +85,42 @@ async fn compare(args: Args) -> Result<bool, String> {
 /// A server that was there, or one that is started for this.
 enum Side {
     There(PathBuf),
-    Started(Box<(Option<Running>, Lab)>),
+    Real(Box<(Option<Running>, Lab)>),
+    Embedded(PathBuf),
 }
 
 impl Side {
-    fn open(name: &str, chores: bool) -> Result<Side, String> {
-        if name != "lab" {
-            return Ok(Side::There(name.into()));
+    async fn open(name: &str, chores: bool) -> Result<Side, String> {
+        match name {
+            "lab" => {
+                let lab = Lab::start()?;
+                // Some shapes ask for a past that is gone.
+                lab.compact()?;
+                let controllers = if chores { Some(controllers::start(&lab)?) } else { None };
+                Ok(Side::Real(Box::new((controllers, lab))))
+            }
+            "embedded" => {
+                let file = std::env::temp_dir().join(format!("bindery-conformance-{}", std::process::id()));
+                Server::start(Config { kubeconfig: Some(file.clone()), ..Config::in_memory() }).await?;
+                Ok(Side::Embedded(file))
+            }
+            file => Ok(Side::There(file.into())),
         }
-        let lab = Lab::start()?;
-        // Some shapes ask for a past that is gone.
-        lab.compact()?;
-        let controllers = if chores { Some(controllers::start(&lab)?) } else { None };
-        Ok(Side::Started(Box::new((controllers, lab))))
     }
 
     fn kubeconfig(&self) -> &Path {
         match self {
-            Side::There(file) => file,
-            Side::Started(started) => started.1.kubeconfig(),
+            Side::There(file) | Side::Embedded(file) => file,
+            Side::Real(started) => started.1.kubeconfig(),
+        }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        if let Side::Embedded(file) = self {
+            // It holds keys.
+            let _ = std::fs::remove_file(file);
         }
     }
 }

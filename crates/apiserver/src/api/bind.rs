@@ -35,7 +35,10 @@ impl Api {
         };
         let uid = text(&binding, &["metadata", "uid"]);
         if !uid.is_empty() && uid != &*live.uid {
-            return refuse(format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", live.uid));
+            return refuse(format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                live.uid
+            ));
         }
         if at(&old, &["metadata", "deletionTimestamp"]).is_some() {
             return refuse(format!("pod {} is being deleted, cannot be assigned to a host", target.name));
@@ -52,7 +55,8 @@ impl Api {
         let now = call.now_text();
         let mut conditions = list(&old, &["status", "conditions"]).to_vec();
         conditions.retain(|condition| text(condition, &["type"]) != "PodScheduled");
-        conditions.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
+        conditions
+            .push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
         set(&mut new, &["status", "conditions"], conditions);
         let by = By { manager: &call.manager, subresource: "binding", now: &now };
         structure::track(call.kind, Some(&old), &mut new, by)?;

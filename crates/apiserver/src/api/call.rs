@@ -6,6 +6,7 @@ use crate::invalid::Flaws;
 use crate::kinds::{Kind, Scene};
 use crate::status::Status;
 use crate::store::Store;
+use bindery_fields::Validation;
 use bytes::Bytes;
 use jiff::Timestamp;
 
@@ -20,14 +21,6 @@ pub struct Call<'a> {
     pub dry_run: bool,
     pub manager: String,
     pub warnings: Vec<String>,
-}
-
-/// How much unknown fields matter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Validation {
-    Ignore,
-    Warn,
-    Strict,
 }
 
 impl<'a> Call<'a> {

@@ -1,6 +1,6 @@
 //! Creating objects.
 
-use super::call::{Call, Validation};
+use super::call::Call;
 use super::{Answer, Api, key_of};
 use crate::invalid::Flaws;
 use crate::kinds;
@@ -9,6 +9,7 @@ use crate::status::{Cause, Status};
 use crate::store;
 use crate::structure::{self, By};
 use crate::value::{at, map_mut, set, text};
+use bindery_fields::Validation;
 use serde_json::Value;
 
 /// How often a generated name is drawn before it is given up.

@@ -151,10 +151,13 @@ impl Api {
             if dry_run {
                 return Ok((live, true));
             }
-            // What a delete takes away at once was never marked, so neither is what is shown of it.
-            let shown = if kind.space == "pods" { &new } else { &old };
-            self.commit_removal(kind, &key, &old, now);
-            return Ok((Arc::new(store::encode(shown, live.revision)), true));
+            // A pod is marked first, whatever its grace; others are just taken away.
+            let graceful = kind.space == "pods" && new != old;
+            if graceful {
+                self.commit(kind, &key, &new, now);
+            }
+            let last = if graceful { &new } else { &old };
+            return Ok((self.commit_removal(kind, &key, last, now), true));
         }
         if new == old {
             return Ok((live, false));
@@ -182,12 +185,18 @@ fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&P
         && **uid != *live.uid
     {
         let why = "The object might have been deleted and then recreated";
-        return refuse(format!("the UID in the precondition ({uid}) does not match the UID in record ({}). {why}", live.uid));
+        return refuse(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). {why}",
+            live.uid
+        ));
     }
     if let Some(revision) = &wanted.resource_version
         && *revision != live.revision.to_string()
     {
-        let why = format!("does not match the ResourceVersion in record ({}). The object might have been modified", live.revision);
+        let why = format!(
+            "does not match the ResourceVersion in record ({}). The object might have been modified",
+            live.revision
+        );
         return refuse(format!("the ResourceVersion in the precondition ({revision}) {why}"));
     }
     Ok(())
@@ -231,11 +240,14 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
         end = earlier - SignedDuration::from_secs(before) + SignedDuration::from_secs(grace);
     }
     set(new, &AT, second(end));
-    set(new, &GRACE, grace);
-    if !marked && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0) {
-        set(new, &["metadata", "generation"], generation + 1);
-    }
     if kind.space == "namespaces" {
         set(new, &["status", "phase"], "Terminating");
+    } else {
+        set(new, &GRACE, grace);
+    }
+    if !marked
+        && let Some(generation) = at(old, &["metadata", "generation"]).and_then(Value::as_i64).filter(|one| *one > 0)
+    {
+        set(new, &["metadata", "generation"], generation + 1);
     }
 }

@@ -29,7 +29,11 @@ pub fn revision(text: &str) -> Result<Revision, String> {
 
 /// What Go's number parser finds wrong.
 pub fn flaw(text: &str) -> &'static str {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) { "value out of range" } else { "invalid syntax" }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        "value out of range"
+    } else {
+        "invalid syntax"
+    }
 }
 
 /// Refuses options of a list that make no sense together.
@@ -95,7 +99,8 @@ impl Continue {
 
     /// As clients bring it back.
     pub fn decode(token: &str) -> Result<Self, Status> {
-        let bad = |flaw: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {flaw}"));
+        let bad =
+            |flaw: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {flaw}"));
         let bytes = unbase64(token).ok_or_else(|| bad("illegal base64 data at input byte 0"))?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
             let first = bytes.first().map_or(' ', |byte| char::from(*byte));
@@ -153,8 +158,14 @@ mod tests {
         assert_eq!(token.encode(), "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MzQzLCJzdGFydCI6Ii9hXHUwMDAwIn0");
         let back = Continue::decode(&token.encode()).expect("its own token");
         assert_eq!((back.revision, back.start.as_str()), (Some(343), "a\0"));
-        assert_eq!(Continue::decode(&Continue { revision: None, ..token }.encode()).expect("its own token").revision, None);
+        assert_eq!(
+            Continue::decode(&Continue { revision: None, ..token }.encode()).expect("its own token").revision,
+            None
+        );
         let flaw = Continue::decode("abc").expect_err("no token").message;
-        assert_eq!(flaw, "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value");
+        assert_eq!(
+            flaw,
+            "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"
+        );
     }
 }

@@ -14,6 +14,7 @@ mod tend;
 mod update;
 mod watch;
 
+pub(crate) use call::second;
 pub use request::{Answer, Body, Done, Format, List, Moment, Options, PatchType, Request, Target, Verb};
 pub use watch::{Watch, WatchEvent, WatchEventType};
 

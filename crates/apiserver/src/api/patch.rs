@@ -1,7 +1,7 @@
 //! Patches: a new state is made of the last one, and then put in its place as by a PUT.
 
-use super::call::{Call, Validation};
-use super::create::{judge, settle_namespace};
+use super::call::Call;
+use super::create::settle_namespace;
 use super::update::check_name;
 use super::{Answer, Api, PatchType, decoded, key_of};
 use crate::status::Status;
@@ -24,17 +24,20 @@ impl Api {
         if let Some(view) = call.kind.manners.view {
             (view.show)(shown.insert(old.clone()));
         }
-        let report = call.validation() != Validation::Ignore;
         let base = shown.as_ref().unwrap_or(&old);
-        let read = structure::patched(call.kind, base, patch, &call.request.body, report)?;
-        judge(call, read.flaws, |flaws| refuse_strictly(&flaws))?;
+        let read = structure::patched(call.kind, base, patch, &call.request.body, call.validation())?;
+        read.flaws.into_iter().for_each(|flaw| call.warn(flaw));
         let mut new = read.object;
         check_name(call, &new)?;
         settle_namespace(call, &mut new)?;
         self.replace(call, &live, old, new, false)
     }
 
-    fn apply(&mut self, call: &mut Call<'_>, live: Option<std::sync::Arc<crate::store::Stored>>) -> Result<Answer, Status> {
+    fn apply(
+        &mut self,
+        call: &mut Call<'_>,
+        live: Option<std::sync::Arc<crate::store::Stored>>,
+    ) -> Result<Answer, Status> {
         let target = &call.request.target;
         let body = structure::json(&call.request.body)?;
         let patch: Value = serde_json::from_slice(&body)
@@ -63,14 +66,5 @@ impl Api {
             None if call.subresource().is_empty() => self.insert(call, new, true),
             None => Err(Status::not_found(call.kind, &target.name)),
         }
-    }
-}
-
-fn refuse_strictly(flaws: &str) -> Status {
-    let mut found = crate::invalid::Flaws::default();
-    found.invalid("patch", Value::Null, &format!("strict decoding error: {flaws}"));
-    match found.refuse_as("", "", "") {
-        Err(status) => status,
-        Ok(()) => Status::internal("a flaw is always refused"),
     }
 }

@@ -65,15 +65,25 @@ impl Api {
                 continue;
             }
             if items.len() == limit {
-                continue_token = Some(Continue { revision: Some(revision), start: last[prefix.len()..].to_owned() }.encode());
+                continue_token =
+                    Some(Continue { revision: Some(revision), start: last[prefix.len()..].to_owned() }.encode());
                 remaining = selection.is_everything().then(|| 1 + objects.count() as u64);
                 break;
             }
             items.push(show(target.kind, &object.bytes));
-            key.clone_into(&mut last);
+            last.clear();
+            last.push_str(&key);
         }
-        let default_class = (target.kind.space == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
-        Ok(List { kind: target.kind, revision, continue_token, remaining, items, default_class: default_class.flatten() })
+        let default_class =
+            (target.kind.space == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
+        Ok(List {
+            kind: target.kind,
+            revision,
+            continue_token,
+            remaining,
+            items,
+            default_class: default_class.flatten(),
+        })
     }
 
     /// The revision to be shown (none: the last), and the first key, without its prefix.
@@ -109,8 +119,11 @@ impl List {
         let mut out = Vec::with_capacity(size + 256);
         let (kind, api_version) = (self.kind.kind, self.kind.api_version());
         out.extend_from_slice(
-            format!(r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#, self.revision)
-                .as_bytes(),
+            format!(
+                r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#,
+                self.revision
+            )
+            .as_bytes(),
         );
         if let Some(token) = &self.continue_token {
             out.extend_from_slice(format!(r#","continue":"{token}""#).as_bytes());

@@ -103,9 +103,8 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldTerm>, String> {
         if part.is_empty() {
             continue;
         }
-        let (name, value, wanted) = split_operator(&part).ok_or_else(|| {
-            format!("invalid selector: '{text}'; can't understand '{part}'")
-        })?;
+        let (name, value, wanted) =
+            split_operator(&part).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
         let own = kind.rules.selectable();
         let of = match name {
             "metadata.name" => Field::Name,

@@ -44,7 +44,14 @@ enum Chore {
 
 impl Chores {
     /// Takes notice of an object that was written.
-    pub fn notice_put(&mut self, place: (&'static str, &str), before: Option<&Stored>, after: &Stored, object: &Value, now: Timestamp) {
+    pub fn notice_put(
+        &mut self,
+        place: (&'static str, &str),
+        before: Option<&Stored>,
+        after: &Stored,
+        object: &Value,
+        now: Timestamp,
+    ) {
         let (space, key) = place;
         let place = || (space, key.to_owned());
         if before.map_or(&[][..], |before| &before.owners) != &*after.owners {
@@ -280,7 +287,8 @@ impl Api {
             let keys = self.store.list(kind.space, &prefix, "", None).ok().into_iter().flatten();
             let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
             for key in keys {
-                let options = DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
+                let options =
+                    DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
                 let gone = self.remove(moment.now, &target(kind, &key), &options, false);
                 left |= !gone.is_ok_and(|(_, gone)| gone);
             }

@@ -77,15 +77,21 @@ impl Api {
         metadata::check_change(kind, &new, &old, &mut flaws);
         kind.rules.check_change(&new, &old, &call.scene(&self.store), &mut flaws);
         flaws.refuse(kind, &call.request.target.name)?;
-        for warning in kind.rules.warn(&new, Some(&old)) {
-            call.warn(warning);
+        if call.subresource().is_empty() {
+            kind.rules.warn(&new, Some(&old)).into_iter().for_each(|warning| call.warn(warning));
         }
         revert_times(&mut new, &old);
         kind.rules.admit_change(&new, &old, &call.scene(&self.store))?;
         self.keep_changed(call, live, &new, &old)
     }
 
-    fn keep_changed(&mut self, call: &mut Call<'_>, live: &Arc<Stored>, new: &Value, old: &Value) -> Result<Answer, Status> {
+    fn keep_changed(
+        &mut self,
+        call: &mut Call<'_>,
+        live: &Arc<Stored>,
+        new: &Value,
+        old: &Value,
+    ) -> Result<Answer, Status> {
         let target = &call.request.target;
         let key = key_of(&target.namespace, &target.name);
         if is_done(call.kind.space, new) {
@@ -127,9 +133,9 @@ fn check_revision(call: &Call<'_>, live: &Stored, new: &mut Value) -> Result<(),
     let name = &call.request.target.name;
     let revision: u64 = match said {
         "" => 0,
-        _ => said.parse().map_err(|_| {
-            Status::failure(500, "", format!("strconv.ParseUint: parsing {said:?}: {}", flaw(said)))
-        })?,
+        _ => said
+            .parse()
+            .map_err(|_| Status::failure(500, "", format!("strconv.ParseUint: parsing {said:?}: {}", flaw(said))))?,
     };
     if revision == 0 {
         if !call.kind.manners.unconditional_update {

@@ -1,8 +1,29 @@
 //! What is special about each kind: names, scope, verbs, columns, defaults, validation. One small file for each.
 
-pub mod rules;
+pub(crate) mod affinity;
+mod config_map;
+mod csi_driver;
+mod csi_node;
+mod csi_storage_capacity;
+pub(crate) mod event;
+mod event_new;
+mod lease;
+pub(crate) mod namespace;
+mod node;
+pub(crate) mod persistent_volume;
+mod persistent_volume_claim;
+pub(crate) mod pod;
+mod pod_defaults;
+pub mod print;
+pub(crate) mod rules;
+mod secret;
+mod service_account;
+pub(crate) mod storage_class;
+mod volume_attachment;
+mod volume_attributes_class;
+mod volume_source;
 
-pub use rules::{Rules, Scene};
+pub(crate) use rules::{Rules, Scene};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -71,7 +92,54 @@ pub(crate) const MANNERS: Manners =
     Manners { unconditional_update: true, create_on_update: false, shows_deleted: false, collected: true, view: None };
 
 /// What may be done with most kinds.
-pub(crate) const ALL_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+pub(crate) const ALL_VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// All kinds that are served, in the order in which discovery shows them.
+pub fn all() -> &'static [&'static Kind] {
+    static ALL: [&Kind; 17] = [
+        &config_map::KIND,
+        &event::KIND,
+        &namespace::KIND,
+        &node::KIND,
+        &persistent_volume_claim::KIND,
+        &persistent_volume::KIND,
+        &pod::KIND,
+        &secret::KIND,
+        &service_account::KIND,
+        &lease::KIND,
+        &event_new::KIND,
+        &csi_driver::KIND,
+        &csi_node::KIND,
+        &csi_storage_capacity::KIND,
+        &storage_class::KIND,
+        &volume_attachment::KIND,
+        &volume_attributes_class::KIND,
+    ];
+    &ALL
+}
+
+/// A `status` subresource of a kind.
+pub(crate) const fn status_of(group: &'static str, kind: &'static str) -> Subresource {
+    Subresource { name: "status", kind: (group, "v1", kind), verbs: &["get", "patch", "update"] }
+}
+
+/// A column of text.
+pub(crate) const fn column(name: &'static str, description: &'static str) -> Column {
+    Column { name, kind: "string", format: "", description, priority: 0 }
+}
+
+/// A column of text that only wide tables show.
+pub(crate) const fn wide(name: &'static str, description: &'static str) -> Column {
+    Column { name, kind: "string", format: "", description, priority: 1 }
+}
+
+/// The column of names.
+pub(crate) const NAME: Column =
+    Column { name: "Name", kind: "string", format: "name", description: "The object's name.", priority: 0 };
+
+/// The column of ages.
+pub(crate) const AGE: Column = column("Age", "How long ago the object was created.");
 
 impl Kind {
     /// `v1`, or `storage.k8s.io/v1`.

@@ -96,3 +96,12 @@ pub fn only_its_own_part(new: &mut Value, old: &Value, subresource: &str) {
 pub struct Plain;
 
 impl Rules for Plain {}
+
+/// Puts a finalizer on a new object, so that it does not go while it is used.
+pub fn protect(object: &mut Value, finalizer: &str) {
+    let mut finalizers = value::list(object, &["metadata", "finalizers"]).to_vec();
+    if !finalizers.iter().any(|one| one == finalizer) {
+        finalizers.push(finalizer.into());
+        value::set(object, &["metadata", "finalizers"], finalizers);
+    }
+}

@@ -117,7 +117,12 @@ impl Store {
         };
         let before = room.objects.insert(Arc::clone(&key), Arc::clone(&object));
         let value = Some(object.bytes.clone());
-        self.log(space, Change { revision: object.revision, key, before, after: Arc::clone(&object), deleted: false }, value, now);
+        self.log(
+            space,
+            Change { revision: object.revision, key, before, after: Arc::clone(&object), deleted: false },
+            value,
+            now,
+        );
         object
     }
 
@@ -127,7 +132,8 @@ impl Store {
         let last = Arc::new(last);
         let room = self.spaces.get_mut(space).expect("what is removed is there");
         let (key, before) = room.objects.remove_entry(key).expect("what is removed is there");
-        let change = Change { revision: last.revision, key, before: Some(before), after: Arc::clone(&last), deleted: true };
+        let change =
+            Change { revision: last.revision, key, before: Some(before), after: Arc::clone(&last), deleted: true };
         self.log(space, change, None, now);
         last
     }
@@ -173,13 +179,19 @@ impl Store {
     }
 
     /// Objects whose key begins with `prefix` and is not before `start`, in order of their keys, as they were at a revision (now, if none).
-    pub fn list<'a>(&'a self, space: &str, prefix: &'a str, start: &str, at: Option<u64>) -> Result<Listing<'a>, TooOld> {
+    pub fn list<'a>(
+        &'a self,
+        space: &str,
+        prefix: &'a str,
+        start: &str,
+        at: Option<u64>,
+    ) -> Result<Listing<'a>, TooOld> {
         let Some(space) = self.spaces.get(space) else { return Ok(Box::new(std::iter::empty())) };
         let from = if start > prefix { start } else { prefix };
         let current = space
             .objects
             .range::<str, _>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
-            .take_while(|(key, _)| key.starts_with(prefix));
+            .take_while(move |(key, _)| key.starts_with(prefix));
         let current = current.map(|(key, object)| (Arc::clone(key), Arc::clone(object)));
         let Some(at) = at.filter(|at| *at < self.revision) else { return Ok(Box::new(current)) };
         let replaced = space.window.replaced_since(at)?;

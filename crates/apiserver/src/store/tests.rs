@@ -32,9 +32,15 @@ fn revision_and_kind_come_first_and_can_be_cut_off() {
     let store = Store::new(Settings::default(), 41);
     let stored = object(&store, "a", "1");
     let text = std::str::from_utf8(&stored.bytes).expect("text");
-    assert!(text.starts_with(r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"42","labels""#), "{text}");
+    assert!(
+        text.starts_with(r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"42","labels""#),
+        "{text}"
+    );
     let newer = with_revision(&stored.bytes, 1000);
-    assert_eq!(serde_json::from_slice::<serde_json::Value>(&newer).expect("JSON")["metadata"]["resourceVersion"], "1000");
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&newer).expect("JSON")["metadata"]["resourceVersion"],
+        "1000"
+    );
     assert!(item(&stored.bytes).starts_with(b"\"metadata\":{\"resourceVersion\":\"42\""));
 }
 

@@ -1,0 +1,256 @@
+//! Differences, as upstream tells them in refusals: of its own structures, printed as JSON with the names of Go's fields.
+
+use serde_json::Value;
+
+/// A structure of upstream's: its fields in order, by Go's name, the name in JSON, and what is in it.
+type Shape = &'static [(&'static str, &'static str, Part)];
+
+#[derive(Clone, Copy)]
+enum Part {
+    /// Text, number, list or map, with what stands for none.
+    Leaf(&'static str),
+    Struct(Shape),
+    /// A structure that is always there.
+    Inline(Shape),
+    /// A list of structures.
+    List(Shape),
+}
+
+const NIL: Part = Part::Leaf("null");
+const TEXT: Part = Part::Leaf("\"\"");
+const FLAG: Part = Part::Leaf("false");
+const SECRET: Part = Part::Struct(&[("Name", "name", TEXT), ("Namespace", "namespace", TEXT)]);
+const TYPED: Shape = &[("APIGroup", "apiGroup", NIL), ("Kind", "kind", TEXT), ("Name", "name", TEXT)];
+const TYPED_ANYWHERE: Shape =
+    &[("APIGroup", "apiGroup", NIL), ("Kind", "kind", TEXT), ("Name", "name", TEXT), ("Namespace", "namespace", NIL)];
+const REQUIREMENT: Shape = &[("key", "key", TEXT), ("operator", "operator", TEXT), ("values", "values", NIL)];
+const NODE_REQUIREMENT: Shape = &[("Key", "key", TEXT), ("Operator", "operator", TEXT), ("Values", "values", NIL)];
+
+const CLAIM_SPEC: Shape = &[
+    ("AccessModes", "accessModes", NIL),
+    (
+        "Selector",
+        "selector",
+        Part::Struct(&[
+            ("matchLabels", "matchLabels", NIL),
+            ("matchExpressions", "matchExpressions", Part::List(REQUIREMENT)),
+        ]),
+    ),
+    ("Resources", "resources", Part::Inline(&[("Limits", "limits", NIL), ("Requests", "requests", NIL)])),
+    ("VolumeName", "volumeName", TEXT),
+    ("StorageClassName", "storageClassName", NIL),
+    ("VolumeMode", "volumeMode", NIL),
+    ("DataSource", "dataSource", Part::Struct(TYPED)),
+    ("DataSourceRef", "dataSourceRef", Part::Struct(TYPED_ANYWHERE)),
+    ("VolumeAttributesClassName", "volumeAttributesClassName", NIL),
+];
+
+const VOLUME_SOURCE: Shape = &[
+    ("GCEPersistentDisk", "gcePersistentDisk", NIL),
+    ("AWSElasticBlockStore", "awsElasticBlockStore", NIL),
+    ("HostPath", "hostPath", Part::Struct(&[("Path", "path", TEXT), ("Type", "type", NIL)])),
+    ("Glusterfs", "glusterfs", NIL),
+    ("NFS", "nfs", Part::Struct(&[("Server", "server", TEXT), ("Path", "path", TEXT), ("ReadOnly", "readOnly", FLAG)])),
+    ("RBD", "rbd", NIL),
+    ("Quobyte", "quobyte", NIL),
+    ("ISCSI", "iscsi", NIL),
+    ("FlexVolume", "flexVolume", NIL),
+    ("Cinder", "cinder", NIL),
+    ("CephFS", "cephfs", NIL),
+    ("FC", "fc", NIL),
+    ("Flocker", "flocker", NIL),
+    ("AzureFile", "azureFile", NIL),
+    ("VsphereVolume", "vsphereVolume", NIL),
+    ("AzureDisk", "azureDisk", NIL),
+    ("PhotonPersistentDisk", "photonPersistentDisk", NIL),
+    ("PortworxVolume", "portworxVolume", NIL),
+    ("ScaleIO", "scaleIO", NIL),
+    ("Local", "local", Part::Struct(&[("Path", "path", TEXT), ("FSType", "fsType", NIL)])),
+    ("StorageOS", "storageos", NIL),
+    (
+        "CSI",
+        "csi",
+        Part::Struct(&[
+            ("Driver", "driver", TEXT),
+            ("VolumeHandle", "volumeHandle", TEXT),
+            ("ReadOnly", "readOnly", FLAG),
+            ("FSType", "fsType", TEXT),
+            ("VolumeAttributes", "volumeAttributes", NIL),
+            ("ControllerPublishSecretRef", "controllerPublishSecretRef", SECRET),
+            ("NodeStageSecretRef", "nodeStageSecretRef", SECRET),
+            ("NodePublishSecretRef", "nodePublishSecretRef", SECRET),
+            ("ControllerExpandSecretRef", "controllerExpandSecretRef", SECRET),
+            ("NodeExpandSecretRef", "nodeExpandSecretRef", SECRET),
+        ]),
+    ),
+];
+
+const AFFINITY: Shape = &[(
+    "Required",
+    "required",
+    Part::Struct(&[(
+        "NodeSelectorTerms",
+        "nodeSelectorTerms",
+        Part::List(&[
+            ("MatchExpressions", "matchExpressions", Part::List(NODE_REQUIREMENT)),
+            ("MatchFields", "matchFields", Part::List(NODE_REQUIREMENT)),
+        ]),
+    )]),
+)];
+
+/// A claim's spec, line by line.
+pub fn claim_spec(spec: &Value) -> Vec<String> {
+    lines(spec, CLAIM_SPEC)
+}
+
+/// A volume's source, line by line.
+pub fn volume_source(source: &Value) -> Vec<String> {
+    lines(source, VOLUME_SOURCE)
+}
+
+/// A node affinity as Go would print it, on one line.
+pub fn node_affinity(affinity: Option<&Value>) -> Value {
+    let Some(affinity) = affinity else { return Value::Null };
+    serde_json::from_str(&lines(affinity, AFFINITY).concat()).unwrap_or_default()
+}
+
+fn lines(value: &Value, shape: Shape) -> Vec<String> {
+    let mut out = vec!["{".to_owned()];
+    write(value, shape, 1, &mut out);
+    out.push("}".to_owned());
+    out
+}
+
+fn write(value: &Value, shape: Shape, depth: usize, out: &mut Vec<String>) {
+    let indent = " ".repeat(depth);
+    for (index, (go, name, part)) in shape.iter().enumerate() {
+        let comma = if index + 1 < shape.len() { "," } else { "" };
+        let found = value.get(name);
+        match (part, found) {
+            (Part::Leaf(none), None) => out.push(format!("{indent}\"{go}\": {none}{comma}")),
+            (Part::Struct(_) | Part::List(_), None) => out.push(format!("{indent}\"{go}\": null{comma}")),
+            (Part::Leaf(_), Some(found)) => {
+                write_leaf(&format!("{indent}\"{go}\": "), found, depth, out);
+                end(out, comma);
+            }
+            (Part::Struct(inner) | Part::Inline(inner), found) => {
+                out.push(format!("{indent}\"{go}\": {{"));
+                write(found.unwrap_or(&Value::Null), inner, depth + 1, out);
+                out.push(format!("{indent}}}{comma}"));
+            }
+            (Part::List(inner), Some(found)) => {
+                out.push(format!("{indent}\"{go}\": ["));
+                let items = found.as_array().map_or(&[][..], Vec::as_slice);
+                for (place, item) in items.iter().enumerate() {
+                    out.push(format!("{indent} {{"));
+                    write(item, inner, depth + 2, out);
+                    out.push(format!("{indent} }}{}", if place + 1 < items.len() { "," } else { "" }));
+                }
+                out.push(format!("{indent}]{comma}"));
+            }
+        }
+    }
+}
+
+fn end(out: &mut [String], comma: &str) {
+    if let Some(last) = out.last_mut() {
+        last.push_str(comma);
+    }
+}
+
+fn write_leaf(start: &str, value: &Value, depth: usize, out: &mut Vec<String>) {
+    let indent = " ".repeat(depth);
+    match value {
+        Value::Array(items) if !items.is_empty() => {
+            out.push(format!("{start}["));
+            for (index, item) in items.iter().enumerate() {
+                write_leaf(&format!("{indent} "), item, depth + 1, out);
+                end(out, if index + 1 < items.len() { "," } else { "" });
+            }
+            out.push(format!("{indent}]"));
+        }
+        Value::Object(members) if !members.is_empty() => {
+            out.push(format!("{start}{{"));
+            for (index, (name, member)) in members.iter().enumerate() {
+                write_leaf(&format!("{indent} {}: ", Value::from(name.as_str())), member, depth + 1, out);
+                end(out, if index + 1 < members.len() { "," } else { "" });
+            }
+            out.push(format!("{indent}}}"));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            out.push(format!("{start}{value}"));
+        }
+    }
+}
+
+/// A unified diff with three lines of context and no header.
+pub fn diff(old: &[String], new: &[String]) -> String {
+    let steps = steps(old, new);
+    let changed: Vec<usize> = (0..steps.len()).filter(|at| steps[*at].0 != ' ').collect();
+    let mut hunks: Vec<(usize, usize)> = Vec::new();
+    for at in changed {
+        let (from, to) = (at.saturating_sub(3), (at + 4).min(steps.len()));
+        match hunks.last_mut() {
+            Some((_, end)) if from <= *end => *end = to,
+            Some(_) | None => hunks.push((from, to)),
+        }
+    }
+    let mut out = String::new();
+    for (from, to) in hunks {
+        let before = |mark: char| 1 + steps[..from].iter().filter(|(kind, _)| *kind == ' ' || *kind == mark).count();
+        let within = |mark: char| steps[from..to].iter().filter(|(kind, _)| *kind == ' ' || *kind == mark).count();
+        out += &format!("@@ -{},{} +{},{} @@\n", before('-'), within('-'), before('+'), within('+'));
+        for (mark, line) in &steps[from..to] {
+            out += &format!("{mark}{line}\n");
+        }
+    }
+    out
+}
+
+/// The lines of both, each marked as common, old or new: by the longest common subsequence.
+fn steps<'a>(old: &'a [String], new: &'a [String]) -> Vec<(char, &'a str)> {
+    let mut common = vec![vec![0usize; new.len() + 1]; old.len() + 1];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            common[i][j] =
+                if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
+        }
+    }
+    let (mut i, mut j, mut steps) = (0, 0, Vec::new());
+    while i < old.len() || j < new.len() {
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            steps.push((' ', old[i].as_str()));
+            (i, j) = (i + 1, j + 1);
+        } else if j == new.len() || (i < old.len() && common[i + 1][j] >= common[i][j + 1]) {
+            steps.push(('-', old[i].as_str()));
+            i += 1;
+        } else {
+            steps.push(('+', new[j].as_str()));
+            j += 1;
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_claim_is_compared_as_upstream_does() {
+        let spec = |size: &str| json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, "volumeMode": "Filesystem"});
+        let text = diff(&claim_spec(&spec("1500m")), &claim_spec(&spec("6")));
+        let wanted = "@@ -6,7 +6,7 @@\n  \"Resources\": {\n   \"Limits\": null,\n   \"Requests\": {\n-   \"storage\": \"1500m\"\n+   \
+                      \"storage\": \"6\"\n   }\n  },\n  \"VolumeName\": \"\",\n";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn a_source_is_compared_as_upstream_does() {
+        let old = volume_source(&json!({"csi": {"driver": "a", "volumeHandle": "b"}}));
+        let text = diff(&old, &volume_source(&json!({"hostPath": {"path": "/x", "type": ""}})));
+        assert!(text.starts_with("@@ -1,7 +1,10 @@\n {\n  \"GCEPersistentDisk\": null,\n"), "{text}");
+        assert!(text.contains("\n@@ -20,16 +23,5 @@\n"), "{text}");
+    }
+}

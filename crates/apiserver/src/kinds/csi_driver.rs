@@ -1,0 +1,131 @@
+//! CSIDriver.
+
+use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
+use crate::invalid::Flaws;
+use crate::value::{at, list, set, set_default, text, texts};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const fn flag(name: &'static str, description: &'static str) -> Column {
+    Column { name, kind: "boolean", format: "", description, priority: 0 }
+}
+
+pub(crate) static KIND: Kind = Kind {
+    group: "storage.k8s.io",
+    version: "v1",
+    kind: "CSIDriver",
+    plural: "csidrivers",
+    singular: "csidriver",
+    short_names: &[],
+    categories: &[],
+    namespaced: false,
+    verbs: ALL_VERBS,
+    subresources: &[],
+    columns: &[
+        NAME,
+        flag("AttachRequired", "Whether volumes have to be attached."),
+        flag("PodInfoOnMount", "Whether the driver wants to know the pod."),
+        flag("StorageCapacity", "Whether the driver tells its capacity."),
+        column("TokenRequests", "For whom the driver wants tokens."),
+        flag("RequiresRepublish", "Whether volumes are published again and again."),
+        column("Modes", "For which volumes it can be used."),
+        AGE,
+    ],
+    cells,
+    space: "csidrivers",
+    rules: &CsiDriver,
+    manners: Manners { unconditional_update: false, shows_deleted: true, ..MANNERS },
+};
+
+fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+    let flag = |field, none| at(object, &["spec", field]).cloned().unwrap_or(Value::Bool(none));
+    let tokens: Vec<&str> =
+        list(object, &["spec", "tokenRequests"]).iter().map(|one| text(one, &["audience"])).collect();
+    let modes: Vec<&str> = texts(object, &["spec", "volumeLifecycleModes"]).collect();
+    let or = |texts: Vec<&str>, none: &str| if texts.is_empty() { none.to_owned() } else { texts.join(",") };
+    vec![
+        print::name(object),
+        flag("attachRequired", true),
+        flag("podInfoOnMount", false),
+        flag("storageCapacity", false),
+        or(tokens, "<unset>").into(),
+        flag("requiresRepublish", false),
+        or(modes, "<none>").into(),
+        print::age(object, sight),
+    ]
+}
+
+#[derive(Debug)]
+struct CsiDriver;
+
+impl Rules for CsiDriver {
+    fn fill_in(&self, object: &mut Value) {
+        for (field, value) in [
+            ("attachRequired", json!(true)),
+            ("podInfoOnMount", json!(false)),
+            ("storageCapacity", json!(false)),
+            ("fsGroupPolicy", json!("ReadWriteOnceWithFSType")),
+            ("requiresRepublish", json!(false)),
+            ("seLinuxMount", json!(false)),
+        ] {
+            set_default(object, &["spec", field], value);
+        }
+        if list(object, &["spec", "volumeLifecycleModes"]).is_empty() {
+            set(object, &["spec", "volumeLifecycleModes"], json!(["Persistent"]));
+        }
+    }
+
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+        let policy = text(object, &["spec", "fsGroupPolicy"]);
+        let policies = ["File", "None", "ReadWriteOnceWithFSType"];
+        if !policies.contains(&policy) {
+            flaws.unsupported("spec.fsGroupPolicy", policy, &policies);
+        }
+        let mut audiences = BTreeSet::new();
+        for (index, request) in list(object, &["spec", "tokenRequests"]).iter().enumerate() {
+            let audience = text(request, &["audience"]);
+            if !audiences.insert(audience) {
+                flaws.duplicate(format!("spec.tokenRequests[{index}].audience"), audience);
+                continue;
+            }
+            let path = format!("spec.tokenRequests[{index}].expirationSeconds");
+            match at(request, &["expirationSeconds"]).and_then(Value::as_i64) {
+                Some(seconds) if seconds < 600 => {
+                    flaws.invalid(path, seconds, "may not specify a duration less than 10 minutes");
+                }
+                Some(seconds) if seconds > 1 << 32 => {
+                    flaws.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds");
+                }
+                Some(_) | None => {}
+            }
+        }
+        for mode in texts(object, &["spec", "volumeLifecycleModes"]) {
+            if !matches!(mode, "Persistent" | "Ephemeral") {
+                flaws.unsupported("spec.volumeLifecycleModes", mode, &["Persistent", "Ephemeral"]);
+            }
+        }
+        let period = at(object, &["spec", "nodeAllocatableUpdatePeriodSeconds"]).and_then(Value::as_i64);
+        if let Some(period) = period.filter(|period| *period < 10) {
+            let path = "spec.nodeAllocatableUpdatePeriodSeconds";
+            flaws.invalid(path, period, "must be greater than or equal to 10 seconds");
+        }
+        if let Some(set) = at(object, &["spec", "serviceAccountTokenInSecrets"])
+            && audiences.is_empty()
+        {
+            let why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+            flaws.invalid("spec.serviceAccountTokenInSecrets", set.clone(), why);
+        }
+    }
+
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+        self.check(new, scene, flaws);
+        for (field, path) in
+            [("attachRequired", "spec.attachedRequired"), ("volumeLifecycleModes", "spec.volumeLifecycleModes")]
+        {
+            let now = at(new, &["spec", field]);
+            if now != at(old, &["spec", field]) {
+                flaws.invalid(path, now.cloned().unwrap_or_default(), "field is immutable");
+            }
+        }
+    }
+}

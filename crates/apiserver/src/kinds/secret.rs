@@ -1,0 +1,99 @@
+//! Secret.
+
+use super::config_map::{MOST_BYTES, check_immutable};
+use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print};
+use crate::invalid::Flaws;
+use crate::names;
+use crate::value::{at, entries, map, set, set_default, take, text};
+use serde_json::Value;
+
+pub(crate) static KIND: Kind = Kind {
+    group: "",
+    version: "v1",
+    kind: "Secret",
+    plural: "secrets",
+    singular: "secret",
+    short_names: &[],
+    categories: &[],
+    namespaced: true,
+    verbs: ALL_VERBS,
+    subresources: &[],
+    columns: &[NAME, column("Type", "What it is for."), column("Data", "How many entries there are."), AGE],
+    cells,
+    space: "secrets",
+    rules: &Secret,
+    manners: MANNERS,
+};
+
+fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+    let count = map(object, &["data"]).map_or(0, serde_json::Map::len);
+    vec![print::name(object), text(object, &["type"]).into(), count.into(), print::age(object, sight)]
+}
+
+#[derive(Debug)]
+struct Secret;
+
+impl Rules for Secret {
+    fn fill_in(&self, object: &mut Value) {
+        for (key, value) in take(object, &["stringData"]).as_ref().and_then(Value::as_object).into_iter().flatten() {
+            set(object, &["data", key], base64(value.as_str().unwrap_or_default().as_bytes()));
+        }
+        set_default(object, &["type"], "Opaque");
+    }
+
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+        let mut bytes = 0;
+        for (key, value) in entries(object, &["data"]) {
+            for flaw in names::config_key(key) {
+                flaws.invalid(format!("data[{key}]"), key, &flaw);
+            }
+            bytes += value.as_str().map_or(0, |text| text.len() / 4 * 3);
+        }
+        if bytes > MOST_BYTES {
+            flaws.too_long("data", MOST_BYTES);
+        }
+        let mut needs = |key: &str| {
+            if at(object, &["data", key]).is_none() {
+                flaws.required(format!("data[{key}]"), "");
+            }
+        };
+        match text(object, &["type"]) {
+            "kubernetes.io/tls" => ["tls.crt", "tls.key"].into_iter().for_each(needs),
+            "kubernetes.io/ssh-auth" => needs("ssh-privatekey"),
+            "kubernetes.io/dockerconfigjson" => needs(".dockerconfigjson"),
+            "kubernetes.io/service-account-token" => {
+                let path = ["metadata", "annotations", "kubernetes.io/service-account.name"];
+                if text(object, &path).is_empty() {
+                    flaws.required("metadata.annotations[kubernetes.io/service-account.name]", "");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+        let (ours, theirs) = (text(new, &["type"]), text(old, &["type"]));
+        if ours != theirs {
+            flaws.invalid("type", ours, "field is immutable");
+        }
+        check_immutable(new, old, &["data"], flaws);
+        self.check(new, scene, flaws);
+    }
+
+    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+        &[("type", |secret| text(secret, &["type"]).to_owned())]
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::new();
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0u32, |group, byte| (group << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let letter = LETTERS[(group >> (18 - 6 * place)) as usize & 63];
+            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
+        }
+    }
+    out
+}
