@@ -86,7 +86,7 @@ async fn compare(args: Args) -> Result<bool, String> {
 enum Side {
     There(PathBuf),
     Real(Box<(Option<Running>, Lab)>),
-    Embedded(PathBuf),
+    Embedded(PathBuf, Box<Server>),
 }
 
 impl Side {
@@ -101,8 +101,8 @@ impl Side {
             }
             "embedded" => {
                 let file = std::env::temp_dir().join(format!("bindery-conformance-{}", std::process::id()));
-                Server::start(Config { kubeconfig: Some(file.clone()), ..Config::in_memory() }).await?;
-                Ok(Side::Embedded(file))
+                let server = Server::start(Config { kubeconfig: Some(file.clone()), ..Config::in_memory() }).await?;
+                Ok(Side::Embedded(file, Box::new(server)))
             }
             file => Ok(Side::There(file.into())),
         }
@@ -110,7 +110,7 @@ impl Side {
 
     fn kubeconfig(&self) -> &Path {
         match self {
-            Side::There(file) | Side::Embedded(file) => file,
+            Side::There(file) | Side::Embedded(file, _) => file,
             Side::Real(started) => started.1.kubeconfig(),
         }
     }
@@ -118,7 +118,7 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        if let Side::Embedded(file) = self {
+        if let Side::Embedded(file, _) = self {
             // It holds keys.
             let _ = std::fs::remove_file(file);
         }

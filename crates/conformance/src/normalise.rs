@@ -83,7 +83,7 @@ impl Normaliser {
             hide(metadata, "resourceVersion", "<revision>");
         }
         if is_list {
-            name_ages(map);
+            tidy_table(map);
         }
         if let Some(metadata) = map.get_mut("metadata") {
             // A list's revision is the server's own, and depends on what else happens there.
@@ -134,7 +134,7 @@ impl Normaliser {
         }
         text = replace_times(&text);
         if key == "message" || key == "warning" {
-            text = without_revisions(&without_diff(&text));
+            text = without_revisions(&text);
         }
         text
     }
@@ -267,17 +267,6 @@ fn replace_times(text: &str) -> String {
     out + rest
 }
 
-/// Some messages end in a difference of Go values, line by line. That there is one is compared, not how it is written.
-fn without_diff(text: &str) -> String {
-    match text.split_once("\n@@ ") {
-        Some((before, _)) => format!("{before}\n<difference>"),
-        None => match text.split_once("@@ -") {
-            Some((before, _)) => format!("{before}<difference>"),
-            None => text.to_owned(),
-        },
-    }
-}
-
 /// Messages about revisions name the server's own.
 fn without_revisions(text: &str) -> String {
     let speaks_of_revisions = ["resource version", "ResourceVersion in "];
@@ -307,8 +296,8 @@ fn sort_conflicts(causes: &mut [Value]) {
     }
 }
 
-/// How old something is depends on when one looks.
-fn name_ages(table: &mut Map<String, Value>) {
+/// How old something is depends on when one looks, and what columns are about is told in each server's own words.
+fn tidy_table(table: &mut Map<String, Value>) {
     let columns: Vec<String> = table
         .get("columnDefinitions")
         .and_then(Value::as_array)
@@ -321,6 +310,9 @@ fn name_ages(table: &mut Map<String, Value>) {
             && text.ends_with(|c: char| "smhdy".contains(c))
             && text.len() < 8
     };
+    for column in table.get_mut("columnDefinitions").and_then(Value::as_array_mut).into_iter().flatten() {
+        hide(column, "description", "<description>");
+    }
     for row in table.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten() {
         for (at, cell) in row.get_mut("cells").and_then(Value::as_array_mut).into_iter().flatten().enumerate() {
             let is_old =
@@ -420,7 +412,6 @@ mod tests {
         );
         assert_eq!(text("too old resource version: 1 (45)"), "too old resource version: <number> (<number>)");
         assert_eq!(text(&format!("uid ({UID}) is not 45")), "uid (<uid 1>) is not 45");
-        assert_eq!(text("spec is immutable\n@@ -1,2 +1,2 @@\n {"), "spec is immutable\n<difference>");
     }
 
     #[test]

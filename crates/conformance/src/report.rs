@@ -15,7 +15,7 @@ const DIFFERENCES_SHOWN: usize = 4;
 const PLACES_SHOWN: usize = 12;
 
 /// Where an answer says how it went.
-const OUTCOME: [&str; 3] = ["/status", "/body", "/body/message"];
+const OUTCOME: [&str; 4] = ["/status", "/failed", "/body", "/body/message"];
 
 /// More of a value than this is left out.
 const VALUE_SHOWN: usize = 400;
