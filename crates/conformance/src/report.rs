@@ -12,7 +12,7 @@ use crate::suite::{Differing, Outcome};
 const DIFFERENCES_SHOWN: usize = 4;
 
 /// More places than this of one answer are only counted.
-const PLACES_SHOWN: usize = 12;
+const PLACES_SHOWN: usize = 6;
 
 /// Where an answer says how it went.
 const OUTCOME: [&str; 4] = ["/status", "/failed", "/body", "/body/message"];
@@ -85,9 +85,8 @@ pub fn by_cause(outcome: &Outcome) -> String {
     let mut out = format!("{}\n", counts(outcome));
     for (cause, runs) in groups {
         let _ = writeln!(out, "\n## {} × {cause}\n", runs.len());
-        let shapes: Vec<&str> = runs.iter().map(|run| run.shape.as_str()).collect();
-        let _ = writeln!(out, "Shapes: {}\n\n```", shapes.join(", "));
-        for run in runs.iter().take(2) {
+        let _ = writeln!(out, "```");
+        for run in runs {
             let _ = writeln!(out, "{} (seed {})", run.shape, run.seed);
             if let Some(first) = run.differences.first() {
                 tell(&mut out, first);
