@@ -14,6 +14,10 @@ enum Part {
     Inline(Shape),
     /// A list of structures.
     List(Shape),
+    /// Text, number, list or map, which is left out if there is none.
+    MaybeLeaf,
+    /// A list of structures, which is left out if there is none.
+    MaybeList(Shape),
 }
 
 const NIL: Part = Part::Leaf("null");
@@ -23,7 +27,8 @@ const SECRET: Part = Part::Struct(&[("Name", "name", TEXT), ("Namespace", "names
 const TYPED: Shape = &[("APIGroup", "apiGroup", NIL), ("Kind", "kind", TEXT), ("Name", "name", TEXT)];
 const TYPED_ANYWHERE: Shape =
     &[("APIGroup", "apiGroup", NIL), ("Kind", "kind", TEXT), ("Name", "name", TEXT), ("Namespace", "namespace", NIL)];
-const REQUIREMENT: Shape = &[("key", "key", TEXT), ("operator", "operator", TEXT), ("values", "values", NIL)];
+const REQUIREMENT: Shape =
+    &[("key", "key", TEXT), ("operator", "operator", TEXT), ("values", "values", Part::MaybeLeaf)];
 const NODE_REQUIREMENT: Shape = &[("Key", "key", TEXT), ("Operator", "operator", TEXT), ("Values", "values", NIL)];
 
 const CLAIM_SPEC: Shape = &[
@@ -32,8 +37,8 @@ const CLAIM_SPEC: Shape = &[
         "Selector",
         "selector",
         Part::Struct(&[
-            ("matchLabels", "matchLabels", NIL),
-            ("matchExpressions", "matchExpressions", Part::List(REQUIREMENT)),
+            ("matchLabels", "matchLabels", Part::MaybeLeaf),
+            ("matchExpressions", "matchExpressions", Part::MaybeList(REQUIREMENT)),
         ]),
     ),
     ("Resources", "resources", Part::Inline(&[("Limits", "limits", NIL), ("Requests", "requests", NIL)])),
@@ -85,6 +90,33 @@ const VOLUME_SOURCE: Shape = &[
     ),
 ];
 
+const OWNER: Shape = &[
+    ("apiVersion", "apiVersion", TEXT),
+    ("kind", "kind", TEXT),
+    ("name", "name", TEXT),
+    ("uid", "uid", TEXT),
+    ("controller", "controller", Part::MaybeLeaf),
+    ("blockOwnerDeletion", "blockOwnerDeletion", Part::MaybeLeaf),
+];
+const CSI_DRIVER: Shape = &[
+    ("Name", "name", TEXT),
+    ("NodeID", "nodeID", TEXT),
+    ("TopologyKeys", "topologyKeys", NIL),
+    ("Allocatable", "allocatable", NIL),
+];
+const ATTACHMENT: Shape = &[
+    ("Attacher", "attacher", TEXT),
+    (
+        "Source",
+        "source",
+        Part::Inline(&[
+            ("PersistentVolumeName", "persistentVolumeName", NIL),
+            ("InlineVolumeSpec", "inlineVolumeSpec", NIL),
+        ]),
+    ),
+    ("NodeName", "nodeName", TEXT),
+];
+
 const AFFINITY: Shape = &[(
     "Required",
     "required",
@@ -108,10 +140,34 @@ pub fn volume_source(source: &Value) -> Vec<String> {
     lines(source, VOLUME_SOURCE)
 }
 
-/// A node affinity as Go would print it, on one line.
-pub fn node_affinity(affinity: Option<&Value>) -> Value {
-    let Some(affinity) = affinity else { return Value::Null };
-    serde_json::from_str(&lines(affinity, AFFINITY).concat()).unwrap_or_default()
+/// A node affinity, on one line.
+pub fn node_affinity(affinity: Option<&Value>) -> String {
+    affinity.map_or("null".to_owned(), |affinity| one_line(affinity, AFFINITY))
+}
+
+/// A driver of a node, on one line.
+pub fn csi_driver(driver: &Value) -> String {
+    one_line(driver, CSI_DRIVER)
+}
+
+/// What is attached where, on one line.
+pub fn attachment_spec(spec: &Value) -> String {
+    one_line(spec, ATTACHMENT)
+}
+
+/// An owner reference, on one line.
+pub fn owner(owner: &Value) -> String {
+    one_line(owner, OWNER)
+}
+
+/// Owner references, on one line.
+pub fn owners(owners: &[Value]) -> String {
+    let owners: Vec<String> = owners.iter().map(owner).collect();
+    format!("[{}]", owners.join(","))
+}
+
+fn one_line(value: &Value, shape: Shape) -> String {
+    lines(value, shape).iter().map(|line| line.trim_start().replacen("\": ", "\":", 1)).collect()
 }
 
 fn lines(value: &Value, shape: Shape) -> Vec<String> {
@@ -123,13 +179,18 @@ fn lines(value: &Value, shape: Shape) -> Vec<String> {
 
 fn write(value: &Value, shape: Shape, depth: usize, out: &mut Vec<String>) {
     let indent = " ".repeat(depth);
+    let shown =
+        |part: &Part, name: &str| !matches!(part, Part::MaybeLeaf | Part::MaybeList(_)) || value.get(name).is_some();
+    let shape: Vec<_> = shape.iter().filter(|(_, name, part)| shown(part, name)).collect();
     for (index, (go, name, part)) in shape.iter().enumerate() {
         let comma = if index + 1 < shape.len() { "," } else { "" };
         let found = value.get(name);
         match (part, found) {
             (Part::Leaf(none), None) => out.push(format!("{indent}\"{go}\": {none}{comma}")),
-            (Part::Struct(_) | Part::List(_), None) => out.push(format!("{indent}\"{go}\": null{comma}")),
-            (Part::Leaf(_), Some(found)) => {
+            (Part::Struct(_) | Part::List(_) | Part::MaybeLeaf | Part::MaybeList(_), None) => {
+                out.push(format!("{indent}\"{go}\": null{comma}"))
+            }
+            (Part::Leaf(_) | Part::MaybeLeaf, Some(found)) => {
                 write_leaf(&format!("{indent}\"{go}\": "), found, depth, out);
                 end(out, comma);
             }
@@ -138,7 +199,7 @@ fn write(value: &Value, shape: Shape, depth: usize, out: &mut Vec<String>) {
                 write(found.unwrap_or(&Value::Null), inner, depth + 1, out);
                 out.push(format!("{indent}}}{comma}"));
             }
-            (Part::List(inner), Some(found)) => {
+            (Part::List(inner) | Part::MaybeList(inner), Some(found)) => {
                 out.push(format!("{indent}\"{go}\": ["));
                 let items = found.as_array().map_or(&[][..], Vec::as_slice);
                 for (place, item) in items.iter().enumerate() {

@@ -31,6 +31,11 @@ impl Flaws {
         self.push(field, "FieldValueInvalid", with_detail(&format!("Invalid value: {}", value.into()), detail));
     }
 
+    /// It cannot be so; the value is given as it is to be shown.
+    pub fn invalid_text(&mut self, field: impl Into<String>, value: &str, detail: &str) {
+        self.push(field, "FieldValueInvalid", with_detail(&format!("Invalid value: {value}"), detail));
+    }
+
     /// It may not be there, or may not change.
     pub fn forbidden(&mut self, field: impl Into<String>, detail: &str) {
         self.push(field, "FieldValueForbidden", with_detail("Forbidden", detail));
@@ -58,16 +63,8 @@ impl Flaws {
         self.push(field, "FieldValueTooLong", format!("Too long: may not be more than {most} bytes"));
     }
 
-    /// 422 for an object of a kind, if anything is wrong with it.
-    pub fn refuse(self, kind: &Kind, name: &str) -> Result<(), Status> {
-        self.refuse_as(kind.group, kind.kind, name)
-    }
-
-    /// The same, for something that is no object.
-    pub fn refuse_as(self, group: &str, kind: &str, name: &str) -> Result<(), Status> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
+    /// All of them in one text, each once.
+    pub fn text(&self) -> String {
         let mut texts: Vec<String> = Vec::new();
         for flaw in &self.0 {
             let text = format!("{}: {}", flaw.field, flaw.text);
@@ -75,7 +72,32 @@ impl Flaws {
                 texts.push(text);
             }
         }
-        let all = if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) };
+        if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// 422 for an object of a kind, if anything is wrong with it.
+    pub fn refuse(self, kind: &Kind, name: &str) -> Result<(), Status> {
+        // Whatever is shown in another form is refused in the form it is stored in.
+        let group = if kind.manners.view.is_some() { "" } else { kind.group };
+        self.refuse_as(group, kind.kind, name)
+    }
+
+    /// The same, for something that is no object.
+    pub fn refuse_as(self, group: &str, kind: &str, name: &str) -> Result<(), Status> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let all = self.text();
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let causes = self.0.into_iter().map(|flaw| Cause {
             reason: flaw.reason.to_owned(),

@@ -1,5 +1,6 @@
 //! The rules for metadata that all kinds share.
 
+use crate::go_diff;
 use crate::invalid::Flaws;
 use crate::kinds::Kind;
 use crate::names;
@@ -25,6 +26,11 @@ pub fn check(kind: &Kind, object: &Value, flaws: &mut Flaws) {
         }
     }
     check_common(kind, object, flaws);
+    check_finalizer_names(object, flaws);
+}
+
+/// Finalizers of these kinds say who they belong to.
+fn check_finalizer_names(object: &Value, flaws: &mut Flaws) {
     for (index, finalizer) in texts(object, &["metadata", "finalizers"]).enumerate() {
         if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
@@ -80,7 +86,7 @@ fn check_owners(owners: &[Value], flaws: &mut Flaws) {
             }
         }
         if (api_version, kind) == ("v1", "Event") {
-            flaws.invalid(PATH, owner.clone(), "/v1, Kind=Event is disallowed from being an owner");
+            flaws.invalid_text(PATH, &go_diff::owner(owner), "/v1, Kind=Event is disallowed from being an owner");
         }
         if at(owner, &["controller"]) != Some(&Value::Bool(true)) {
             continue;
@@ -89,7 +95,7 @@ fn check_owners(owners: &[Value], flaws: &mut Flaws) {
         match &controller {
             Some(first) => {
                 let detail = "Only one reference can have Controller set to true. Found \"true\" in references for";
-                flaws.invalid(PATH, owners.to_vec(), &format!("{detail} {first} and {this}"));
+                flaws.invalid_text(PATH, &go_diff::owners(owners), &format!("{detail} {first} and {this}"));
             }
             None => controller = Some(this),
         }
@@ -109,12 +115,28 @@ fn check_finalizers(object: &Value, flaws: &mut Flaws) {
     }
 }
 
-/// Looks for changes of metadata that may not be. Upstream does it twice, once for all kinds and once by the kind's own rules, and
-/// counts each flaw twice.
-pub fn check_change(kind: &Kind, new: &Value, old: &Value, flaws: &mut Flaws) {
+/// What a kind's own rules look at when the metadata of an object has changed, after what is looked at for all kinds. Flaws that both
+/// find are told twice, as upstream does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Care {
+    /// At the change.
+    Change,
+    /// At the new state, as if the object were new.
+    Whole,
+    /// At both.
+    Both,
+}
+
+/// Looks for changes of metadata that may not be.
+pub fn check_change(kind: &Kind, new: &Value, old: &Value, care: Care, flaws: &mut Flaws) {
     check_common(kind, new, flaws);
-    for _ in 0..2 {
+    changes(new, old, flaws);
+    if matches!(care, Care::Change | Care::Both) {
         changes(new, old, flaws);
+        check_finalizer_names(new, flaws);
+    }
+    if matches!(care, Care::Whole | Care::Both) {
+        check(kind, new, flaws);
     }
 }
 

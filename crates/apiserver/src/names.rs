@@ -135,13 +135,3 @@ pub fn config_key(text: &str) -> Vec<String> {
     }
     flaws
 }
-
-/// A driver's name: a DNS subdomain in whatever case, not longer than a label.
-pub fn driver(text: &str) -> Vec<String> {
-    let mut flaws = Vec::new();
-    if !is_subdomain(&text.to_ascii_lowercase()) {
-        let message = "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
-        flaws.push(pattern(message, SUBDOMAIN, &["Example.com"]));
-    }
-    flaws
-}

@@ -25,6 +25,9 @@ pub struct Status {
     /// The HTTP status code; none for a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<u16>,
+    /// To be sent as `Warning` headers: a request may be warned about and refused.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// The metadata of a [`Status`].
@@ -84,6 +87,7 @@ impl Status {
             reason,
             details: None,
             code: Some(code),
+            warnings: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::{Answer, Api, Done, decoded, key_of};
 use crate::status::Status;
-use crate::structure::{self, By};
+use crate::structure;
 use crate::value::{at, entries, list, set, text};
 use serde_json::{Value, json};
 
@@ -20,7 +20,9 @@ impl Api {
         if node.is_empty() {
             flaws.required("target.name", "");
         }
-        flaws.refuse_as("", "Binding", text(&binding, &["metadata", "name"]))?;
+        if !flaws.is_empty() {
+            return Err(Status::failure(500, "", flaws.text()));
+        }
         let key = key_of(&target.namespace, &target.name);
         let live = self.store.get(call.kind.space, &key).cloned();
         let live = live.ok_or_else(|| Status::not_found(call.kind, &target.name))?;
@@ -58,8 +60,6 @@ impl Api {
         conditions
             .push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
         set(&mut new, &["status", "conditions"], conditions);
-        let by = By { manager: &call.manager, subresource: "binding", now: &now };
-        structure::track(call.kind, Some(&old), &mut new, by)?;
         if !call.dry_run {
             self.commit(call.kind, &key, &new, call.now);
         }

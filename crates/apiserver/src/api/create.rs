@@ -45,7 +45,7 @@ impl Api {
         if let Some(view) = kind.manners.view {
             (view.store)(&mut object);
         }
-        self.check_namespace(call)?;
+        self.check_namespace(call, text(&object, &["metadata", "name"]))?;
         kind.rules.admit(&mut object, &call.scene(&self.store))?;
         set(&mut object, &["metadata", "creationTimestamp"], call.now_text());
         set(&mut object, &["metadata", "uid"], call.chance.uid());
@@ -105,7 +105,7 @@ impl Api {
     }
 
     /// New objects need a namespace that lives.
-    fn check_namespace(&self, call: &Call<'_>) -> Result<(), Status> {
+    fn check_namespace(&self, call: &Call<'_>, name: &str) -> Result<(), Status> {
         let namespace = &call.request.target.namespace;
         if !call.kind.namespaced {
             return Ok(());
@@ -117,7 +117,7 @@ impl Api {
             return Ok(());
         }
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut status = Status::forbidden(call.kind, &call.request.target.name, &why);
+        let mut status = Status::forbidden(call.kind, name, &why);
         let cause = Cause {
             reason: "NamespaceTerminating".to_owned(),
             message: format!("namespace {namespace} is being terminated"),
@@ -157,9 +157,13 @@ pub(super) fn judge(call: &mut Call<'_>, flaws: Vec<String>, refuse: impl Fn(Str
 
 /// An object is in the namespace that the path names, whether it says so or not.
 pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), Status> {
-    let wanted = if call.kind.namespaced { call.request.target.namespace.as_str() } else { "" };
+    if !call.kind.namespaced {
+        map_mut(object, &["metadata"]).remove("namespace");
+        return Ok(());
+    }
+    let wanted = call.request.target.namespace.as_str();
     let said = text(object, &["metadata", "namespace"]);
-    if said.is_empty() && !wanted.is_empty() {
+    if said.is_empty() {
         set(object, &["metadata", "namespace"], wanted);
     } else if said != wanted {
         let why = "the namespace of the provided object does not match the namespace sent on the request";

@@ -128,12 +128,28 @@ impl Api {
     pub fn handle(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
         match request.verb {
             Verb::Get | Verb::List => self.read(request),
-            Verb::Create => self.create(&mut Call::new(moment, request, "CreateOptions")?),
-            Verb::Update => self.update(&mut Call::new(moment, request, "UpdateOptions")?),
-            Verb::Patch(patch) => self.patch(&mut Call::new(moment, request, "PatchOptions")?, patch),
+            Verb::Create => self.write(Call::new(moment, request, "CreateOptions")?, Self::create),
+            Verb::Update => self.write(Call::new(moment, request, "UpdateOptions")?, Self::update),
+            Verb::Patch(patch) => {
+                self.write(Call::new(moment, request, "PatchOptions")?, |api, call| api.patch(call, patch))
+            }
             Verb::Delete => self.delete(moment, request),
             Verb::DeleteCollection => self.delete_collection(moment, request),
         }
+    }
+}
+
+impl Api {
+    /// Does a write. What was to be warned of is told even if the write is refused.
+    fn write<'a>(
+        &mut self,
+        mut call: Call<'a>,
+        doing: impl FnOnce(&mut Self, &mut Call<'a>) -> Result<Answer, Status>,
+    ) -> Result<Answer, Status> {
+        doing(self, &mut call).map_err(|mut status| {
+            status.warnings = call.warnings;
+            status
+        })
     }
 }
 

@@ -107,6 +107,7 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldTerm>, String> {
             split_operator(&part).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
         let own = kind.rules.selectable();
         let of = match name {
+            "" if value.is_empty() => continue,
             "metadata.name" => Field::Name,
             "metadata.namespace" => Field::Namespace,
             _ => match own.iter().find(|(known, _)| *known == name) {
@@ -282,14 +283,14 @@ impl LabelParser {
         }
         if self.peek() == ")" {
             self.next();
-            return Err("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty".to_owned());
+            return Ok(vec![String::new()]);
         }
         let mut values = Vec::new();
         loop {
             match self.peek() {
                 "," | ")" => values.push(String::new()),
                 token if is_word(token) => values.push(self.next()),
-                token => return Err(format!("found '{token}', expected: ',', ')' or identifier")),
+                token => return Err(format!("found '{token}', expected: ',', or identifier")),
             }
             match self.next().as_str() {
                 "," => {}

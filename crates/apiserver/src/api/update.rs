@@ -5,7 +5,7 @@ use super::create::{read_body, settle_namespace, warn_of_double_owners};
 use super::list_options::flaw;
 use super::{Answer, Api, decoded, key_of};
 use crate::invalid::Flaws;
-use crate::metadata;
+use crate::metadata::{self, Care};
 use crate::status::Status;
 use crate::store::{self, Stored};
 use crate::structure::{self, By};
@@ -74,7 +74,8 @@ impl Api {
             copy(&old, &mut new, &["metadata", "uid"]);
         }
         let mut flaws = Flaws::default();
-        metadata::check_change(kind, &new, &old, &mut flaws);
+        let care = if call.subresource().is_empty() { kind.rules.care() } else { Care::Change };
+        metadata::check_change(kind, &new, &old, care, &mut flaws);
         kind.rules.check_change(&new, &old, &call.scene(&self.store), &mut flaws);
         flaws.refuse(kind, &call.request.target.name)?;
         if call.subresource().is_empty() {
@@ -141,7 +142,7 @@ fn check_revision(call: &Call<'_>, live: &Stored, new: &mut Value) -> Result<(),
         if !call.kind.manners.unconditional_update {
             let mut flaws = Flaws::default();
             flaws.invalid("metadata.resourceVersion", 0, "must be specified for an update");
-            flaws.refuse(call.kind, name)?;
+            flaws.refuse_as(call.kind.group, call.kind.plural, name)?;
         }
     } else if revision != live.revision {
         return Err(Status::modified(call.kind, name));

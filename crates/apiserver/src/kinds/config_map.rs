@@ -2,6 +2,7 @@
 
 use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print};
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, entries, map};
 use serde_json::Value;
@@ -57,6 +58,10 @@ impl Rules for ConfigMap {
         if bytes > MOST_BYTES {
             flaws.too_long("", MOST_BYTES);
         }
+    }
+
+    fn care(&self) -> Care {
+        Care::Both
     }
 
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {

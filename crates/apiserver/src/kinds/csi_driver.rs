@@ -75,6 +75,13 @@ impl Rules for CsiDriver {
         }
     }
 
+    fn prepare_change(&self, new: &mut Value, old: &Value, _scene: &Scene<'_>) {
+        if at(new, &["spec"]) != at(old, &["spec"]) {
+            let generation = at(old, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
+            set(new, &["metadata", "generation"], generation + 1);
+        }
+    }
+
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
         let policy = text(object, &["spec", "fsGroupPolicy"]);
         let policies = ["File", "None", "ReadWriteOnceWithFSType"];

@@ -1,9 +1,11 @@
 //! CSINode.
 
 use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, print};
+use crate::go_diff;
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
-use crate::value::{at, list, take, text, texts};
+use crate::value::{at, list, set, take, text, texts};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -43,6 +45,12 @@ fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
 struct CsiNode;
 
 impl Rules for CsiNode {
+    fn fill_in(&self, object: &mut Value) {
+        if list(object, &["spec", "drivers"]).is_empty() {
+            set(object, &["spec", "drivers"], Value::Null);
+        }
+    }
+
     fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
 
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
@@ -79,6 +87,10 @@ impl Rules for CsiNode {
         }
     }
 
+    fn care(&self) -> Care {
+        Care::Whole
+    }
+
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         self.check(new, scene, flaws);
         let lasting = |driver: &Value| {
@@ -89,7 +101,7 @@ impl Rules for CsiNode {
         for was in list(old, &["spec", "drivers"]) {
             for is in list(new, &["spec", "drivers"]).iter().filter(|is| is.get("name") == was.get("name")) {
                 if lasting(is) != lasting(was) {
-                    flaws.invalid("spec.drivers", lasting(is), "field is immutable");
+                    flaws.invalid_text("spec.drivers", &go_diff::csi_driver(&lasting(is)), "field is immutable");
                 }
             }
         }
@@ -105,7 +117,7 @@ pub(super) fn check_driver_name(name: &str, path: &str, flaws: &mut Flaws) {
         flaws.too_long(path, 63);
     }
     if !name.is_empty() {
-        for flaw in names::driver(name) {
+        for flaw in names::subdomain(&name.to_lowercase(), false) {
             flaws.invalid(path, name, &flaw);
         }
     }

@@ -105,7 +105,8 @@ impl Rules for Node {
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
         let mut seen = BTreeSet::new();
         for (index, taint) in list(object, &["spec", "taints"]).iter().enumerate() {
-            let path = format!("spec.taints[{index}]");
+            // The path is upstream's, mistaken as it is.
+            let path = format!("metadata.taints[{index}]");
             let [key, value, effect] = ["key", "value", "effect"].map(|field| text(taint, &[field]));
             for flaw in names::qualified(key) {
                 flaws.invalid(format!("{path}.key"), key, &flaw);

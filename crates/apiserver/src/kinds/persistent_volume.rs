@@ -8,6 +8,7 @@ use super::{
 use crate::api::second;
 use crate::go_diff;
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
 use crate::value::{at, copy, entries, list, map, set, set_default, take, text, texts};
@@ -118,6 +119,10 @@ impl Rules for Volume {
         }
     }
 
+    fn care(&self) -> Care {
+        Care::Whole
+    }
+
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         if scene.subresource == "status" {
             return;
@@ -131,11 +136,11 @@ impl Rules for Volume {
             && affinity(new).as_ref() != Some(&was)
         {
             let why = "field is immutable, except for updating from beta label to GA";
-            flaws.invalid("nodeAffinity", go_diff::node_affinity(affinity(new).as_ref()), why);
+            flaws.invalid_text("nodeAffinity", &go_diff::node_affinity(affinity(new).as_ref()), why);
         }
         let attributes = |object| at(object, &["spec", "volumeAttributesClassName"]).cloned();
         if attributes(old).is_some() && attributes(new).is_none() {
-            flaws.forbidden("volumeAttributesClassName", "update from non-nil value to nil is forbidden");
+            flaws.forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");
         }
     }
 

@@ -7,6 +7,7 @@ use super::storage_class::default_class;
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, wide};
 use crate::go_diff;
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
 use crate::value::{at, copy, entries, set, set_default, take, text, texts};
@@ -103,6 +104,10 @@ impl Rules for Claim {
 
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
         check_claim_spec(object, flaws);
+    }
+
+    fn care(&self) -> Care {
+        Care::Both
     }
 
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {

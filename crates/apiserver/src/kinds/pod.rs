@@ -5,6 +5,7 @@ use super::{
     AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, Subresource, column, print, status_of, wide,
 };
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
 use crate::value::{at, copy, list, map, set, take, text};
@@ -174,6 +175,10 @@ impl Rules for Pod {
         }
     }
 
+    fn care(&self) -> Care {
+        Care::Both
+    }
+
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         if scene.subresource == "status" {
             if text(new, &["spec", "nodeName"]) != text(old, &["spec", "nodeName"]) {
@@ -210,17 +215,7 @@ fn check_volumes<'a>(object: &'a Value, flaws: &mut Flaws) -> BTreeSet<&'a str> 
     let mut seen = BTreeSet::new();
     for (index, volume) in list(object, &["spec", "volumes"]).iter().enumerate() {
         let path = format!("spec.volumes[{index}]");
-        let name = text(volume, &["name"]);
-        if name.is_empty() {
-            flaws.required(format!("{path}.name"), "");
-        } else {
-            for flaw in names::label(name, false) {
-                flaws.invalid(format!("{path}.name"), name, &flaw);
-            }
-        }
-        if !name.is_empty() && !seen.insert(name) {
-            flaws.duplicate(format!("{path}.name"), name);
-        }
+        let (name, before) = (text(volume, &["name"]), flaws.len());
         let sources: Vec<&String> =
             map(volume, &[]).into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "name").collect();
         for extra in sources.iter().skip(1) {
@@ -233,6 +228,19 @@ fn check_volumes<'a>(object: &'a Value, flaws: &mut Flaws) -> BTreeSet<&'a str> 
         }
         if at(volume, &["ephemeral"]).is_some() && at(volume, &["ephemeral", "volumeClaimTemplate"]).is_none() {
             flaws.required(format!("{path}.ephemeral.volumeClaimTemplate"), "");
+        }
+        if name.is_empty() {
+            flaws.required(format!("{path}.name"), "");
+        } else {
+            for flaw in names::label(name, false) {
+                flaws.invalid(format!("{path}.name"), name, &flaw);
+            }
+        }
+        // Only volumes without flaws count as there.
+        if seen.contains(name) {
+            flaws.duplicate(format!("{path}.name"), name);
+        } else if flaws.len() == before {
+            seen.insert(name);
         }
     }
     seen
@@ -259,10 +267,6 @@ fn check_container<'a>(
     if text(container, &["image"]).is_empty() {
         flaws.required(format!("{path}.image"), "");
     }
-    let policy = text(container, &["imagePullPolicy"]);
-    if !matches!(policy, "Always" | "IfNotPresent" | "Never") {
-        flaws.unsupported(format!("{path}.imagePullPolicy"), policy, &["Always", "IfNotPresent", "Never"]);
-    }
     for (index, mount) in list(container, &["volumeMounts"]).iter().enumerate() {
         let (name, place) = (text(mount, &["name"]), text(mount, &["mountPath"]));
         if name.is_empty() {
@@ -274,6 +278,10 @@ fn check_container<'a>(
         if place.is_empty() {
             flaws.required(format!("{path}.volumeMounts[{index}].mountPath"), "");
         }
+    }
+    let policy = text(container, &["imagePullPolicy"]);
+    if !matches!(policy, "Always" | "IfNotPresent" | "Never") {
+        flaws.unsupported(format!("{path}.imagePullPolicy"), policy, &["Always", "IfNotPresent", "Never"]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Kind;
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::status::Status;
 use crate::store::Store;
 use crate::value;
@@ -48,6 +49,11 @@ pub trait Rules: Sync + Debug {
         if scene.subresource.is_empty() {
             self.check(new, scene, flaws);
         }
+    }
+
+    /// What is looked at when metadata has changed.
+    fn care(&self) -> Care {
+        Care::Change
     }
 
     /// Validating admission of a changed object.

@@ -3,6 +3,7 @@
 use super::config_map::{MOST_BYTES, check_immutable};
 use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print};
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, entries, map, set, set_default, take, text};
 use serde_json::Value;
@@ -69,6 +70,10 @@ impl Rules for Secret {
             }
             _ => {}
         }
+    }
+
+    fn care(&self) -> Care {
+        Care::Both
     }
 
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {

@@ -89,7 +89,7 @@ impl Rules for StorageClass {
             let value =
                 |object| at(object, &[field]).filter(|value| value.as_object().is_none_or(|map| !map.is_empty()));
             if value(new) != value(old) {
-                flaws.invalid(field, Value::Null, "field is immutable");
+                flaws.invalid(field, value(new).cloned().unwrap_or_default(), "field is immutable");
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use super::csi_node::check_driver_name;
 use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of};
+use crate::go_diff;
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, copy, set, text};
 use serde_json::{Value, json};
@@ -89,10 +91,15 @@ impl Rules for Attachment {
         }
     }
 
+    fn care(&self) -> Care {
+        Care::Whole
+    }
+
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         self.check(new, scene, flaws);
         if at(new, &["spec"]) != at(old, &["spec"]) {
-            flaws.invalid("spec", Value::Null, "field is immutable");
+            let spec = at(new, &["spec"]).unwrap_or(&Value::Null);
+            flaws.invalid_text("spec", &go_diff::attachment_spec(spec), "field is immutable");
         }
     }
 }

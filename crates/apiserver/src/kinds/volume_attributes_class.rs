@@ -4,6 +4,7 @@ use super::rules::protect;
 use super::storage_class::{check_driver, check_parameters};
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::status::Status;
 use crate::value::{at, text};
 use serde_json::Value;
@@ -42,6 +43,10 @@ impl Rules for AttributesClass {
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
         check_driver(object, "driverName", flaws);
         check_parameters(object, true, flaws);
+    }
+
+    fn care(&self) -> Care {
+        Care::Both
     }
 
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
