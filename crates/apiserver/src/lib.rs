@@ -8,9 +8,9 @@
 
 pub mod api;
 mod chance;
+mod go_diff;
 pub mod host;
 pub mod http;
-mod go_diff;
 mod invalid;
 pub mod kinds;
 mod metadata;

@@ -79,6 +79,7 @@ impl Stream {
     async fn tell_all(&mut self) -> Result<(), Over> {
         self.tell_initial().await?;
         let mut bookmark_at = Instant::now() + BOOKMARK_EVERY;
+        let mut bookmark_due = false;
         loop {
             self.news.mark_unchanged();
             let (changes, revision) = match self.pull() {
@@ -97,12 +98,16 @@ impl Stream {
             }
             // A client may have asked for what comes after a revision that is yet to come.
             self.watch.revision = self.watch.revision.max(seen);
+            if std::mem::take(&mut bookmark_due) {
+                self.write_bookmark("");
+                bookmark_at = Instant::now() + BOOKMARK_EVERY;
+            }
             if self.shared.persisted(seen).await.is_err() {
                 return Err(Over);
             }
             self.send().await?;
             if !has_more {
-                self.wait(&mut bookmark_at).await?;
+                bookmark_due = self.wait(bookmark_at).await?;
             }
         }
     }
@@ -129,22 +134,16 @@ impl Stream {
         })
     }
 
-    /// Waits for something to tell.
-    async fn wait(&mut self, bookmark_at: &mut Instant) -> Result<(), Over> {
-        loop {
-            let before_end = self.ends - BOOKMARK_BEFORE_END;
-            let bookmark = if Instant::now() < before_end { (*bookmark_at).min(before_end) } else { *bookmark_at };
-            tokio::select! {
-                news = self.news.changed() => return news.map_err(|_| Over),
-                () = self.out.closed() => return Err(Over),
-                _ = self.stops.changed() => return Err(Over),
-                () = sleep_until(self.ends) => return Err(Over),
-                () = sleep_until(bookmark), if self.watch.bookmarks => {
-                    *bookmark_at = Instant::now() + BOOKMARK_EVERY;
-                    self.write_bookmark("");
-                    self.send().await?;
-                }
-            }
+    /// Waits for something to tell; answers whether a bookmark is due.
+    async fn wait(&mut self, bookmark_at: Instant) -> Result<bool, Over> {
+        let before_end = self.ends - BOOKMARK_BEFORE_END;
+        let bookmark = if Instant::now() < before_end { bookmark_at.min(before_end) } else { bookmark_at };
+        tokio::select! {
+            news = self.news.changed() => news.map(|()| false).map_err(|_| Over),
+            () = self.out.closed() => Err(Over),
+            _ = self.stops.changed() => Err(Over),
+            () = sleep_until(self.ends) => Err(Over),
+            () = sleep_until(bookmark), if self.watch.bookmarks => Ok(true),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is special about each kind: names, scope, verbs, columns, defaults, validation. One small file for each.
 
 pub(crate) mod affinity;
+mod bare;
 mod config_map;
 mod csi_driver;
 mod csi_node;
@@ -97,7 +98,7 @@ pub(crate) const ALL_VERBS: &[&str] =
 
 /// All kinds that are served, in the order in which discovery shows them.
 pub fn all() -> &'static [&'static Kind] {
-    static ALL: [&Kind; 17] = [
+    static ALL: [&Kind; 25] = [
         &config_map::KIND,
         &event::KIND,
         &namespace::KIND,
@@ -115,6 +116,14 @@ pub fn all() -> &'static [&'static Kind] {
         &storage_class::KIND,
         &volume_attachment::KIND,
         &volume_attributes_class::KIND,
+        &bare::SERVICE,
+        &bare::REPLICATION_CONTROLLER,
+        &bare::REPLICA_SET,
+        &bare::STATEFUL_SET,
+        &bare::DISRUPTION_BUDGET,
+        &bare::DEVICE_CLASS,
+        &bare::RESOURCE_CLAIM,
+        &bare::RESOURCE_SLICE,
     ];
     &ALL
 }

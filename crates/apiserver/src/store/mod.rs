@@ -19,6 +19,8 @@ use window::Window;
 pub struct Store {
     settings: Settings,
     revision: u64,
+    /// The revision that it began with: whatever was before is nobody's to know.
+    began: u64,
     spaces: BTreeMap<&'static str, Space>,
     replaced_bytes: usize,
     records: Vec<Record>,
@@ -80,7 +82,7 @@ pub struct TooOld(pub u64);
 impl Store {
     /// An empty store at a revision.
     pub fn new(settings: Settings, revision: u64) -> Self {
-        Self { settings, revision, spaces: BTreeMap::new(), replaced_bytes: 0, records: Vec::new() }
+        Self { settings, revision, began: revision, spaces: BTreeMap::new(), replaced_bytes: 0, records: Vec::new() }
     }
 
     /// The revision of the last change.
@@ -109,8 +111,9 @@ impl Store {
     pub fn put(&mut self, space: &'static str, key: &str, object: Stored, now: Timestamp) -> Arc<Stored> {
         assert_eq!(object.revision, self.revision + 1, "revisions are given out one by one");
         let object = Arc::new(object);
-        let before_first = self.revision;
-        let room = self.spaces.entry(space).or_insert_with(|| Space::at(before_first));
+        // Who has waited for the first object of a kind since the beginning has missed nothing.
+        let began = self.began;
+        let room = self.spaces.entry(space).or_insert_with(|| Space::at(began));
         let key = match room.objects.get_key_value(key) {
             Some((known, _)) => Arc::clone(known),
             None => Arc::from(key),

@@ -104,3 +104,14 @@ fn records_are_handed_out_once_and_only_when_asked_for() {
     put(&mut without, "a", "1", 0);
     assert!(without.take_records().is_empty());
 }
+
+#[test]
+fn who_waits_for_the_first_of_a_kind_misses_nothing() {
+    let mut store = Store::new(Settings::default(), 7);
+    let elsewhere = object(&store, "a", "1");
+    store.put("secrets", "default/a", elsewhere, at(0));
+    put(&mut store, "first", "1", 0);
+    let changes = store.changes_after("configmaps", 7, u64::MAX, 10).expect("nothing is forgotten");
+    assert_eq!(changes.iter().map(|change| change.revision).collect::<Vec<_>>(), [9]);
+    assert_eq!(store.changes_after("configmaps", 6, u64::MAX, 10).err(), Some(TooOld(7)));
+}
