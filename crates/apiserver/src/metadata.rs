@@ -44,6 +44,12 @@ fn check_common(kind: &Kind, object: &Value, flaws: &mut Flaws) {
     if !kind.namespaced && !text(object, &["metadata", "namespace"]).is_empty() {
         flaws.forbidden("metadata.namespace", "not allowed on this type");
     }
+    check_notes(object, flaws);
+    check_finalizers(object, flaws);
+}
+
+/// Labels, annotations and owners.
+fn check_notes(object: &Value, flaws: &mut Flaws) {
     check_labels(entries(object, &["metadata", "labels"]), "metadata.labels", flaws);
     let mut bytes = 0;
     for (key, value) in entries(object, &["metadata", "annotations"]) {
@@ -56,7 +62,6 @@ fn check_common(kind: &Kind, object: &Value, flaws: &mut Flaws) {
         flaws.too_long("metadata.annotations", ANNOTATION_BYTES);
     }
     check_owners(list(object, &["metadata", "ownerReferences"]), flaws);
-    check_finalizers(object, flaws);
 }
 
 /// Looks for flaws in labels.
@@ -157,6 +162,7 @@ fn changes(new: &Value, old: &Value, flaws: &mut Flaws) {
             flaws.invalid(format!("metadata.{field}"), value, "field is immutable");
         }
     }
+    check_notes(new, flaws);
 }
 
 /// Takes out owner references that are there twice; answers their UIDs.
