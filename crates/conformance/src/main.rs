@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bindery_apiserver::api::Settings;
 use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
@@ -101,7 +102,9 @@ impl Side {
             }
             "embedded" => {
                 let file = std::env::temp_dir().join(format!("bindery-conformance-{}", std::process::id()));
-                let server = Server::start(Config { kubeconfig: Some(file.clone()), ..Config::in_memory() }).await?;
+                let settings = Settings { chores, ..Settings::default() };
+                let config = Config { kubeconfig: Some(file.clone()), settings, ..Config::in_memory() };
+                let server = Server::start(config).await?;
                 Ok(Side::Embedded(file, Box::new(server)))
             }
             file => Ok(Side::There(file.into())),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use bindery_apiserver::api::Settings;
 use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::known::Known;
@@ -44,7 +45,9 @@ async fn it_does_the_chores_that_controllers_do_for_a_real_one() -> Result<(), S
 /// Runs what is chosen on a lab and on an embedded server.
 async fn beside_the_embedded(lab: &Lab, choice: &Choice) -> Result<Outcome, String> {
     let kubeconfig = lab.folder().join("embedded");
-    let embedded = Server::start(Config { kubeconfig: Some(kubeconfig.clone()), ..Config::in_memory() }).await?;
+    let settings = Settings { chores: choice.chores, ..Settings::default() };
+    let config = Config { kubeconfig: Some(kubeconfig.clone()), settings, ..Config::in_memory() };
+    let embedded = Server::start(config).await?;
     let (left, right) = (Endpoint::of(lab.kubeconfig()).await?, Endpoint::of(&kubeconfig).await?);
     let outcome = run(&Library::own()?, &left, &right, choice).await;
     embedded.stop().await;
