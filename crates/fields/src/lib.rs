@@ -5,8 +5,6 @@
 //!
 //! This room does not know any store, any rule of a kind, any clock, nor HTTP.
 
-#![allow(clippy::todo)]
-
 pub mod decode;
 pub mod fieldset;
 pub mod managed;

@@ -105,7 +105,7 @@ pub fn patch(
         PatchKind::Merge => (merge::patch(live, text, checks)?, None),
         PatchKind::Strategic => {
             let (patch, flaws) = strategic::read(text)?;
-            let shown = words::go_value(&patch);
+            let shown = go_value(&patch);
             (Patched { value: strategic::patch(schema, live, patch)?, flaws }, Some(shown))
         }
     };
@@ -146,7 +146,7 @@ fn undecodable(schema: &Schema, live: &Value, kind: PatchKind, text: &[u8], erro
         let detail = if not_an_object { words::no_type_meta(&value) } else { error };
         return PatchError::Invalid { value: value.to_string(), detail: format!("{prefix}{detail}") };
     }
-    let shown = untyped(text).map(|(patch, _)| words::go_value(&patch)).unwrap_or_default();
+    let shown = untyped(text).map(|(patch, _)| go_value(&patch)).unwrap_or_default();
     PatchError::Invalid { value: shown, detail: words::unconvertible(schema, &value).unwrap_or(error) }
 }
 

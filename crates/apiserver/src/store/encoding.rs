@@ -58,7 +58,8 @@ fn write(object: &Value, revision: Option<u64>) -> Bytes {
         }
     }
     out.push(b'}');
-    Bytes::from(out.into_boxed_slice())
+    // A copy has just the size it needs; a shrunk buffer would leave holes in memory behind each object.
+    Bytes::copy_from_slice(&out)
 }
 
 fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
