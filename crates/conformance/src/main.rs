@@ -11,7 +11,7 @@ use bindery_apiserver::api::Settings;
 use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
-use bindery_conformance::suite::{Choice, run};
+use bindery_conformance::suite::{Choice, HISTORY_SECONDS, run};
 use bindery_conformance::{controllers, report};
 use bindery_lab::{Lab, Running};
 use clap::Parser;
@@ -102,7 +102,7 @@ impl Side {
             }
             "embedded" => {
                 let file = std::env::temp_dir().join(format!("bindery-conformance-{}", std::process::id()));
-                let settings = Settings { chores, ..Settings::default() };
+                let settings = Settings { chores, history_seconds: HISTORY_SECONDS, ..Settings::default() };
                 let config = Config { kubeconfig: Some(file.clone()), settings, ..Config::in_memory() };
                 let server = Server::start(config).await?;
                 Ok(Side::Embedded(file, Box::new(server)))

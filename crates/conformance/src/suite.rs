@@ -12,6 +12,9 @@ use crate::run::{Run, Transcript};
 /// How many runs are under way at once: enough to keep two cores busy while watches wait.
 const AT_ONCE: usize = 24;
 
+/// How long the embedded server is to remember: no run looks back this far, and what is asked for last has been forgotten.
+pub const HISTORY_SECONDS: u32 = 8;
+
 /// Which runs.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {

@@ -8,7 +8,7 @@ use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::known::Known;
 use bindery_conformance::notation::Library;
-use bindery_conformance::suite::{Choice, Outcome, run};
+use bindery_conformance::suite::{Choice, HISTORY_SECONDS, Outcome, run};
 use bindery_conformance::{controllers, report};
 use bindery_lab::Lab;
 
@@ -45,7 +45,7 @@ async fn it_does_the_chores_that_controllers_do_for_a_real_one() -> Result<(), S
 /// Runs what is chosen on a lab and on an embedded server.
 async fn beside_the_embedded(lab: &Lab, choice: &Choice) -> Result<Outcome, String> {
     let kubeconfig = lab.folder().join("embedded");
-    let settings = Settings { chores: choice.chores, ..Settings::default() };
+    let settings = Settings { chores: choice.chores, history_seconds: HISTORY_SECONDS, ..Settings::default() };
     let config = Config { kubeconfig: Some(kubeconfig.clone()), settings, ..Config::in_memory() };
     let embedded = Server::start(config).await?;
     let (left, right) = (Endpoint::of(lab.kubeconfig()).await?, Endpoint::of(&kubeconfig).await?);
