@@ -9,6 +9,7 @@
 
 pub mod compare;
 pub mod controllers;
+pub mod dice;
 pub mod endpoint;
 pub mod known;
 pub mod normalise;
@@ -17,3 +18,4 @@ pub mod report;
 pub mod run;
 pub mod suite;
 pub mod values;
+pub mod walk;

@@ -7,10 +7,10 @@
 //!   path, or a kind's short name (`shapes/kinds.yaml`) with an object's name, a subresource and a query.
 //! - The body is an object, or the name of a template in `shapes/objects.yaml`, or a variable such as `$last`.
 //! - Beside it: `with` (a merge patch laid over the body), `raw` (a body as text), `type` (content type), `accept`, `headers`,
-//!   `save` (a variable for the answer; `$last` always holds it), `open` (a watch that goes on beside the next steps until
+//!   `save` (a variable for the answer, unless it is a refusal; `$last` always holds it), `open` (a watch that goes on beside the next steps until
 //!   `collect`), `pad` (adds an annotation of so many bytes).
 //! - `wait: 500` gives a server's caches that many milliseconds. `{collect: w}` ends a watch that was opened. `{gone: pvc/$n}`
-//!   waits until there is no such object.
+//!   waits until there is no such object. `{walk: pvc}` makes requests at random ([`walk`]).
 //! - `cases` make one shape each: a case is laid over the steps that are marked `vary: true`; its `query` is appended.
 //! - `each: {kind: [pvc, pv]}` makes one shape for each value, with the variable set.
 
@@ -18,7 +18,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::dice::Dice;
 use crate::values::overlay;
+use crate::walk;
 
 /// A named kind of request in a situation.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ pub enum Step {
     Collect(String),
     /// Until an object is there no more.
     Gone(String),
+    /// Requests at random about objects of a kind.
+    Walk(String),
 }
 
 /// A request as it is written: variables are replaced when it is sent.
@@ -86,9 +90,13 @@ pub struct Library {
     pub objects: Map<String, Value>,
     /// Paths of collections by short name.
     pub kinds: Map<String, Value>,
+    /// What walks change, by short name.
+    pub changes: Map<String, Value>,
 }
 
 const VERBS: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "MERGE", "STRATEGIC", "JSONPATCH", "APPLY"];
+/// Files that hold something else.
+const NO_SHAPES: [&str; 3] = ["objects", "kinds", "changes"];
 const PATCH: &str = "PATCH";
 
 impl Library {
@@ -98,13 +106,14 @@ impl Library {
             shapes: Vec::new(),
             objects: map(read_yaml(&folder.join("objects.yaml"))?)?,
             kinds: map(read_yaml(&folder.join("kinds.yaml"))?)?,
+            changes: map(read_yaml(&folder.join("changes.yaml"))?)?,
         };
         let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut files: Vec<_> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
         files.sort();
         for file in files {
             let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            if file.extension().is_some_and(|ending| ending == "yaml") && stem != "objects" && stem != "kinds" {
+            if file.extension().is_some_and(|ending| ending == "yaml") && !NO_SHAPES.contains(&stem) {
                 let of_file = |error| format!("{}: {error}", file.display());
                 for (name, shape) in map(read_yaml(&file)?).map_err(of_file)? {
                     library.shapes.extend(shapes(&name, &shape).map_err(of_file)?);
@@ -137,6 +146,13 @@ impl Library {
             }
         }
         Ok(())
+    }
+
+    /// The steps of a walk.
+    pub fn walk(&self, kind: &str, dice: &mut Dice) -> Vec<Step> {
+        let changes = self.changes.get(kind).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let steps = walk::steps(kind, changes, dice);
+        steps.iter().map(|value| step(value).expect("walks are well written")).collect()
     }
 
     /// The library that comes with this crate.
@@ -288,6 +304,9 @@ fn step(value: &Value) -> Result<Step, String> {
     }
     if let Some(target) = fields.get("gone").and_then(Value::as_str) {
         return Ok(Step::Gone(target.to_owned()));
+    }
+    if let Some(kind) = fields.get("walk").and_then(Value::as_str) {
+        return Ok(Step::Walk(kind.to_owned()));
     }
     let mut call = Call::default();
     for (key, value) in &fields {

@@ -7,6 +7,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
+use crate::dice::{Dice, hash};
 use crate::endpoint::{Answer, Endpoint};
 use crate::normalise::{Normaliser, drop_bookmarks};
 use crate::notation::{Call, Library, Shape, Step};
@@ -61,7 +62,8 @@ impl Run<'_> {
             watches: BTreeMap::new(),
             transcript: Transcript::default(),
         };
-        if self.needs_namespace(library) {
+        let steps = self.steps(library);
+        if self.needs_namespace(library, &steps) {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "$ns"}});
             let call = Call {
                 verb: "POST".to_owned(),
@@ -71,21 +73,36 @@ impl Run<'_> {
             };
             state.request(&call).await;
         }
-        for step in &self.shape.steps {
+        for step in &steps {
             match step {
                 Step::Request(call) => state.request(call).await,
                 Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
                 Step::Collect(name) => state.collect(name).await,
                 Step::Gone(target) => state.wait_until_gone(target).await,
+                Step::Walk(_) => {}
             }
         }
         state.transcript
     }
 
+    fn dice(self) -> Dice {
+        Dice::of_text(&format!("{}/{}", self.shape.name, self.seed))
+    }
+
+    /// What is done, with walks spelled out.
+    fn steps(self, library: &Library) -> Vec<Step> {
+        let values = self.values();
+        let spelled_out = |step: &Step| match step {
+            Step::Walk(kind) => library.walk(&values.text(kind), &mut self.dice()),
+            Step::Request(_) | Step::Wait(_) | Step::Collect(_) | Step::Gone(_) => vec![step.clone()],
+        };
+        self.shape.steps.iter().flat_map(spelled_out).collect()
+    }
+
     /// The variables that a run begins with. They depend on nothing but the shape, the seed and the series.
     fn values(self) -> Values {
         let mut values = Values::default();
-        let mut dice = Dice(hash(&format!("{}/{}", self.shape.name, self.seed)));
+        let mut dice = self.dice();
         let name = format!("t{:07x}{}", hash(&format!("{}/{}", self.series, self.shape.name)) & 0xfff_ffff, self.seed);
         values.set("n", name.as_str());
         values.set("ns", format!("{name}-ns"));
@@ -101,7 +118,7 @@ impl Run<'_> {
         values
     }
 
-    fn needs_namespace(self, library: &Library) -> bool {
+    fn needs_namespace(self, library: &Library, steps: &[Step]) -> bool {
         let namespaced = |target: &str| {
             let target = self.values().text(target);
             let kind = target.split(['/', '?']).next().unwrap_or_default();
@@ -110,9 +127,9 @@ impl Run<'_> {
         };
         let in_it = |step: &Step| match step {
             Step::Request(call) => namespaced(&call.target),
-            Step::Wait(_) | Step::Collect(_) | Step::Gone(_) => false,
+            Step::Wait(_) | Step::Collect(_) | Step::Gone(_) | Step::Walk(_) => false,
         };
-        self.shape.steps.iter().any(in_it)
+        steps.iter().any(in_it)
     }
 }
 
@@ -184,7 +201,7 @@ impl State<'_> {
                     drop_bookmarks(&mut body);
                 }
                 self.values.set("last", body.clone());
-                if let Some(name) = save {
+                if let Some(name) = save.filter(|_| answer.status.is_success()) {
                     self.values.set(name, body.clone());
                 }
                 json!({"status": answer.status.as_u16(), "headers": headers_of(&answer.headers), "body": body})
@@ -303,26 +320,4 @@ fn headers_of(headers: &HeaderMap) -> Value {
         out.insert("warning".to_owned(), json!(warnings));
     }
     Value::Object(out)
-}
-
-/// FNV-1a: the same on every machine.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-/// Numbers that only depend on where they begin (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        let at = self.throw() % u64::try_from(list.len()).unwrap_or(1);
-        usize::try_from(at).ok().and_then(|at| list.get(at)).copied().unwrap_or_default()
-    }
 }

@@ -13,7 +13,7 @@ use crate::run::{Run, Transcript};
 const AT_ONCE: usize = 24;
 
 /// How long the embedded server is to remember: no run looks back this far, and what is asked for last has been forgotten.
-pub const HISTORY_SECONDS: u32 = 8;
+pub const HISTORY_SECONDS: u32 = 15;
 
 /// Which runs.
 #[derive(Clone, Debug, Default)]
