@@ -13,6 +13,7 @@ mod reader;
 mod syntax;
 
 pub(crate) use duplicates::untyped;
+pub(crate) use reader::read_field;
 
 /// Whether flaws (unknown and duplicate fields) are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,9 @@ impl FieldSet {
                 check(&root)?;
                 Ok(FieldSet { root })
             }
-            other => Err(format!("no set of fields: {other}")),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                Err(format!("no set of fields: {other}"))
+            }
         }
     }
 
@@ -40,6 +42,10 @@ impl FieldSet {
 
     pub(crate) fn of(root: Node) -> FieldSet {
         FieldSet { root }
+    }
+
+    pub(crate) fn into_root(self) -> Node {
+        self.root
     }
 
     pub(crate) fn root(&self) -> &Node {
@@ -115,8 +121,8 @@ impl FieldSet {
 fn check(node: &Node) -> Result<(), String> {
     for (key, value) in node {
         let is_element = key == "." || key.get(1..2) == Some(":") && "fkvi".contains(&key[..1]);
-        match value {
-            Value::Object(inner) if is_element => check(inner)?,
+        match value.as_object() {
+            Some(inner) if is_element => check(inner)?,
             _ => return Err(format!("no element of a path: {key:?}")),
         }
     }

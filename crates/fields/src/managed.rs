@@ -117,37 +117,27 @@ pub fn track_update(schema: &Schema, live: Option<&Value>, new: &mut Value, writ
 fn updated(schema: &Schema, live: &Value, new: &Value, mut known: Vec<Entry>, writer: &Writer<'_>) -> Vec<Entry> {
     let mut comparison = walk::compare(&schema.shape(), live, new);
     let reset = reset::fields(schema, writer.subresource);
-    comparison.removed.subtract_deep(&reset);
-    comparison.changed.subtract_deep(&reset);
+    comparison.removed.subtract_deep(reset);
+    comparison.changed.subtract_deep(reset);
     let api_version = schema.api_version();
-    for entry in known.iter_mut().filter(|entry| entry.api_version == api_version) {
-        entry.fields.subtract(&comparison.changed);
-        entry.fields.subtract(&comparison.removed);
+    for entry in known.iter_mut().filter(|entry| entry.api_version() == api_version) {
+        entry.change(|fields| {
+            fields.subtract(&comparison.changed);
+            fields.subtract(&comparison.removed);
+        });
     }
-    let mut own = entry(schema, writer, Operation::Update, comparison.changed);
-    own.fields.subtract(&UNOWNED);
-    if !own.fields.is_empty() {
+    comparison.changed.subtract(&UNOWNED);
+    if !comparison.changed.is_empty() {
+        let mut own = Entry::new(writer, Operation::Update, api_version, comparison.changed);
         match known.iter_mut().find(|entry| entry.is_of(&own)) {
             Some(entry) => {
-                entry.fields.add(own.fields);
-                entry.time = own.time;
+                entry.change(|fields| fields.add(own.take_fields()));
+                entry.set_time(Some(writer.now));
             }
             None => known.push(own),
         }
     }
-    known.retain(|entry| !entry.fields.is_empty());
+    known.retain(|entry| !entry.owns_nothing());
     entries::cap(&mut known);
     known
-}
-
-fn entry(schema: &Schema, writer: &Writer<'_>, operation: Operation, fields: FieldSet) -> Entry {
-    let manager = if writer.manager.is_empty() { "unknown" } else { writer.manager };
-    Entry {
-        manager: manager.to_owned(),
-        operation,
-        api_version: schema.api_version(),
-        subresource: writer.subresource.to_owned(),
-        time: Some(writer.now.to_owned()),
-        fields,
-    }
 }

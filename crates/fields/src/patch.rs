@@ -91,7 +91,7 @@ impl PatchError {
 /// What upstream says of every JSON patch that cannot be applied, and nothing else.
 const REJECTED: &str = "the server rejected our request due to an error in our request";
 
-/// Applies a patch to an object, with all that upstream says of patches that it refuses. The outcome is in canonical form.
+/// Applies a patch to an object in canonical form, with all that upstream says of patches that it refuses. The outcome is in canonical form.
 pub fn patch(
     schema: &Schema,
     live: &Value,
@@ -99,6 +99,11 @@ pub fn patch(
     text: &[u8],
     validation: Validation,
 ) -> Result<Decoded, PatchError> {
+    if kind == PatchKind::Merge
+        && let Some(value) = merge::quick(schema, live, text)
+    {
+        return Ok(Decoded { value, flaws: Vec::new() });
+    }
     let checks = validation != Validation::Ignore;
     let (patched, shown) = match kind {
         PatchKind::Json => (json::patch(live, text, checks)?, None),

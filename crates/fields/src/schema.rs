@@ -37,7 +37,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The schema of a kind, if it is known.
+    /// The schema of a kind, if it is known. What belongs to no kind's group (`Status`, `DeleteOptions`) is found in `meta.k8s.io`.
     pub fn of(group: &str, version: &str, kind: &str) -> Option<&'static Schema> {
         let schemas = &table().schemas;
         let place = schemas.binary_search_by(|schema| {

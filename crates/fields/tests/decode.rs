@@ -43,6 +43,10 @@ fn type_errors_are_worded_as_the_real_server_words_them() {
             "number 1.5 into Go struct field ISCSIPersistentVolumeSource.spec.PersistentVolumeSource.iscsi.lun of type int32",
         ),
         (
+            r#"{"iscsi":{"lun":1.0}}"#,
+            "number 1.0 into Go struct field ISCSIPersistentVolumeSource.spec.PersistentVolumeSource.iscsi.lun of type int32",
+        ),
+        (
             r#"{"mountOptions":[null],"storageClassName":5,"volumeMode":6}"#,
             "number into Go struct field PersistentVolumeSpec.spec.storageClassName of type string",
         ),
@@ -136,8 +140,7 @@ fn canonical_form_is_a_fixed_point() {
 
 #[test]
 fn bodies_that_are_no_objects_are_refused_as_a_whole() {
-    let said =
-        |text: &str| bindery_fields::decode::type_meta("PersistentVolume", text.as_bytes()).expect_err("refused").0;
+    let said = |text: &str| decode::type_meta("PersistentVolume", text.as_bytes()).expect_err("refused").0;
     let prefix = "the object provided is unrecognized (must be of type PersistentVolume): couldn't get version/kind; json parse error: ";
     assert_eq!(said(""), format!("{prefix}unexpected end of JSON input (<empty>)"));
     let go_type =

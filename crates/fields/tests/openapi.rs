@@ -24,9 +24,9 @@ fn every_group_has_a_document_and_the_index_names_it() {
 fn every_reference_leads_somewhere() {
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
-            Value::Object(map) => map.iter().for_each(|(key, value)| match value {
-                Value::String(target) if key == "$ref" => found.push(target.clone()),
-                value => references(value, found),
+            Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
+                Some(target) if key == "$ref" => found.push(target.to_owned()),
+                _ => references(value, found),
             }),
             Value::Array(list) => list.iter().for_each(|value| references(value, found)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

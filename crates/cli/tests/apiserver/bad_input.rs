@@ -28,7 +28,9 @@ impl Asker {
     async fn start() -> Asker {
         let server = Server::start();
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.expect("a config");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        // A 504 is an answer here, and no reason to ask again.
+        let config = Config { default_retry: false, ..config.expect("a config") };
         Asker { client: Client::try_from(config).expect("a client"), _server: server }
     }
 

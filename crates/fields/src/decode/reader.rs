@@ -111,7 +111,7 @@ impl Reader<'_> {
                 let _ = self.checked(plain::quantity("{}".to_owned()));
                 return Value::Null;
             }
-            _ => self.go_type,
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.go_type,
         };
         self.notes.mismatch(given, self.owner, wanted);
         Value::Null
@@ -127,15 +127,16 @@ impl Reader<'_> {
         }
     }
 
-    fn integer<N: Copy + std::fmt::Display + Into<Value>>(mut self, number: N, wide: Option<i64>) -> Value {
+    fn integer<N: Into<Value>>(mut self, number: N, wide: Option<i64>) -> Value {
+        let number: Value = number.into();
         let narrow = wide.and_then(|wide| i32::try_from(wide).ok());
         match self.shape {
-            Shape::Plain(Plain::Any) => number.into(),
-            Shape::Plain(Plain::Int64) if wide.is_some() => number.into(),
-            Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number.into(),
+            Shape::Plain(Plain::Any) => number,
+            Shape::Plain(Plain::Int64) if wide.is_some() => number,
+            Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number,
             Shape::Plain(Plain::Int32 | Plain::Int64 | Plain::IntOrText) => self.mismatch(&format!("number {number}")),
             Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(number.to_string())),
-            _ => self.mismatch("number"),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("number"),
         }
     }
 
@@ -149,7 +150,7 @@ impl Reader<'_> {
                 let error = plain::base64_error(&text).map(|at| format!("illegal base64 data at input byte {at}"));
                 self.checked(error.map_or(Ok(text), Err))
             }
-            _ => self.mismatch("string"),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("string"),
         }
     }
 
@@ -213,6 +214,15 @@ impl Reader<'_> {
     }
 }
 
+/// Reads the value of one field. None if anything is wrong with it; and then None if it is not printed.
+pub(crate) fn read_field(of: &'static Struct, field: &'static Field, value: Value) -> Option<Option<Value>> {
+    let mut notes = Notes::new(true);
+    let reader = Reader { shape: field.shape, owner: of.name, go_type: field.go_type, notes: &mut notes };
+    let value = reader.deserialize(value).ok()?;
+    let is_clean = notes.error.is_none() && notes.flaws.is_empty();
+    is_clean.then(|| Some(value).filter(|value| is_printed(field, value)))
+}
+
 /// Whether Go's encoder prints a value in this field.
 fn is_printed(field: &Field, value: &Value) -> bool {
     if value.is_null() {
@@ -259,7 +269,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_bool<E: Error>(mut self, is: bool) -> Result<Value, E> {
         Ok(match self.shape {
             Shape::Plain(Plain::Bool | Plain::Any) => Value::Bool(is),
-            _ => self.mismatch("bool"),
+            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("bool"),
         })
     }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::entries::{self, Entry, Operation};
-use super::{ApplyError, Conflict, UNOWNED, Writer, check, entry, reset, updated, walk};
+use super::{ApplyError, Conflict, UNOWNED, Writer, check, reset, updated, walk};
 use crate::{FieldSet, Schema, Strictness, canonical};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -93,40 +93,43 @@ fn merged(
     let shape = schema.shape();
     let merged = walk::merge(&shape, Some(live), Some(applied)).unwrap_or_default();
     let reset = reset::fields(schema, writer.subresource);
-    let mut own = entry(schema, writer, Operation::Apply, walk::field_set(&shape, applied));
-    own.fields.subtract_deep(&reset);
+    let mut fields = walk::field_set(&shape, applied);
+    fields.subtract_deep(reset);
+    let mut own = Entry::new(writer, Operation::Apply, schema.api_version(), fields);
     let last = known.iter().position(|entry| entry.is_of(&own)).map(|place| known.remove(place));
     let value = match &last {
-        Some(last) if !last.fields.is_empty() => pruned(schema, merged, &last.fields, &known, &own),
+        Some(last) if !last.owns_nothing() => pruned(schema, merged, &last.fields(), &known, &own),
         _ => merged,
     };
     let mut comparison = walk::compare(&shape, live, &value);
-    comparison.removed.subtract_deep(&reset);
-    comparison.changed.subtract_deep(&reset);
-    let conflicts = conflicts(&known, &comparison.changed, &own.api_version);
+    comparison.removed.subtract_deep(reset);
+    comparison.changed.subtract_deep(reset);
+    let conflicts = conflicts(&known, &comparison.changed, own.api_version());
     if !force && !conflicts.is_empty() {
         return Err(ApplyError::Conflicts(conflicts));
     }
-    for entry in known.iter_mut().filter(|entry| entry.api_version == own.api_version) {
-        entry.fields.subtract(&comparison.changed);
-        entry.fields.subtract(&comparison.removed);
+    for entry in known.iter_mut().filter(|entry| entry.api_version() == own.api_version()) {
+        entry.change(|fields| {
+            fields.subtract(&comparison.changed);
+            fields.subtract(&comparison.removed);
+        });
     }
-    own.fields.subtract(&UNOWNED);
+    own.change(|fields| fields.subtract(&UNOWNED));
     // Who changes nothing is not noted with a time.
     if value == *live {
-        own.time = last.and_then(|last| last.time);
+        own.set_time(last.as_ref().and_then(Entry::time));
     }
     known.push(own);
-    known.retain(|entry| !entry.fields.is_empty());
+    known.retain(|entry| !entry.owns_nothing());
     Ok((value, known))
 }
 
 fn conflicts(known: &[Entry], changed: &FieldSet, api_version: &str) -> Vec<Conflict> {
-    let mut owners: Vec<&Entry> = known.iter().filter(|entry| entry.api_version == api_version).collect();
+    let mut owners: Vec<&Entry> = known.iter().filter(|entry| entry.api_version() == api_version).collect();
     owners.sort_by_key(|entry| entry.identity());
     let mut conflicts = Vec::new();
     for entry in owners {
-        let fields = entry.fields.intersection(changed).paths();
+        let fields = entry.fields().intersection(changed).paths();
         conflicts.extend(fields.into_iter().map(|field| Conflict { owner: entry.in_words(), field }));
     }
     conflicts
@@ -139,7 +142,7 @@ fn pruned(schema: &Schema, merged: Value, last: &FieldSet, others: &[Entry], own
     let pruned = walk::without(&shape, &merged, last.root());
     let mut kept = walk::with_named(&shape, &walk::field_set(&shape, &pruned));
     for entry in others.iter().chain([own]) {
-        kept.add(walk::with_named(&shape, &entry.fields));
+        kept.add(walk::with_named(&shape, &entry.fields()));
     }
     let all = walk::with_named(&shape, &walk::field_set(&shape, &merged));
     let mut unowned = all.clone();

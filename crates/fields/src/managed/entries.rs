@@ -1,11 +1,16 @@
 //! The entries of `metadata.managedFields`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::Writer;
 use crate::FieldSet;
+use crate::fieldset::Node;
 
 /// More managers that update are not kept apart.
 const UPDATERS_MAX: usize = 10;
+
+/// Whom their fields belong to then.
+const ANCIENT: &str = "ancient-changes";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
@@ -22,87 +27,117 @@ impl Operation {
     }
 }
 
-/// What a manager owns.
+/// What a manager owns: an entry of the list as it is written there, because most of them are written back as they were read.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub manager: String,
+    map: Node,
     pub operation: Operation,
-    pub api_version: String,
-    pub subresource: String,
-    pub time: Option<String>,
-    pub fields: FieldSet,
 }
 
 impl Entry {
+    pub fn new(writer: &Writer<'_>, operation: Operation, api_version: String, fields: FieldSet) -> Entry {
+        let manager = if writer.manager.is_empty() { "unknown" } else { writer.manager };
+        let mut map = Node::new();
+        map.insert("manager".to_owned(), manager.into());
+        map.insert("operation".to_owned(), operation.name().into());
+        map.insert("apiVersion".to_owned(), api_version.into());
+        map.insert("fieldsType".to_owned(), "FieldsV1".into());
+        map.insert("fieldsV1".to_owned(), fields.into_fields_v1());
+        map.insert("time".to_owned(), writer.now.into());
+        if !writer.subresource.is_empty() {
+            map.insert("subresource".to_owned(), writer.subresource.into());
+        }
+        Entry { map, operation }
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.map.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub fn api_version(&self) -> &str {
+        self.text("apiVersion")
+    }
+
+    pub fn fields(&self) -> FieldSet {
+        FieldSet::of(self.map.get("fieldsV1").and_then(Value::as_object).cloned().unwrap_or_default())
+    }
+
+    pub fn owns_nothing(&self) -> bool {
+        self.map.get("fieldsV1").and_then(Value::as_object).is_none_or(Node::is_empty)
+    }
+
+    /// Lets the fields be changed in place.
+    pub fn change(&mut self, change: impl FnOnce(&mut FieldSet)) {
+        if let Some(Value::Object(fields)) = self.map.get_mut("fieldsV1") {
+            let mut set = FieldSet::of(std::mem::take(fields));
+            change(&mut set);
+            *fields = set.into_root();
+        }
+    }
+
+    pub fn take_fields(&mut self) -> FieldSet {
+        let mut taken = FieldSet::default();
+        self.change(|fields| std::mem::swap(fields, &mut taken));
+        taken
+    }
+
+    pub fn time(&self) -> Option<&str> {
+        self.map.get("time").and_then(Value::as_str)
+    }
+
+    pub fn set_time(&mut self, time: Option<&str>) {
+        match time {
+            Some(time) => self.map.insert("time".to_owned(), time.into()),
+            None => self.map.remove("time"),
+        };
+    }
+
     /// Whether two entries are of one manager. Those that apply are one across versions.
     pub fn is_of(&self, other: &Entry) -> bool {
-        self.manager == other.manager
-            && self.operation == other.operation
-            && self.subresource == other.subresource
-            && (self.operation == Operation::Apply || self.api_version == other.api_version)
+        let same = |name| self.text(name) == other.text(name);
+        let same_version = self.operation == Operation::Apply || same("apiVersion");
+        self.operation == other.operation && same("manager") && same("subresource") && same_version
     }
 
     /// What upstream knows a manager by, and orders them by.
     pub fn identity(&self) -> String {
-        let mut parts = vec![
-            format!("\"manager\":{}", Value::from(self.manager.as_str())),
-            format!("\"operation\":\"{}\"", self.operation.name()),
-        ];
+        let (manager, operation) = (Value::from(self.text("manager")), self.operation.name());
+        let mut parts = vec![format!("\"manager\":{manager}"), format!("\"operation\":\"{operation}\"")];
         if self.operation == Operation::Update {
-            parts.push(format!("\"apiVersion\":{}", Value::from(self.api_version.as_str())));
+            parts.push(format!("\"apiVersion\":{}", Value::from(self.api_version())));
         }
-        if !self.subresource.is_empty() {
-            parts.push(format!("\"subresource\":{}", Value::from(self.subresource.as_str())));
+        if self.map.contains_key("subresource") {
+            parts.push(format!("\"subresource\":{}", Value::from(self.text("subresource"))));
         }
         format!("{{{}}}", parts.join(","))
     }
 
     /// The manager as it is named in conflicts.
     pub fn in_words(&self) -> String {
-        let mut words = format!("{:?}", self.manager);
-        if !self.subresource.is_empty() {
-            words = format!("{words} with subresource {:?}", self.subresource);
+        let mut words = format!("{:?}", self.text("manager"));
+        if self.map.contains_key("subresource") {
+            words = format!("{words} with subresource {:?}", self.text("subresource"));
         }
         if self.operation == Operation::Update {
-            words = format!("{words} using {}", self.api_version);
+            words = format!("{words} using {}", self.api_version());
         }
         words
     }
 
     fn read(value: Value) -> Option<Entry> {
         let Value::Object(mut map) = value else { return None };
-        let mut text = |name: &str| match map.remove(name) {
-            Some(Value::String(text)) => text,
-            _ => String::new(),
-        };
-        let operation = match text("operation").as_str() {
+        let text = |name: &str| map.get(name).and_then(Value::as_str).unwrap_or_default();
+        let operation = match text("operation") {
             "Apply" => Operation::Apply,
             "Update" => Operation::Update,
             _ => return None,
         };
-        let (manager, api_version, subresource) = (text("manager"), text("apiVersion"), text("subresource"));
-        if api_version.is_empty() || text("fieldsType") != "FieldsV1" {
+        if text("apiVersion").is_empty() || text("fieldsType") != "FieldsV1" {
             return None;
         }
-        let time = Some(text("time")).filter(|time| !time.is_empty());
-        let fields = FieldSet::from_fields_v1(map.remove("fieldsV1").unwrap_or_default()).ok()?;
-        Some(Entry { manager, operation, api_version, subresource, time, fields })
-    }
-
-    fn write(self) -> Value {
-        let mut map = Map::new();
-        map.insert("manager".to_owned(), self.manager.into());
-        map.insert("operation".to_owned(), self.operation.name().into());
-        map.insert("apiVersion".to_owned(), self.api_version.into());
-        map.insert("fieldsType".to_owned(), "FieldsV1".into());
-        map.insert("fieldsV1".to_owned(), self.fields.into_fields_v1());
-        if let Some(time) = self.time {
-            map.insert("time".to_owned(), time.into());
-        }
-        if !self.subresource.is_empty() {
-            map.insert("subresource".to_owned(), self.subresource.into());
-        }
-        Value::Object(map)
+        let fields = map.get_mut("fieldsV1").map(Value::take).unwrap_or_default();
+        map.insert("fieldsV1".to_owned(), FieldSet::from_fields_v1(fields).ok()?.into_fields_v1());
+        Some(Entry { map, operation })
     }
 }
 
@@ -138,15 +173,11 @@ pub(super) fn write(object: &mut Value, mut entries: Vec<Entry>) {
         return;
     }
     // Times are all in UTC and to the second, so their text orders them; those without one come first.
-    entries.sort_by(|a, b| {
-        let key = |entry: &Entry| (entry.operation, entry.time.clone());
-        key(a)
-            .cmp(&key(b))
-            .then_with(|| a.manager.cmp(&b.manager))
-            .then_with(|| a.api_version.cmp(&b.api_version))
-            .then_with(|| a.subresource.cmp(&b.subresource))
-    });
-    metadata.insert("managedFields".to_owned(), entries.into_iter().map(Entry::write).collect());
+    fn key(entry: &Entry) -> (Operation, Option<&str>, &str, &str, &str) {
+        (entry.operation, entry.time(), entry.text("manager"), entry.api_version(), entry.text("subresource"))
+    }
+    entries.sort_by(|a, b| key(a).cmp(&key(b)));
+    metadata.insert("managedFields".to_owned(), entries.into_iter().map(|entry| Value::Object(entry.map)).collect());
 }
 
 /// Throws the oldest updaters together where there are too many.
@@ -157,7 +188,7 @@ pub(super) fn cap(entries: &mut Vec<Entry>) {
     }
     let mut oldest: Vec<(Option<String>, String)> = Vec::with_capacity(updaters);
     for entry in entries.iter().filter(|entry| entry.operation == Operation::Update) {
-        oldest.push((entry.time.clone(), entry.identity()));
+        oldest.push((entry.time().map(str::to_owned), entry.identity()));
     }
     oldest.sort();
     let mut left = updaters;
@@ -168,14 +199,14 @@ pub(super) fn cap(entries: &mut Vec<Entry>) {
         }
         let place = |entries: &[Entry], identity: &str| entries.iter().position(|entry| entry.identity() == identity);
         let Some(at) = place(entries, &identity) else { continue };
-        let version = entries[at].api_version.clone();
+        let version = entries[at].api_version().to_owned();
         let Some((_, first)) = firsts.iter().find(|(each, _)| *each == version) else {
             firsts.push((version, identity));
             continue;
         };
-        let old = entries.remove(at);
+        let old = entries.remove(at).take_fields();
         let is_bucket = |entry: &Entry| {
-            entry.manager == "ancient-changes" && entry.api_version == version && entry.subresource.is_empty()
+            entry.text("manager") == ANCIENT && entry.api_version() == version && entry.text("subresource").is_empty()
         };
         let bucket = match entries.iter().position(|entry| entry.operation == Operation::Update && is_bucket(entry)) {
             Some(bucket) => bucket,
@@ -185,10 +216,10 @@ pub(super) fn cap(entries: &mut Vec<Entry>) {
             },
         };
         let bucket = &mut entries[bucket];
-        bucket.manager = "ancient-changes".to_owned();
-        bucket.subresource.clear();
-        bucket.fields.add(old.fields);
-        bucket.time = time;
+        bucket.map.insert("manager".to_owned(), ANCIENT.into());
+        bucket.map.remove("subresource");
+        bucket.change(|fields| fields.add(old));
+        bucket.set_time(time.as_deref());
         left -= 1;
     }
 }

@@ -35,7 +35,7 @@ fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), Stri
     let list = match value {
         Value::Array(list) => list,
         Value::Null => Vec::new(),
-        other => {
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
             let wanted = if checks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
             return Err(format!("json: cannot unmarshal {} into Go value of type {wanted}", words::json_type(&other)));
         }
@@ -45,7 +45,7 @@ fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), Stri
         let operation = match item {
             Value::Object(operation) => operation,
             Value::Null => Map::new(),
-            other => {
+            other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
                 let wanted = if checks { "handlers.jsonPatchOp" } else { "jsonpatch.Operation" };
                 return Err(format!(
                     "json: cannot unmarshal {} into Go value of type {wanted}",

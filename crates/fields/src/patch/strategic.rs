@@ -20,7 +20,7 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<String>), PatchError> {
     match patch {
         Value::Null => Ok((Value::Object(Object::new()), flaws)),
         Value::Object(_) => Ok((patch, flaws)),
-        other => {
+        other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             let given = words::json_type(&other);
             Err(PatchError::BadRequest(format!(
                 "json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"
@@ -293,7 +293,7 @@ fn without_directives(value: Value) -> Option<Value> {
             map.into_iter().filter_map(|(key, value)| Some((key, without_directives(value)?))).collect(),
         )),
         Value::Array(list) => Some(Value::Array(list.into_iter().filter_map(without_directives).collect())),
-        value => Some(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value),
     }
 }
 
@@ -305,6 +305,6 @@ fn without_nulls(value: Value) -> Value {
             Value::Object(kept.map(|(key, value)| (key, without_nulls(value))).collect())
         }
         Value::Array(list) => Value::Array(list.into_iter().map(without_nulls).collect()),
-        value => value,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
     }
 }
