@@ -132,13 +132,12 @@ impl Walk<'_> {
     }
 
     fn look(&mut self, name: &str) -> Value {
-        let color = self.dice.of(&COLORS);
-        let target = match self.dice.below(3) {
-            0 => format!("GET {}/$n-{name}", self.kind),
-            1 => format!("GET {}?labelSelector=run=$n,color={color}", self.kind),
-            _ => format!("GET {}?fieldSelector=metadata.name=$n-{name}", self.kind),
-        };
-        beside(line(target, Value::Null), json!({"save": name}))
+        let (kind, color) = (self.kind, self.dice.of(&COLORS));
+        match self.dice.below(3) {
+            0 => beside(line(format!("GET {kind}/$n-{name}"), Value::Null), json!({"save": name})),
+            1 => line(format!("GET {kind}?labelSelector=run=$n,color={color}"), Value::Null),
+            _ => line(format!("GET {kind}?fieldSelector=metadata.name=$n-{name}"), Value::Null),
+        }
     }
 
     fn metadata(&mut self, name: &str) -> Value {
