@@ -1,14 +1,14 @@
 //! Status bodies: how a request that was refused, or that has nothing better to show, is answered.
 
 use crate::kinds::Kind;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The answer to a request that was refused; also what a delete answers for kinds that do not show what was deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
-    kind: &'static str,
+    kind: KindOf,
     #[serde(rename = "apiVersion")]
-    api_version: &'static str,
+    api_version: VersionOf,
     /// Only ever holds a continue token, where an expired one is replaced.
     pub metadata: StatusMeta,
     /// `Success` or `Failure`.
@@ -28,6 +28,26 @@ pub struct Status {
     /// To be sent as `Warning` headers: a request may be warned about and refused.
     #[serde(skip)]
     pub warnings: Vec<String>,
+}
+
+/// What every status is: known without being kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KindOf;
+
+impl Serialize for KindOf {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("Status")
+    }
+}
+
+/// The version that every status is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct VersionOf;
+
+impl Serialize for VersionOf {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("v1")
+    }
 }
 
 /// The metadata of a [`Status`].
@@ -79,8 +99,8 @@ impl Status {
     /// A refusal.
     pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
-            kind: "Status",
-            api_version: "v1",
+            kind: KindOf,
+            api_version: VersionOf,
             metadata: StatusMeta::default(),
             status: "Failure",
             message: message.into(),

@@ -1,6 +1,6 @@
 //! Event, as the core group shows it, which is how it is stored.
 
-use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, Rules, Scene, Sight, column, print, wide};
+use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, Rules, Scene, Selectable, Sight, column, print, wide};
 use crate::invalid::Flaws;
 use crate::names;
 use crate::value::{at, text};
@@ -155,7 +155,7 @@ impl Rules for Event {
         bad.map(|letter| format!("may not contain '{letter}'")).collect()
     }
 
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[
             ("involvedObject.kind", |event| text(event, &["involvedObject", "kind"]).to_owned()),
             ("involvedObject.namespace", |event| text(event, &["involvedObject", "namespace"]).to_owned()),

@@ -1,7 +1,7 @@
 //! Event, as the group `events.k8s.io` shows it: the same objects under other names.
 
 use super::event::{self, COLUMNS, EVENT_MANNERS, Event};
-use super::{ALL_VERBS, Kind, Manners, Rules, Scene, Sight, View};
+use super::{ALL_VERBS, Kind, Manners, Rules, Scene, Selectable, Sight, View};
 use crate::invalid::Flaws;
 use crate::value::{set, set_default, take, text};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ impl Rules for NewEvent {
         Event.check_change(new, old, scene, flaws);
     }
 
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[
             ("regarding.kind", |event| text(event, &["involvedObject", "kind"]).to_owned()),
             ("regarding.namespace", |event| text(event, &["involvedObject", "namespace"]).to_owned()),

@@ -24,7 +24,7 @@ mod volume_attachment;
 mod volume_attributes_class;
 mod volume_source;
 
-pub(crate) use rules::{Rules, Scene};
+pub(crate) use rules::{Rules, Scene, Selectable};
 
 use jiff::Timestamp;
 use serde_json::Value;

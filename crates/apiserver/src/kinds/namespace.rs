@@ -1,6 +1,8 @@
 //! Namespace. It goes in two steps: it is marked and emptied, and then its own finalizer is taken off through `/finalize`.
 
-use super::{AGE, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, Subresource, column, print, status_of};
+use super::{
+    AGE, Kind, MANNERS, Manners, NAME, Rules, Scene, Selectable, Sight, Subresource, column, print, status_of,
+};
 use crate::invalid::Flaws;
 use crate::names;
 use crate::value::{copy, list, set, text};
@@ -80,7 +82,7 @@ impl Rules for Namespace {
         names::label(name, prefix)
     }
 
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[("status.phase", |object| text(object, &["status", "phase"]).to_owned())]
     }
 }

@@ -1,6 +1,6 @@
 //! Node.
 
-use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print, status_of, wide};
+use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight, column, print, status_of, wide};
 use crate::invalid::Flaws;
 use crate::names;
 use crate::status::Status;
@@ -140,7 +140,7 @@ impl Rules for Node {
         }
     }
 
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[("spec.unschedulable", |node| (at(node, &["spec", "unschedulable"]) == Some(&Value::Bool(true))).to_string())]
     }
 }

@@ -252,6 +252,9 @@ fn check_capacity(object: &Value, flaws: &mut Flaws) {
 
 fn check_source_change(new: &Value, old: &Value, flaws: &mut Flaws) {
     const EXPAND: [&str; 3] = ["spec", "csi", "controllerExpandSecretRef"];
+    if volume_source::found(new).eq(volume_source::found(old)) {
+        return;
+    }
     let (mut ours, theirs) = (volume_source::of(new), volume_source::of(old));
     if at(old, &EXPAND).is_none() && at(old, &EXPAND[..2]).is_some() {
         take(&mut ours, &["csi", "controllerExpandSecretRef"]);

@@ -2,7 +2,8 @@
 
 use super::pod_defaults;
 use super::{
-    AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, Subresource, column, print, status_of, wide,
+    AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Selectable, Sight, Subresource, column, print,
+    status_of, wide,
 };
 use crate::invalid::Flaws;
 use crate::metadata::Care;
@@ -195,7 +196,7 @@ impl Rules for Pod {
         }
     }
 
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[
             ("spec.nodeName", |pod| text(pod, &["spec", "nodeName"]).to_owned()),
             ("spec.restartPolicy", |pod| text(pod, &["spec", "restartPolicy"]).to_owned()),

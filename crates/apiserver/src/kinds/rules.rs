@@ -23,6 +23,9 @@ pub struct Scene<'a> {
     pub subresource: &'a str,
 }
 
+/// A field that can be selected by, and how its value is read.
+pub type Selectable = (&'static str, fn(&Value) -> String);
+
 /// The rules of a kind. Objects are shown to them in canonical form, in the version in which they are stored.
 pub trait Rules: Sync + Debug {
     /// Fills in what was left out; on every write.
@@ -72,28 +75,29 @@ pub trait Rules: Sync + Debug {
     }
 
     /// The value of a field that can be selected by, besides name and namespace; none for fields that cannot.
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[]
     }
 }
 
 /// Main resources leave the status as it was; `/status` leaves all but status and metadata as it was.
 pub fn only_its_own_part(new: &mut Value, old: &Value, subresource: &str) {
-    match subresource {
-        "status" => {
-            let status = value::take(new, &["status"]);
-            let metadata = value::take(new, &["metadata"]);
-            *new = old.clone();
-            for (name, part) in [("status", status), ("metadata", metadata)] {
-                match part {
-                    Some(part) => value::set(new, &[name], part),
-                    None => {
-                        value::take(new, &[name]);
-                    }
-                }
-            }
-        }
-        _ => value::copy(old, new, &["status"]),
+    if subresource != "status" {
+        keep(new, old, "status");
+        return;
+    }
+    let names = |object: &Value| -> Vec<String> {
+        value::map(object, &[]).into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    };
+    for name in names(old).iter().chain(&names(new)).filter(|name| !matches!(name.as_str(), "status" | "metadata")) {
+        keep(new, old, name);
+    }
+}
+
+/// Leaves a part as it was. Mostly it is already, and looking is cheaper than copying.
+fn keep(new: &mut Value, old: &Value, name: &str) {
+    if new.get(name) != old.get(name) {
+        value::copy(old, new, &[name]);
     }
 }
 

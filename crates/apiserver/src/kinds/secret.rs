@@ -1,7 +1,7 @@
 //! Secret.
 
 use super::config_map::{MOST_BYTES, check_immutable};
-use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print};
+use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight, column, print};
 use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
@@ -85,7 +85,7 @@ impl Rules for Secret {
         self.check(new, scene, flaws);
     }
 
-    fn selectable(&self) -> &'static [(&'static str, fn(&Value) -> String)] {
+    fn selectable(&self) -> &'static [Selectable] {
         &[("type", |secret| text(secret, &["type"]).to_owned())]
     }
 }

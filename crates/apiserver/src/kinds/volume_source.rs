@@ -2,7 +2,7 @@
 
 use super::csi_node::check_driver_name;
 use crate::invalid::Flaws;
-use crate::value::{at, map, set_default, text};
+use crate::value::{at, entries, map, set_default, text};
 use serde_json::{Map, Value, json};
 
 /// The fields that name a source, in the order in which upstream looks at them.
@@ -47,15 +47,20 @@ const OLD_MOUNT_OPTIONS: [&str; 12] = [
     "portworxVolume",
 ];
 
+/// The sources that a spec names; for sound volumes it is one.
+pub(super) fn found(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    // A spec has few fields, so that each is looked up among the sources, not the other way round.
+    entries(object, &["spec"]).filter(|(name, _)| SOURCES.contains(name))
+}
+
 /// Sources, as the spec names them.
 pub(super) fn of(object: &Value) -> Value {
-    let found = SOURCES.iter().filter_map(|name| Some(((*name).to_owned(), at(object, &["spec", name])?.clone())));
-    Value::Object(found.collect::<Map<_, _>>())
+    Value::Object(found(object).map(|(name, source)| (name.to_owned(), source.clone())).collect::<Map<_, _>>())
 }
 
 /// Whether mount options may be given by annotation.
 pub(super) fn takes_old_mount_options(object: &Value) -> bool {
-    OLD_MOUNT_OPTIONS.iter().any(|name| at(object, &["spec", name]).is_some())
+    found(object).any(|(name, _)| OLD_MOUNT_OPTIONS.contains(&name))
 }
 
 /// Fills in what was left out of a source.
@@ -83,8 +88,9 @@ pub(super) fn fill_in(object: &mut Value) {
 /// Exactly one source, and one that makes sense.
 pub(super) fn check(object: &Value, flaws: &mut Flaws) {
     let mut count = 0;
-    for name in SOURCES {
-        let Some(source) = at(object, &["spec", name]) else { continue };
+    let mut sources: Vec<(&str, &Value)> = found(object).collect();
+    sources.sort_by_key(|(name, _)| SOURCES.iter().position(|one| one == name));
+    for (name, source) in sources {
         let path = format!("spec.{name}");
         if count > 0 && name != "flexVolume" {
             flaws.forbidden(path, "may not specify more than 1 volume type");
@@ -182,6 +188,6 @@ pub(super) fn warn(object: &Value) -> Vec<String> {
         ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
     ];
     let named = |name: &str| if name == "storageos" { "storageOS".to_owned() } else { name.to_owned() };
-    let found = GONE.iter().filter(|(name, _)| at(object, &["spec", name]).is_some());
-    found.map(|(name, why)| format!("spec.{}: {why}", named(name))).collect()
+    let gone = found(object).filter_map(|(name, _)| GONE.iter().find(|(gone, _)| *gone == name));
+    gone.map(|(name, why)| format!("spec.{}: {why}", named(name))).collect()
 }
