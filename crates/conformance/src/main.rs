@@ -87,7 +87,11 @@ async fn compare(args: Args) -> Result<bool, String> {
 enum Side {
     There(PathBuf),
     Real(Box<(Option<Running>, Lab)>),
-    Embedded(PathBuf, Box<Server>),
+    Embedded {
+        kubeconfig: PathBuf,
+        /// It serves as long as this is held.
+        _server: Box<Server>,
+    },
 }
 
 impl Side {
@@ -105,7 +109,7 @@ impl Side {
                 let settings = Settings { chores, history_seconds: HISTORY_SECONDS, ..Settings::default() };
                 let config = Config { kubeconfig: Some(file.clone()), settings, ..Config::in_memory() };
                 let server = Server::start(config).await?;
-                Ok(Side::Embedded(file, Box::new(server)))
+                Ok(Side::Embedded { kubeconfig: file, _server: Box::new(server) })
             }
             file => Ok(Side::There(file.into())),
         }
@@ -113,7 +117,7 @@ impl Side {
 
     fn kubeconfig(&self) -> &Path {
         match self {
-            Side::There(file) | Side::Embedded(file, _) => file,
+            Side::There(kubeconfig) | Side::Embedded { kubeconfig, .. } => kubeconfig,
             Side::Real(started) => started.1.kubeconfig(),
         }
     }
@@ -121,9 +125,9 @@ impl Side {
 
 impl Drop for Side {
     fn drop(&mut self) {
-        if let Side::Embedded(file, _) = self {
+        if let Side::Embedded { kubeconfig, .. } = self {
             // It holds keys.
-            let _ = std::fs::remove_file(file);
+            let _ = std::fs::remove_file(kubeconfig);
         }
     }
 }

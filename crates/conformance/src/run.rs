@@ -47,8 +47,6 @@ const GONE_ASKED_MAX: u32 = 300;
 /// Sizes as people write them: every notation of quantities, none below a byte.
 const SIZES: [&str; 8] = ["1Gi", "500Mi", "2G", "1500M", "3e9", "1073741824", "0.5Gi", "4Ti"];
 const MODES: [&str; 3] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"];
-const POLICIES: [&str; 2] = ["Retain", "Delete"];
-const VOLUME_MODES: [&str; 2] = ["Filesystem", "Block"];
 const WORDS: [&str; 6] = ["red", "blue", "Green-1", "a.b", "x_y", "0"];
 
 impl Run<'_> {
@@ -108,10 +106,8 @@ impl Run<'_> {
         values.set("ns", format!("{name}-ns"));
         values.set("size", dice.of(&SIZES));
         values.set("mode", dice.of(&MODES));
-        values.set("policy", dice.of(&POLICIES));
-        values.set("volumeMode", dice.of(&VOLUME_MODES));
         values.set("word", dice.of(&WORDS));
-        values.set("number", 1 + dice.throw() % 60);
+        values.set("number", 1 + dice.below(60));
         for (name, value) in &self.shape.values {
             values.set(name, value.clone());
         }
