@@ -128,6 +128,8 @@ pub enum Care {
     Change,
     /// At the new state, as if the object were new.
     Whole,
+    /// At the new state, twice.
+    Twice,
     /// At both.
     Both,
 }
@@ -140,7 +142,10 @@ pub fn check_change(kind: &Kind, new: &Value, old: &Value, care: Care, flaws: &m
         changes(new, old, flaws);
         check_finalizer_names(new, flaws);
     }
-    if matches!(care, Care::Whole | Care::Both) {
+    if matches!(care, Care::Whole | Care::Twice | Care::Both) {
+        check(kind, new, flaws);
+    }
+    if care == Care::Twice {
         check(kind, new, flaws);
     }
 }

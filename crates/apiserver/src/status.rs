@@ -206,8 +206,13 @@ impl Status {
     }
 
     /// 405.
-    pub fn not_allowed(kind: &Kind) -> Self {
+    pub fn not_allowed() -> Self {
         Self::failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-            .with(Details { group: kind.group.to_owned(), kind: kind.plural.to_owned(), ..Details::default() })
+            .with(Details::default())
+    }
+
+    /// 404: there is no such path.
+    pub fn no_such_path() -> Self {
+        Self::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
     }
 }

@@ -61,6 +61,13 @@ pub fn set_default(value: &mut Value, path: &[&str], new: impl Into<Value>) {
     }
 }
 
+/// Puts a value at a path if nothing is there. An empty text is something, where upstream has a pointer.
+pub fn set_absent(value: &mut Value, path: &[&str], new: impl Into<Value>) {
+    if at(value, path).is_none_or(Value::is_null) {
+        set(value, path, new);
+    }
+}
+
 /// Takes away what is at a path.
 pub fn take(value: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, above) = path.split_last().expect("a path has steps");

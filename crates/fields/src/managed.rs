@@ -113,6 +113,34 @@ pub fn track_update(schema: &Schema, live: Option<&Value>, new: &mut Value, writ
     entries::write(new, tracked);
 }
 
+/// Puts back the times of entries where nothing but these times has changed: a write that changes nothing is not to be stored.
+///
+/// [`apply`] does so itself; a write that is turned into nothing later on (by the kind, by admission) wants it at its end.
+pub fn keep_times(live: &Value, new: &mut Value) {
+    let Some(old) = entries::of(live) else { return };
+    let same_entries = |new: &Value| match (old.as_array(), new.as_array()) {
+        (Some(old), Some(new)) if old.len() == new.len() => {
+            old.iter().all(|old| new.iter().any(|new| same_but(old, new, "time")))
+        }
+        _ => false,
+    };
+    if !entries::of(new).is_some_and(same_entries) {
+        return;
+    }
+    let taken = entries::take(new);
+    let same = same_but(live, new, "metadata") && same_but(&live["metadata"], &new["metadata"], "managedFields");
+    if let (Some(Value::Object(metadata)), Some(taken)) = (new.get_mut("metadata"), taken) {
+        metadata.insert("managedFields".to_owned(), if same { old.clone() } else { taken });
+    }
+}
+
+/// Whether two maps are the same but for this key.
+fn same_but(left: &Value, right: &Value, key: &str) -> bool {
+    let entries = |value: &Value| value.as_object().map(|map| map.len() - usize::from(map.contains_key(key)));
+    let has = |(name, value): (&String, &Value)| name == key || right.get(name) == Some(value);
+    entries(left) == entries(right) && left.as_object().is_some_and(|left| left.iter().all(has))
+}
+
 /// The entries after an update from `live` to `new`.
 fn updated(schema: &Schema, live: &Value, new: &Value, mut known: Vec<Entry>, writer: &Writer<'_>) -> Vec<Entry> {
     let mut comparison = walk::compare(&schema.shape(), live, new);

@@ -3,6 +3,7 @@
 use bindery_fields::managed::{ApplyError, Writer, apply, track_update};
 use bindery_fields::patch::{PatchKind, Validation, patch};
 use bindery_fields::{Schema, Strictness, canonical};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// An object under test, written to by several managers one second after the other.
@@ -357,4 +358,54 @@ fn kubectl_takes_over_what_it_applied_from_the_clients_side() {
     world.apply("kubectl", false, next.clone()).expect("its own field");
     let annotation = world.value("/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration");
     assert_eq!((world.value("/data/a"), annotation), (json!("2"), json!(format!("{next}\n"))));
+}
+
+#[test]
+fn an_empty_map_is_owned_though_it_is_not_kept() {
+    let mut world = World::of("ConfigMap");
+    world.apply("m1", false, config(json!({}))).expect("new");
+    world.check(&[("m1", json!({"f:data": {}}))]);
+    let before = world.live.clone();
+    world.apply("m1", false, config(json!({}))).expect("its own");
+    assert_eq!(world.live, before, "not even the time is another");
+    let conflict = world.apply("m2", false, config(json!({"a": "x"}))).expect_err("a conflict");
+    assert_eq!(conflict.message(), "Apply failed with 1 conflict: conflict with \"m1\": .data");
+}
+
+/// Objects to apply: some keys of a map, some items of a set, some labels.
+fn any_config() -> impl Strategy<Value = Value> {
+    let keys = || prop::collection::btree_map("[a-c]", "[xy]", 1..3);
+    (prop::option::of(keys()), prop::option::of(keys()), prop::collection::btree_set("[a-c]", 0..3)).prop_map(
+        |(data, labels, finalizers)| {
+            let mut object =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s", "finalizers": finalizers}});
+            if let Some(data) = data {
+                object["data"] = json!(data);
+            }
+            if let Some(labels) = labels {
+                object["metadata"]["labels"] = json!(labels);
+            }
+            object
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn applying_twice_is_applying_once(steps in prop::collection::vec((0..3_usize, any::<bool>(), any_config()), 1..6)) {
+        let mut world = World::of("ConfigMap");
+        for (manager, force, object) in steps {
+            let manager = ["m1", "m2", "m3"][manager];
+            if world.apply(manager, force, object.clone()).is_err() {
+                prop_assert!(!force, "force knows no conflicts");
+                continue;
+            }
+            for (key, value) in object["data"].as_object().into_iter().flatten() {
+                prop_assert_eq!(world.value(&format!("/data/{key}")), value.clone());
+            }
+            let before = world.live.clone();
+            world.apply(manager, false, object).expect("it owns all of it now");
+            prop_assert_eq!(&world.live, &before);
+        }
+    }
 }

@@ -22,7 +22,7 @@ impl Api {
             return self.bind_pod(call);
         }
         if !call.subresource().is_empty() || !call.request.target.name.is_empty() {
-            return Err(Status::not_allowed(call.kind));
+            return Err(Status::not_allowed());
         }
         let mut object = read_body(call)?;
         settle_namespace(call, &mut object)?;

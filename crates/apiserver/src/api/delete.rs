@@ -81,7 +81,7 @@ impl Api {
         let options = DeleteOptions::of(request)?;
         let (target, dry_run) = (&request.target, !options.dry_run.is_empty());
         if !target.subresource.is_empty() {
-            return Err(Status::not_allowed(target.kind));
+            return Err(Status::not_allowed());
         }
         let (kind, name) = (target.kind, &target.name);
         if kind.space == "namespaces" && matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
@@ -118,7 +118,7 @@ impl Api {
                 ..request.target.clone()
             };
             match self.remove(moment.now, &target, &options, !options.dry_run.is_empty()) {
-                Ok((object, _)) => items.push(show(target.kind, &object.bytes)),
+                Ok(_) => items.push(item.clone()),
                 Err(status) if status.code == Some(404) => {}
                 Err(status) => return Err(status),
             }

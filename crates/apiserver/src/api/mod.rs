@@ -128,13 +128,14 @@ impl Api {
             Verb::Get => self.get(request),
             Verb::List => self.list(request),
             Verb::Create | Verb::Update | Verb::Patch(_) | Verb::Delete | Verb::DeleteCollection => {
-                Err(Status::not_allowed(request.target.kind))
+                Err(Status::not_allowed())
             }
         }
     }
 
     /// Answers any request.
     pub fn handle(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
+        check_subresource(request)?;
         match request.verb {
             Verb::Get | Verb::List => self.read(request),
             Verb::Create => self.write(Call::new(moment, request, "CreateOptions")?, Self::create),
@@ -160,6 +161,25 @@ impl Api {
             status
         })
     }
+}
+
+/// What is done with a path below an object must be possible there.
+fn check_subresource(request: &Request) -> Result<(), Status> {
+    let Target { kind, subresource, .. } = &request.target;
+    if subresource.is_empty() {
+        return Ok(());
+    }
+    let known = kind.subresources.iter().find(|known| known.name == subresource).ok_or_else(Status::no_such_path)?;
+    let verb = match request.verb {
+        Verb::Get => "get",
+        Verb::List => "list",
+        Verb::Create => "create",
+        Verb::Update => "update",
+        Verb::Patch(_) => "patch",
+        Verb::Delete => "delete",
+        Verb::DeleteCollection => "deletecollection",
+    };
+    if known.verbs.contains(&verb) { Ok(()) } else { Err(Status::not_allowed()) }
 }
 
 /// The key of an object.

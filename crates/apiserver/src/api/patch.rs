@@ -6,7 +6,7 @@ use super::update::check_name;
 use super::{Answer, Api, PatchType, decoded, key_of};
 use crate::status::Status;
 use crate::structure::{self, By};
-use crate::value::{set, text};
+use crate::value::text;
 use serde_json::Value;
 
 impl Api {
@@ -54,9 +54,7 @@ impl Api {
             (view.show)(old);
         }
         let mut new = structure::applied(call.kind, old.as_ref(), &patch, force, by)?;
-        if text(&new, &["metadata", "name"]).is_empty() {
-            set(&mut new, &["metadata", "name"], target.name.as_str());
-        }
+        check_name(call, &new)?;
         settle_namespace(call, &mut new)?;
         match live {
             Some(live) => {

@@ -133,9 +133,7 @@ fn refuse_remote(config: &Config) -> Result<(), String> {
 }
 
 fn unheard(address: SocketAddr, error: &std::io::Error) -> String {
-    let hint = match error.kind() {
-        std::io::ErrorKind::AddrInUse => "; --listen 127.0.0.1:0 takes any port that is free",
-        _ => "",
-    };
+    let is_taken = error.kind() == std::io::ErrorKind::AddrInUse;
+    let hint = if is_taken { "; --listen 127.0.0.1:0 takes any port that is free" } else { "" };
     format!("cannot listen on {address}: {error}{hint}")
 }

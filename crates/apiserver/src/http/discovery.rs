@@ -100,11 +100,6 @@ impl Documents {
         self.resources.iter().any(|(served, _, _)| *served == group)
     }
 
-    /// All group versions.
-    pub fn group_versions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.resources.iter().map(|(group, version, _)| (*group, *version))
-    }
-
     /// `/`
     pub fn root(&self, manner: Manner) -> Reply {
         document(200, self.root.clone(), Manner { pretty: true, ..manner })
@@ -216,8 +211,6 @@ fn root(all: &[GroupVersion]) -> Value {
             "" => paths.push(format!("/api/{}", version.version)),
             group => paths.extend([format!("/apis/{group}"), format!("/apis/{group}/{}", version.version)]),
         }
-        let path = super::openapi::path(version.group, version.version);
-        paths.push(format!("/openapi/v3/{path}"));
     }
     paths.sort();
     json!({"paths": paths})

@@ -1,7 +1,7 @@
 //! The query of a request, and what it says of lists, watches and writes.
 
 use std::borrow::Cow;
-use std::num::IntErrorKind;
+use std::num::{IntErrorKind, ParseIntError};
 
 use crate::api::Options;
 use crate::status::Status;
@@ -26,11 +26,6 @@ impl<'a> Query<'a> {
     /// The first value of a parameter.
     pub fn get(&self, name: &str) -> Option<Cow<'a, str>> {
         self.pairs().find(|(found, _)| found == name).map(|(_, value)| value)
-    }
-
-    /// Whether a parameter that is a flag is set.
-    pub fn is_set(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| go_bool(&value))
     }
 }
 
@@ -107,10 +102,13 @@ fn set_number(slot: &mut Option<i64>, value: &str) -> Result<(), Status> {
         return Ok(());
     }
     let refuse = |what: &str| Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: {what}"));
-    *slot = Some(value.parse::<i64>().map_err(|error| match error.kind() {
-        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => refuse("value out of range"),
-        _ => refuse("invalid syntax"),
-    })?);
+    let is_too_large =
+        |error: &ParseIntError| matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
+    *slot = Some(
+        value
+            .parse::<i64>()
+            .map_err(|error| refuse(if is_too_large(&error) { "value out of range" } else { "invalid syntax" }))?,
+    );
     Ok(())
 }
 

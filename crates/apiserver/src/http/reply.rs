@@ -116,7 +116,7 @@ pub fn rows(code: u16, rows: Rows, manner: Manner) -> Reply {
     }
     match rows.whole(CHUNK_BYTES) {
         Ok(whole) => reply(code, JSON, Body::Whole(whole)),
-        Err(rows) => reply(code, JSON, Body::Rows(Box::new(rows))),
+        Err(rows) => reply(code, JSON, Body::Rows(rows)),
     }
 }
 

@@ -19,13 +19,15 @@ use super::query::Query;
 use super::reply::{self, AUDIT_ID, Manner, Reply};
 use super::reviews::Review;
 use super::shared::{Shared, panicked};
-use super::{health, objects, version};
+use super::{health, objects, openapi, version};
 use crate::api::Format;
 use crate::kinds::Kind;
 use crate::status::{Details, Status};
 
 /// The largest body that is read.
 const BODY_BYTES_MAX: usize = 3 << 20;
+/// How much of a larger one is thrown away before its client is told.
+const DISCARDED_BYTES_MAX: usize = 32 << 20;
 /// How long a client may take to send one.
 const BODY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -124,56 +126,60 @@ fn authenticate(shared: &Shared, trusted: bool, headers: &HeaderMap) -> Result<(
     }
 }
 
-/// Reads a body. One that came in one piece, as most do, is not copied.
-async fn read(mut body: Incoming, headers: &HeaderMap) -> Result<Bytes, Status> {
+/// Reads a body.
+async fn read(body: Incoming, headers: &HeaderMap) -> Result<Bytes, Status> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    let too_large = || {
-        Status::failure(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_BYTES_MAX}"))
-    };
     let length = header(headers, &CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
-    if length.is_some_and(|length| length > BODY_BYTES_MAX as u64) {
+    if length.is_some_and(|length| length > DISCARDED_BYTES_MAX as u64) {
         return Err(too_large());
     }
-    let mut first = Bytes::new();
-    let mut rest = BytesMut::new();
-    let reading = async {
-        loop {
-            let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await;
-            let data = match frame {
-                None => return Ok(()),
-                Some(Err(error)) => return Err(Status::bad_request(format!("the body could not be read: {error}"))),
-                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-            };
-            if first.len() + rest.len() + data.len() > BODY_BYTES_MAX {
-                return Err(too_large());
-            }
-            if first.is_empty() {
-                first = data;
-            } else {
-                rest.extend_from_slice(&data);
-            }
+    match tokio::time::timeout(BODY_WITHIN, read_frames(body)).await {
+        Ok(read) => read,
+        Err(_) => Err(Status::failure(504, "Timeout", "Timeout: the body of the request did not come in time")),
+    }
+}
+
+fn too_large() -> Status {
+    let message = format!("Request entity too large: limit is {BODY_BYTES_MAX}");
+    Status::failure(413, "RequestEntityTooLarge", message)
+}
+
+/// One that came in one piece, as most do, is not copied. One that is too large is read on for a while and thrown away: a
+/// client that is still sending would not hear the answer.
+async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
+    let (mut first, mut rest, mut bytes) = (Bytes::new(), BytesMut::new(), 0);
+    loop {
+        let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await;
+        let data = match frame {
+            None => break,
+            Some(Err(error)) => return Err(Status::bad_request(format!("the body could not be read: {error}"))),
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+        };
+        bytes += data.len();
+        match bytes {
+            0..=BODY_BYTES_MAX if first.is_empty() => first = data,
+            0..=BODY_BYTES_MAX => rest.extend_from_slice(&data),
+            _ if bytes > DISCARDED_BYTES_MAX => break,
+            _ => (first, rest) = (Bytes::new(), BytesMut::new()),
         }
-    };
-    match tokio::time::timeout(BODY_WITHIN, reading).await {
-        Ok(read) => read?,
-        Err(_) => return Err(Status::failure(504, "Timeout", "Timeout: the body of the request did not come in time")),
+    }
+    if bytes > BODY_BYTES_MAX {
+        return Err(too_large());
     }
     if rest.is_empty() {
         return Ok(first);
     }
-    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
-    whole.extend_from_slice(&first);
-    whole.extend_from_slice(&rest);
-    Ok(whole.freeze())
+    Ok([first.as_ref(), rest.as_ref()].concat().into())
 }
 
 async fn route(shared: &Arc<Shared>, path: &str, call: Call<'_>) -> Result<Reply, Status> {
-    match Path::parse(path) {
-        Path::Objects(place) => at_place(shared, &place, call).await,
-        path => about_the_server(shared, &path, &call),
+    let path = Path::parse(path);
+    if let Path::Objects(place) = &path {
+        return at_place(shared, place, call).await;
     }
+    about_the_server(shared, &path, &call)
 }
 
 async fn at_place(shared: &Arc<Shared>, place: &Place<'_>, call: Call<'_>) -> Result<Reply, Status> {
@@ -222,7 +228,6 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
     let known = header(call.headers, &IF_NONE_MATCH);
     let asked = Asked { accept: call.accept, known };
     let accept = || Accept::parse(call.accept, accept::Place::Discovery);
-    let versions = || shared.documents.group_versions();
     Ok(match path {
         Path::Root => shared.documents.root(manner),
         Path::Version => reply::document(200, version::document().into(), Manner { pretty: false, ..manner }),
@@ -234,9 +239,9 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
             Some(reply) => reply,
             None => nothing_in(shared, group)?,
         },
-        Path::OpenApiV2 => shared.openapi.v2(&asked),
-        Path::OpenApiIndex => shared.openapi.index(versions(), manner),
-        Path::OpenApi(path) => shared.openapi.of_version(versions(), path, &query, &asked),
+        Path::OpenApiV2 => openapi::v2(&asked),
+        Path::OpenApiIndex => openapi::index(manner),
+        Path::OpenApi(path) => openapi::of_path(path, &query, &asked),
         Path::Objects(_) | Path::Unknown => reply::page_not_found(),
     })
 }

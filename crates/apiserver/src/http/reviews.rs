@@ -20,8 +20,11 @@ pub struct Review {
     /// Whether it is asked in a namespace.
     pub namespaced: bool,
     spec: &'static [Field],
-    answer: fn(&Value, &dyn Fn(&str) -> bool) -> Value,
+    answer: Answer,
 }
+
+/// The status of a review, from its spec and whatever knows the administrator's token.
+type Answer = fn(&Value, &dyn Fn(&str) -> bool) -> Value;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";

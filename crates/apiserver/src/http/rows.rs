@@ -51,13 +51,13 @@ impl Rows {
     }
 
     /// All of it at once, if it is short.
-    pub fn whole(mut self, size: usize) -> Result<Bytes, Rows> {
+    pub fn whole(mut self, size: usize) -> Result<Bytes, Box<Rows>> {
         let first = self.next_chunk(size).unwrap_or_default();
         if self.is_over {
             return Ok(first);
         }
         self.head = first.into();
-        Err(self)
+        Err(Box::new(self))
     }
 
     /// All of it at once, however long.

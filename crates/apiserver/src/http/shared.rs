@@ -11,7 +11,6 @@ use tokio::sync::watch;
 
 use super::discovery::Documents;
 use super::moments::Moments;
-use super::openapi::OpenApi;
 use crate::api::{Api, Moment};
 use crate::kinds::{self, Kind};
 use crate::status::Status;
@@ -39,8 +38,6 @@ pub struct Shared {
     token: String,
     /// Discovery, encoded once.
     pub documents: Documents,
-    /// OpenAPI, encoded when it is first asked for.
-    pub openapi: OpenApi,
     stops: watch::Receiver<bool>,
 }
 
@@ -65,7 +62,6 @@ impl Shared {
             moments: Moments::default(),
             token,
             documents: Documents::new(address),
-            openapi: OpenApi::default(),
             stops,
         }
     }
@@ -119,7 +115,9 @@ impl Shared {
         self.revision.send_replace(after);
         let only = kind.filter(|_| after == before + 1);
         let wakes = self.wakes.iter().filter(|(space, _)| only.is_none_or(|kind| kind.space == **space));
-        wakes.for_each(|(_, wake)| drop(wake.send_replace(after)));
+        for (_, wake) in wakes {
+            wake.send_replace(after);
+        }
     }
 
     /// Tells of changes of a kind.

@@ -2,7 +2,7 @@
 
 use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
 use crate::invalid::Flaws;
-use crate::value::{at, list, set, set_default, text, texts};
+use crate::value::{at, list, set, set_absent, text, texts};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ impl Rules for CsiDriver {
             ("requiresRepublish", json!(false)),
             ("seLinuxMount", json!(false)),
         ] {
-            set_default(object, &["spec", field], value);
+            set_absent(object, &["spec", field], value);
         }
         if list(object, &["spec", "volumeLifecycleModes"]).is_empty() {
             set(object, &["spec", "volumeLifecycleModes"], json!(["Persistent"]));

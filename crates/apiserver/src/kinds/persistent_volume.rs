@@ -11,7 +11,7 @@ use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
-use crate::value::{at, copy, entries, list, map, set, set_default, take, text, texts};
+use crate::value::{at, copy, entries, list, map, set, set_absent, set_default, take, text, texts};
 use bindery_volumes::Quantity;
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ impl Rules for Volume {
     fn fill_in(&self, object: &mut Value) {
         set_default(object, &["status", "phase"], "Pending");
         set_default(object, &["spec", "persistentVolumeReclaimPolicy"], "Retain");
-        set_default(object, &["spec", "volumeMode"], "Filesystem");
+        set_absent(object, &["spec", "volumeMode"], "Filesystem");
         volume_source::fill_in(object);
     }
 
@@ -120,13 +120,15 @@ impl Rules for Volume {
     }
 
     fn care(&self) -> Care {
-        Care::Whole
+        Care::Twice
     }
 
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         if scene.subresource == "status" {
             return;
         }
+        // Upstream looks at the new state twice, and tells of every flaw twice.
+        self.check(new, scene, flaws);
         self.check(new, scene, flaws);
         check_source_change(new, old, flaws);
         check_mode_change(new, old, flaws);
@@ -221,7 +223,7 @@ pub(super) fn check_access_modes(modes: &[&str], flaws: &mut Flaws) {
 
 pub(super) fn check_volume_mode(object: &Value, flaws: &mut Flaws) {
     let mode = text(object, &["spec", "volumeMode"]);
-    if !matches!(mode, "" | "Block" | "Filesystem") {
+    if at(object, &["spec", "volumeMode"]).is_some() && !matches!(mode, "Block" | "Filesystem") {
         flaws.unsupported("spec.volumeMode", mode, &["Block", "Filesystem"]);
     }
 }

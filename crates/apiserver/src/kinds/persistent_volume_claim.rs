@@ -10,7 +10,7 @@ use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
-use crate::value::{at, copy, entries, set, set_default, take, text, texts};
+use crate::value::{at, copy, entries, set, set_absent, set_default, take, text, texts};
 use bindery_volumes::Quantity;
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ struct Claim;
 impl Rules for Claim {
     fn fill_in(&self, object: &mut Value) {
         set_default(object, &["status", "phase"], "Pending");
-        set_default(object, &["spec", "volumeMode"], "Filesystem");
+        set_absent(object, &["spec", "volumeMode"], "Filesystem");
     }
 
     fn admit(&self, object: &mut Value, scene: &Scene<'_>) -> Result<(), Status> {
@@ -262,7 +262,9 @@ fn check_spec_change(new: &Value, old: &Value, flaws: &mut Flaws) {
         }
     }
     if text(new, &["status", "phase"]) == "Bound" {
-        copy(old, &mut found, &STORAGE);
+        if at(new, &STORAGE[..3]).is_some() {
+            copy(old, &mut found, &STORAGE);
+        }
         copy(old, &mut found, &ATTRIBUTES);
     }
     if at(&found, &["spec"]) != at(&expected, &["spec"]) {

@@ -5,11 +5,12 @@ use super::{
     AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Selectable, Sight, Subresource, column, print,
     status_of, wide,
 };
+use crate::api::second;
 use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
-use crate::value::{at, copy, list, map, set, take, text};
+use crate::value::{at, copy, list, map, set, set_default, take, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -110,18 +111,24 @@ impl Rules for Pod {
     }
 
     fn admit(&self, object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {
-        pod_defaults::admit(object);
+        let Some(priority) = pod_defaults::priority(object) else {
+            let why = format!("no PriorityClass with name {} was found", text(object, &["spec", "priorityClassName"]));
+            return Err(Status::forbidden(&KIND, text(object, &["metadata", "name"]), &why));
+        };
+        set(object, &["spec", "priority"], priority);
+        set_default(object, &["spec", "preemptionPolicy"], "PreemptLowerPriority");
+        pod_defaults::tolerate(object);
         Ok(())
     }
 
-    fn prepare(&self, object: &mut Value, _scene: &Scene<'_>) {
+    fn prepare(&self, object: &mut Value, scene: &Scene<'_>) {
         set(object, &["metadata", "generation"], 1);
         let mut status = json!({"phase": "Pending", "qosClass": pod_defaults::quality(object)});
         if !list(object, &["spec", "schedulingGates"]).is_empty() {
             let message = "Scheduling is blocked due to non-empty scheduling gates";
             status["conditions"] = json!([{
                 "type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": message,
-                "lastProbeTime": null, "lastTransitionTime": null,
+                "lastProbeTime": null, "lastTransitionTime": second(scene.now),
             }]);
         }
         set(object, &["status"], status);
@@ -132,9 +139,12 @@ impl Rules for Pod {
             copy(old, new, &["spec"]);
             copy(old, new, &["metadata", "deletionTimestamp"]);
             copy(old, new, &["metadata", "ownerReferences"]);
-            copy(old, new, &["status", "qosClass"]);
+            if at(new, &["status", "qosClass"]).is_none() {
+                copy(old, new, &["status", "qosClass"]);
+            }
         } else {
             copy(old, new, &["status"]);
+            pod_defaults::tolerate(new);
             if at(new, &["spec"]) != at(old, &["spec"]) {
                 let generation = at(old, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
                 set(new, &["metadata", "generation"], generation + 1);
@@ -185,10 +195,16 @@ impl Rules for Pod {
             if text(new, &["spec", "nodeName"]) != text(old, &["spec", "nodeName"]) {
                 flaws.forbidden("status.nodeName", "may not be changed directly");
             }
+            let quality = text(new, &["status", "qosClass"]);
+            if quality != text(old, &["status", "qosClass"]) {
+                flaws.invalid("status.qosClass", quality, "field is immutable");
+            }
             return;
         }
         self.check(new, scene, flaws);
-        if changed_beyond_what_may(new, old) {
+        let before = flaws.len();
+        check_deadline_and_tolerations(new, old, flaws);
+        if flaws.len() == before && changed_beyond_what_may(new, old) {
             let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
                        `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
                        `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -300,6 +316,26 @@ fn changed_beyond_what_may(new: &Value, old: &Value) -> bool {
         }
         spec
     };
-    let kept = list(old, &["spec", "tolerations"]).iter().all(|one| list(new, &["spec", "tolerations"]).contains(one));
-    comparable(new) != comparable(old) || !kept
+    comparable(new) != comparable(old)
+}
+
+/// A deadline can only come nearer, and tolerations can only become more.
+fn check_deadline_and_tolerations(new: &Value, old: &Value, flaws: &mut Flaws) {
+    let deadline = |pod| at(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64);
+    const PATH: &str = "spec.activeDeadlineSeconds";
+    match (deadline(old), deadline(new)) {
+        (Some(_), None) => flaws.invalid(PATH, Value::Null, "must not update from a positive integer to nil value"),
+        (Some(was), Some(is)) if is > was => flaws.invalid(PATH, is, "must be less than or equal to previous value"),
+        (_, _) => {}
+    }
+    let lasting = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        take(&mut toleration, &["tolerationSeconds"]);
+        toleration
+    };
+    let now: Vec<Value> = list(new, &["spec", "tolerations"]).iter().map(lasting).collect();
+    if !list(old, &["spec", "tolerations"]).iter().all(|one| now.contains(&lasting(one))) {
+        let why = "existing toleration can not be modified except its tolerationSeconds";
+        flaws.forbidden("spec.tolerations", why);
+    }
 }

@@ -135,8 +135,8 @@ fn fill_in_volume(volume: &mut Value) {
     }
 }
 
-/// What admission gives every pod: it tolerates for some minutes that its node is away, and has a priority.
-pub(super) fn admit(pod: &mut Value) {
+/// What admission gives every pod: it tolerates for some minutes that its node is away.
+pub(super) fn tolerate(pod: &mut Value) {
     let mut tolerations = list(pod, &["spec", "tolerations"]).to_vec();
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let tolerated = tolerations.iter().any(|one| {
@@ -151,8 +151,16 @@ pub(super) fn admit(pod: &mut Value) {
     if !tolerations.is_empty() {
         set(pod, &["spec", "tolerations"], tolerations);
     }
-    set_default(pod, &["spec", "priority"], 0);
-    set_default(pod, &["spec", "preemptionPolicy"], "PreemptLowerPriority");
+}
+
+/// The priority of a pod's class; none if there is no such class.
+pub(super) fn priority(pod: &Value) -> Option<i64> {
+    match text(pod, &["spec", "priorityClassName"]) {
+        "" => Some(0),
+        "system-cluster-critical" => Some(2_000_000_000),
+        "system-node-critical" => Some(2_000_001_000),
+        _ => None,
+    }
 }
 
 /// How well a pod is served when things get tight: by how exactly it says what it needs.

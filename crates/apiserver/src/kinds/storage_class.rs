@@ -4,7 +4,7 @@ use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, c
 use crate::invalid::Flaws;
 use crate::names;
 use crate::store::Store;
-use crate::value::{at, entries, list, map, set_default, text, texts};
+use crate::value::{at, entries, list, map, set_absent, text, texts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,14 +72,16 @@ struct StorageClass;
 
 impl Rules for StorageClass {
     fn fill_in(&self, object: &mut Value) {
-        set_default(object, &["reclaimPolicy"], "Delete");
-        set_default(object, &["volumeBindingMode"], "Immediate");
+        set_absent(object, &["reclaimPolicy"], "Delete");
+        set_absent(object, &["volumeBindingMode"], "Immediate");
     }
 
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
         check_driver(object, "provisioner", flaws);
         check_parameters(object, false, flaws);
-        check_one_of(object, "reclaimPolicy", &["Delete", "Retain"], flaws);
+        if !text(object, &["reclaimPolicy"]).is_empty() {
+            check_one_of(object, "reclaimPolicy", &["Delete", "Retain"], flaws);
+        }
         check_one_of(object, "volumeBindingMode", &["Immediate", "WaitForFirstConsumer"], flaws);
         check_topologies(object, flaws);
     }

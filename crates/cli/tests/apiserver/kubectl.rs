@@ -174,7 +174,8 @@ fn describe_shows_events_too() {
 fn labels_annotations_and_three_kinds_of_patches() {
     let Some(server) = Server::for_kubectl() else { return };
     server.make(VOLUME);
-    assert_eq!(server.ok(&["label", "pv", "pv-a", "a=b", "tier-"]), "persistentvolume/pv-a labeled\n");
+    assert_eq!(server.ok(&["label", "pv", "pv-a", "a=b"]), "persistentvolume/pv-a labeled\n");
+    assert_eq!(server.ok(&["label", "pv", "pv-a", "tier-"]), "persistentvolume/pv-a unlabeled\n");
     assert_eq!(server.ok(&["get", "pv", "-l", "a in (b,c),!tier", "-o", "name"]), "persistentvolume/pv-a\n");
     assert_eq!(server.ok(&["get", "pv", "-l", "tier", "-o", "name"]), "");
     assert_eq!(server.ok(&["annotate", "pv", "pv-a", "note=x"]), "persistentvolume/pv-a annotated\n");
@@ -247,7 +248,8 @@ fn a_finalizer_holds_back_a_delete() {
     server.ok(&["delete", "pvc", "data", "--wait=false"]);
     let phase = server.ok(&["get", "pvc", "data", "--no-headers"]);
     assert_eq!(cells(&phase)[1], "Terminating");
-    let wait = server.kubectl_command(&["delete", "pvc", "data"]).spawn().expect("kubectl starts");
+    let wait =
+        server.kubectl_command(&["delete", "pvc", "data", "--ignore-not-found"]).spawn().expect("kubectl starts");
     server.ok(&["patch", "pvc", "data", "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
     let output = wait.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");

@@ -4,3 +4,4 @@ mod bad_input;
 mod kubectl;
 mod process;
 mod server;
+mod upstream;

@@ -11,9 +11,8 @@ use bindery_lab::{Lab, assets};
 /// A server that ends when this is dropped.
 pub struct Server {
     pub process: Child,
-    /// What it says after its first words.
-    pub output: BufReader<ChildStdout>,
-    pub url: String,
+    /// Held open: a process that cannot say anything any more may end for that.
+    _output: BufReader<ChildStdout>,
     folder: PathBuf,
 }
 
@@ -43,9 +42,9 @@ impl Server {
         for line in &mut said {
             output.read_line(line).expect("it speaks");
         }
-        let url = said[0].trim().strip_prefix("serves ").expect("it says where it serves").to_owned();
+        assert!(said[0].starts_with("serves https://127.0.0.1:"), "{said:?}");
         assert_eq!(said[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
-        Server { process, output, url, folder }
+        Server { process, _output: output, folder }
     }
 
     /// Starts one for a test that needs kubectl, or says that it skips.

@@ -1,5 +1,8 @@
 //! What is wrong with text that is no JSON, in the words of Go's scanner. Only asked once something is known to be wrong.
 
+/// Deeper than anything that is read, and not so deep that looking for the mistake overflows the stack.
+const DEPTH_MAX: usize = 256;
+
 const END: &str = "unexpected end of JSON input";
 
 /// The first mistake in the text.
@@ -48,8 +51,8 @@ impl Scanner<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Outcome {
-        if depth > 10_000 {
-            return Err("exceeded max depth".to_owned());
+        if depth > DEPTH_MAX {
+            return self.refuse("exceeded max depth");
         }
         match self.peek()? {
             b'{' => self.object(depth),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::entries::{self, Entry, Operation};
-use super::{ApplyError, Conflict, UNOWNED, Writer, check, reset, updated, walk};
+use super::{ApplyError, Conflict, UNOWNED, Writer, check, keep_times, reset, updated, walk};
 use crate::{FieldSet, Schema, Strictness, canonical};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -21,13 +21,14 @@ pub fn apply(
     check::typed(schema, applied).map_err(|error| {
         ApplyError::Internal(format!("failed to create typed patch object ({}): {error}", named(schema, applied)))
     })?;
+    let before = live;
     let mut live = live.unwrap_or_else(|| schema.empty()).clone();
     let known = entries::read(entries::take(&mut live)).ok_or_else(|| {
         ApplyError::Internal("failed to decode managed fields: operation must be `Apply` or `Update`".to_owned())
     })?;
     let known = if known.is_empty() {
-        let before = Writer { manager: "before-first-apply", ..*writer };
-        updated(schema, schema.empty(), &live, known, &before)
+        let first = Writer { manager: "before-first-apply", ..*writer };
+        updated(schema, schema.empty(), &live, known, &first)
     } else {
         known
     };
@@ -54,6 +55,9 @@ pub fn apply(
         renew_last_applied(&mut value, applied);
     }
     entries::write(&mut value, tracked);
+    if let Some(before) = before {
+        keep_times(before, &mut value);
+    }
     Ok(value)
 }
 

@@ -113,6 +113,13 @@ fn classes_do_not_change_what_volumes_were_made_by() {
     let mut world = World::new();
     let made = world.make("storageclasses.storage.k8s.io", json!({"metadata": {"name": "s"}, "provisioner": "p"}));
     assert_eq!((&made["reclaimPolicy"], &made["volumeBindingMode"]), (&json!("Delete"), &json!("Immediate")));
+    let outcome = world.create(
+        "storageclasses.storage.k8s.io",
+        json!({"metadata": {"name": "t"}, "provisioner": "p", "volumeBindingMode": ""}),
+    );
+    let why = "StorageClass.storage.k8s.io \"t\" is invalid: volumeBindingMode: Unsupported value: \"\": supported values: \"Immediate\", \
+               \"WaitForFirstConsumer\"";
+    assert_eq!(refused(&outcome), (422, "Invalid", why), "an empty mode is not the same as none");
     let outcome = world.merge("storageclasses.storage.k8s.io/s", json!({"provisioner": "q"}));
     let why = "StorageClass.storage.k8s.io \"s\" is invalid: provisioner: Invalid value: \"q\": field is immutable";
     assert_eq!(refused(&outcome), (422, "Invalid", why));
