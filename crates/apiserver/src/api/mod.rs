@@ -40,6 +40,9 @@ pub struct Api {
 pub struct Settings {
     /// Whether commits are to be handed out by [`Api::take_records`]; without it none are kept.
     pub journal: bool,
+    /// Whether garbage is collected and deleted namespaces are emptied here. A real API server leaves both to
+    /// kube-controller-manager.
+    pub chores: bool,
     /// How many seconds of history are kept for watches and paged lists, while there is room.
     pub history_seconds: u32,
     /// How many changes of one kind are kept at most.
@@ -50,7 +53,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { journal: false, history_seconds: 300, history_changes: 100_000, history_bytes: 64 << 20 }
+        Self {
+            journal: false,
+            chores: true,
+            history_seconds: 300,
+            history_changes: 100_000,
+            history_bytes: 64 << 20,
+        }
     }
 }
 

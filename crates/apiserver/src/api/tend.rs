@@ -141,6 +141,9 @@ enum Owner {
 impl Api {
     /// Does what is due. Answers when there is more to be done; that may be at once.
     pub fn tend(&mut self, moment: &Moment) -> Option<Timestamp> {
+        if !self.store.settings().chores {
+            self.chores.queue.clear();
+        }
         for turn in 0..CHORES_AT_ONCE {
             let Some(chore) = self.chores.queue.pop_first() else { break };
             let moment = Moment { seed: moment.seed.wrapping_add(turn as u128), ..*moment };

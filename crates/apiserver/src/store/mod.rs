@@ -85,6 +85,11 @@ impl Store {
         Self { settings, revision, began: revision, spaces: BTreeMap::new(), replaced_bytes: 0, records: Vec::new() }
     }
 
+    /// How it was set up.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The revision of the last change.
     pub fn revision(&self) -> u64 {
         self.revision
