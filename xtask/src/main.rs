@@ -1,6 +1,6 @@
 //! `cargo xtask`: the project's own tasks.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
 
 use bindery_lab::assets::VARIABLE;
@@ -67,15 +67,8 @@ fn main() -> ExitCode {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
         }
-        Task::Bench { what: Bench::Binder(options) } => {
-            let measure = |bench: &mut Command, bindery| {
-                bench.arg("measure").arg("--bindery").arg(bindery).args(options.to_args())
-            };
-            bench("binder", measure)
-        }
-        Task::Bench { what: Bench::Apiserver(options) } => {
-            bench("apiserver", |bench, bindery| bench.arg("--bindery").arg(bindery).args(options.to_args()))
-        }
+        Task::Bench { what: Bench::Binder(options) } => bench("binder", &["measure"], options.to_args()),
+        Task::Bench { what: Bench::Apiserver(options) } => bench("apiserver", &[], options.to_args()),
         Task::Fuzz { seconds } => fuzz(seconds),
         Task::Deny => cargo(&["deny", "check", "bans", "licenses", "sources"]),
     };
@@ -94,7 +87,7 @@ fn cargo(args: &[&str]) -> Result<(), String> {
 }
 
 /// Builds `bindery` and the program that measures it, both with optimisations, and measures.
-fn bench(program: &str, with_args: impl Fn(&mut Command, PathBuf) -> &mut Command) -> Result<(), String> {
+fn bench(program: &str, command: &[&str], options: Vec<impl AsRef<OsStr>>) -> Result<(), String> {
     let folder = match provide()? {
         Assets::There(folder) => folder,
         Assets::Unavailable(reason) => return Err(reason),
@@ -104,9 +97,9 @@ fn bench(program: &str, with_args: impl Fn(&mut Command, PathBuf) -> &mut Comman
     // Beside the folder that this program was built in.
     let this = std::env::current_exe().map_err(|error| format!("this program does not know where it is: {error}"))?;
     let release = this.ancestors().nth(2).ok_or("this program is in no folder of cargo's")?.join("release");
-    let mut command = Command::new(release.join(program));
-    with_args(command.env(VARIABLE, folder), release.join("bindery"));
-    run(&mut command, "the benchmark")
+    let mut bench = Command::new(release.join(program));
+    bench.env(VARIABLE, folder).args(command).arg("--bindery").arg(release.join("bindery")).args(options);
+    run(&mut bench, "the benchmark")
 }
 
 /// All tests. Without a real API server those that need one are skipped, unless they are demanded.
