@@ -8,6 +8,7 @@
 
 pub mod api;
 mod chance;
+pub mod disk;
 mod go_diff;
 pub mod host;
 pub mod http;

@@ -43,6 +43,8 @@ impl Journal for OnDisk {
             synced.wait_for(|synced| *synced >= revision).await.map(drop).map_err(|error| error.to_string())
         })
     }
+
+    fn close(&self) {}
 }
 
 async fn start(is_broken: bool) -> (Server, Client, Arc<Disk>) {
@@ -53,7 +55,7 @@ async fn start(is_broken: bool) -> (Server, Client, Arc<Disk>) {
         is_broken,
     });
     let api = Api::new(Settings { journal: true, ..Settings::default() }, &Moments::default().next());
-    let server = Server::start_with(Config::in_memory(), api, Some(Box::new(OnDisk(Arc::clone(&disk))))).await;
+    let server = Server::start_with(Config::in_memory(), api, Some(Arc::new(OnDisk(Arc::clone(&disk))))).await;
     let server = server.expect("a server");
     let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).expect("a kubeconfig");
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;

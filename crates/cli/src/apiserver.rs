@@ -21,6 +21,11 @@ pub struct Args {
     /// [default: bindery/kubeconfig in $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
+
+    /// Keep everything in a folder, which is made if need be: what was answered survives a crash and a power failure, and the kubeconfig
+    /// stays good. Without it everything is in memory, and gone when the server ends.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
 }
 
 /// Runs the API server until it is told to stop, by SIGTERM or SIGINT.
@@ -33,6 +38,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         listen: args.listen,
         allow_remote: args.allow_remote,
         kubeconfig: Some(kubeconfig.clone()),
+        data: args.data_dir,
         ..Config::in_memory()
     };
     // Asked for before anything is started, so that a signal that comes early is not lost.
@@ -48,6 +54,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     tokio::select! {
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}
+        why = server.failed() => return Err(format!("nothing more can be kept, so the server ends: {why}")),
     }
     tracing::info!("stops");
     server.stop().await;

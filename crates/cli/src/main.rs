@@ -30,7 +30,7 @@ struct Args {
 enum Command {
     /// Run the PersistentVolume controller on a cluster, in place of kube-controller-manager's.
     Controller(Box<controller::Args>),
-    /// Run a small API server of its own, for where there is no cluster: everything is in memory, and gone when it ends.
+    /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
     Apiserver(apiserver::Args),
     /// Say why a claim or a volume is as it is: by which rule, what it waits for, and what is wrong with each candidate.
     Explain(Box<explain::Args>),
