@@ -23,10 +23,11 @@ pub struct Folder {
 impl Folder {
     /// Claims a folder, which is made if it is not there.
     pub fn claim(path: &Path) -> Result<Folder, String> {
-        make_private_folder(path)?;
-        refuse_foreign(path)?;
-        let lock = lock(path)?;
-        Ok(Folder { path: path.to_owned(), _lock: lock })
+        let path = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        make_private_folder(&path)?;
+        refuse_foreign(&path)?;
+        let lock = lock(&path)?;
+        Ok(Folder { path, _lock: lock })
     }
 
     /// Where the objects are.
@@ -55,8 +56,11 @@ impl Folder {
         let moved = std::fs::rename(self.path.join(UNFINISHED), self.store());
         moved.map_err(|error| format!("{}: {error}", self.store().display()))?;
         sync_folder(&self.path)?;
-        // The folder may be new too.
-        self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_folder)
+        // Those above it may be new too. One that we may not open is none that we have made.
+        for above in self.path.ancestors().skip(1) {
+            let _ = sync_folder(above);
+        }
+        Ok(())
     }
 }
 

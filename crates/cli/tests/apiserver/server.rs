@@ -25,14 +25,28 @@ pub fn folder() -> PathBuf {
     folder
 }
 
+/// What the binary says when it does not start.
+pub fn refused(args: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bindery")).arg("apiserver").args(args).output().expect("bindery runs");
+    assert!(!output.status.success(), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 impl Server {
     /// Starts one on any free port.
     pub fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// Starts one that is told more.
+    pub fn start_with(args: &[&str]) -> Server {
         let folder = folder();
         let kubeconfig = folder.join("kubeconfig");
         let mut process = Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args(["apiserver", "--listen", "127.0.0.1:0", "--write-kubeconfig"])
             .arg(&kubeconfig)
+            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
