@@ -173,3 +173,35 @@ fn new_token() -> Result<String, String> {
     SystemRandom::new().fill(&mut bits).map_err(|_| "the system gives no random numbers".to_owned())?;
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::make_private_folder;
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_used_again_and_half_of_it_is_refused() {
+        let folder = std::env::temp_dir().join(format!("bindery-keys-{}", std::process::id()));
+        make_private_folder(&folder).expect("a folder can be made");
+        let create = || Keys::create(IpAddr::from([127, 0, 0, 1]), Some(&folder));
+        let (first, again) = (create().expect("keys"), create().expect("keys"));
+        assert_eq!((&first.authority, &first.token), (&again.authority, &again.token));
+        assert_ne!(first.server.certificate, again.server.certificate);
+        std::fs::remove_file(folder.join("ca.key")).expect("it is there");
+        let error = create().err().expect("half an authority is none");
+        assert!(
+            error.ends_with("holds only one of ca.crt and ca.key: bring the other back, or remove both for new ones"),
+            "{error}"
+        );
+        std::fs::remove_dir_all(&folder).expect("it can be removed");
+    }
+
+    #[test]
+    fn without_a_folder_nothing_is_the_same_twice() {
+        let create = || Keys::create(IpAddr::from([10, 0, 0, 7]), None).expect("keys");
+        let (first, other) = (create(), create());
+        assert_ne!(first.token, other.token);
+        assert_ne!(first.authority, other.authority);
+        assert_eq!(first.token.len(), 64);
+    }
+}

@@ -39,6 +39,7 @@ pub async fn answer(
     call: Call<'_>,
 ) -> Result<Reply, Status> {
     let verb = verb(kind, place, &call)?;
+    check_name(&place.name)?;
     let is_list = matches!(verb, Verb::List | Verb::DeleteCollection);
     let is_delete = matches!(verb, Verb::Delete | Verb::DeleteCollection);
     let counts = Counts { list: is_list || place.watch, delete: is_delete };
@@ -102,6 +103,17 @@ fn verb(kind: &Kind, place: &Place<'_>, call: &Call<'_>) -> Result<Verb, Status>
         return Err(not_allowed());
     }
     Ok(verb)
+}
+
+/// Refuses names that no path can hold.
+fn check_name(name: &str) -> Result<(), Status> {
+    let flaw = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        _ if name.contains('/') => "may not contain '/'".to_owned(),
+        _ if name.contains('%') => "may not contain '%'".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {flaw}")))
 }
 
 /// What was sent, where anything is to be sent. A patch is written as its type says.
@@ -184,13 +196,13 @@ fn show(kind: &'static Kind, answer: Answer, shape: Shape, include: &str, manner
     let mut shown = match body {
         Done::Object(object) => {
             if let Shape::PartialList(_) = shape {
-                return Err(wrong_shape("PartialObjectMetadataList", "not a list", kind.kind));
+                return Err(wrong_shape(kind, "PartialObjectMetadataList", "not a list", ""));
             }
             reply::object(code, object, &form(kind, shape, include, None)?, manner)
         }
         Done::List(mut list) => {
             if let Shape::Partial(_) = shape {
-                return Err(wrong_shape("PartialObjectMetadata", "a list", &format!("{}List", kind.kind)));
+                return Err(wrong_shape(kind, "PartialObjectMetadata", "a list", "List"));
             }
             let form = form(kind, shape, include, list.default_class.take())?;
             reply::rows(code, Rows::new(list, form), manner)
@@ -204,6 +216,13 @@ fn show(kind: &'static Kind, answer: Answer, shape: Shape, include: &str, manner
     Ok(shown)
 }
 
-fn wrong_shape(asked: &str, what: &str, name: &str) -> Status {
-    Status::failure(406, "NotAcceptable", format!("you requested {asked}, but the requested object is {what} ({name})"))
+/// In the words of upstream, which names the type in its own code.
+fn wrong_shape(kind: &Kind, asked: &str, what: &str, ending: &str) -> Status {
+    let package = match kind.group.split('.').next() {
+        None | Some("" | "events") => "core",
+        Some(package) => package,
+    };
+    let message =
+        format!("you requested {asked}, but the requested object is {what} (*{package}.{}{ending})", kind.kind);
+    Status::failure(406, "NotAcceptable", message)
 }

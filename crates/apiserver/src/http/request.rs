@@ -86,7 +86,19 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
     });
     let mut reply = answered.await.unwrap_or_else(|status| reply::status(&status, manner));
     reply.headers_mut().insert(AUDIT_ID, audit_id);
+    if parts.method == Method::HEAD {
+        reply = without_body(reply);
+    }
     reply
+}
+
+/// Who asks for the head alone is told how long the rest would be, and not sent it.
+fn without_body(reply: Reply) -> Reply {
+    let (mut head, body) = reply.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Reply::from_parts(head, super::body::Body::empty())
 }
 
 /// Answers what panics with a 500: others on the same connection are not to suffer for it.
@@ -101,10 +113,14 @@ async fn caught(answer: impl Future<Output = Result<Reply, Status>>) -> Result<R
 
 /// A UUID of version 4.
 fn new_audit_id(chance: u128) -> HeaderValue {
-    let bits = chance & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let hex = format!("{bits:032x}");
-    let text = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
-    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut bits = chance & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let mut text = [b'-'; 36];
+    for place in (0..text.len()).rev().filter(|place| !matches!(place, 8 | 13 | 18 | 23)) {
+        text[place] = DIGITS[(bits & 0xf) as usize];
+        bits >>= 4;
+    }
+    HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 fn authenticate(shared: &Shared, trusted: bool, headers: &HeaderMap) -> Result<(), Status> {
@@ -244,4 +260,16 @@ fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result
         Path::OpenApi(path) => openapi::of_path(path, &query, &asked),
         Path::Objects(_) | Path::Unknown => reply::page_not_found(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::new_audit_id;
+
+    #[test]
+    fn requests_are_named_by_uuids_of_version_four() {
+        assert_eq!(new_audit_id(0), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(new_audit_id(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(new_audit_id(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210), "01234567-89ab-4def-bedc-ba9876543210");
+    }
 }

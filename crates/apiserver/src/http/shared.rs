@@ -119,10 +119,10 @@ impl Shared {
     /// Wakes those who wait. One change is one of the kind that was named; of which kinds more changes are, nobody said.
     fn tell(&self, kind: Option<&Kind>, before: u64, after: u64) {
         self.revision.send_replace(after);
-        let only = kind.filter(|_| after == before + 1);
-        let wakes = self.wakes.iter().filter(|(space, _)| only.is_none_or(|kind| kind.space == **space));
-        for (_, wake) in wakes {
-            wake.send_replace(after);
+        let only = kind.filter(|_| after == before + 1).and_then(|kind| self.wakes.get(kind.space));
+        match only {
+            Some(wake) => _ = wake.send_replace(after),
+            None => self.wakes.values().for_each(|wake| _ = wake.send_replace(after)),
         }
     }
 
@@ -153,4 +153,35 @@ impl Shared {
 /// What is answered where our own code failed.
 pub fn panicked() -> Status {
     Status::internal("This request caused apiserver to panic. Look in the logs for details.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Settings;
+
+    fn shared() -> Shared {
+        let api = Api::new(Settings::default(), &Moments::default().next());
+        let (_, stops) = watch::channel(false);
+        Shared::new(api, None, "right".to_owned(), SocketAddr::from(([127, 0, 0, 1], 1)), stops)
+    }
+
+    #[test]
+    fn what_panics_is_answered_and_others_go_on() {
+        let shared = shared();
+        let answers: [Result<(), Status>; 2] =
+            [shared.write(None, |_| panic!("in a write")), shared.read(|_| panic!("in a read"))];
+        for answer in answers {
+            assert_eq!(answer.expect_err("it panics").http_code(), 500);
+        }
+        assert!(shared.write(None, |api| Ok(api.revision())).is_ok());
+        assert!(shared.read(|api| Ok(api.revision())).is_ok());
+    }
+
+    #[test]
+    fn only_the_token_itself_is_known() {
+        let shared = shared();
+        assert!(shared.knows("right"));
+        assert!(["", "righ", "rightt", "wrong"].iter().all(|token| !shared.knows(token)));
+    }
 }
