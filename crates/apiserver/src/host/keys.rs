@@ -187,12 +187,17 @@ mod tests {
         let (first, again) = (create().expect("keys"), create().expect("keys"));
         assert_eq!((&first.authority, &first.token), (&again.authority, &again.token));
         assert_ne!(first.server.certificate, again.server.certificate);
+        // Where the process ended after it wrote the key, the same key is used.
+        let key = read_private(&folder.join("ca.key"));
+        std::fs::remove_file(folder.join("ca.crt")).expect("it is there");
+        create().expect("keys");
+        assert_eq!(read_private(&folder.join("ca.key")), key);
+        std::fs::write(folder.join("ca.key"), "no key").expect("it can be written");
+        let error = create().err().expect("it is damaged");
+        assert!(error.starts_with(&*folder.join("ca.key").to_string_lossy()), "{error}");
         std::fs::remove_file(folder.join("ca.key")).expect("it is there");
         let error = create().err().expect("half an authority is none");
-        assert!(
-            error.ends_with("holds only one of ca.crt and ca.key: bring the other back, or remove both for new ones"),
-            "{error}"
-        );
+        assert!(error.contains("holds ca.crt, but not ca.key: bring that back"), "{error}");
         std::fs::remove_dir_all(&folder).expect("it can be removed");
     }
 

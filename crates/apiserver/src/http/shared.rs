@@ -170,12 +170,12 @@ mod tests {
     fn what_panics_is_answered_and_others_go_on() {
         let shared = shared();
         let answers: [Result<(), Status>; 2] =
-            [shared.write(None, |_| panic!("in a write")), shared.read(|_| panic!("in a read"))];
+            [shared.write(None, |_| panic!("in a write")).0, shared.read(|_| panic!("in a read")).0];
         for answer in answers {
             assert_eq!(answer.expect_err("it panics").http_code(), 500);
         }
-        assert!(shared.write(None, |api| Ok(api.revision())).is_ok());
-        assert!(shared.read(|api| Ok(api.revision())).is_ok());
+        assert!(shared.write(None, |api| Ok(api.revision())).0.is_ok());
+        assert!(shared.read(|api| Ok(api.revision())).0.is_ok());
     }
 
     #[test]
