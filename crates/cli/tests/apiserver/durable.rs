@@ -109,7 +109,7 @@ impl Writer {
             None => None,
         };
         let object = json!({"metadata": {"name": name}, "data": {"said": &said}});
-        let refused = json!({"metadata": {"name": name, "uid": "nobody's"}, "data": {"said": "refused"}});
+        let refused = json!({"metadata": {"name": name, "resourceVersion": "1"}, "data": {"said": "refused"}});
         let (verb, after) = match (&before, self.written % 5) {
             (None, _) => (request(Method::POST, MAPS, "application/json", &object), Some(said)),
             (Some(_), 0) => (request(Method::DELETE, &path, "application/json", &Value::Null), None),

@@ -13,6 +13,8 @@ pub struct Server {
     pub process: Child,
     /// Held open: a process that cannot say anything any more may end for that.
     _output: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub url: String,
     folder: PathBuf,
 }
 
@@ -56,9 +58,9 @@ impl Server {
         for line in &mut said {
             output.read_line(line).expect("it speaks");
         }
-        assert!(said[0].starts_with("serves https://127.0.0.1:"), "{said:?}");
+        let url = said[0].trim().strip_prefix("serves ").expect("it says where it serves").to_owned();
         assert_eq!(said[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
-        Server { process, _output: output, folder }
+        Server { process, _output: output, url, folder }
     }
 
     /// Starts one for a test that needs kubectl, or says that it skips.
