@@ -64,10 +64,15 @@ fn request(verb: Verb, name: &str, body: &Value) -> Request {
 
 impl Cluster {
     fn send(&mut self, verb: Verb, name: &str, body: &Value) -> Result<Answer, Status> {
-        self.moment.seed += 1 << 32;
-        let answer = self.api.handle(&self.moment, &request(verb, name, body));
+        let answer = self.decide(verb, name, body);
         self.disk.append(self.api.take_records());
         answer
+    }
+
+    /// Does something that is not handed to the disk yet.
+    fn decide(&mut self, verb: Verb, name: &str, body: &Value) -> Result<Answer, Status> {
+        self.moment.seed += 1 << 32;
+        self.api.handle(&self.moment, &request(verb, name, body))
     }
 
     fn make(&mut self, name: &str) -> Bytes {
@@ -239,4 +244,51 @@ fn a_store_that_lost_its_end_is_refused() {
     std::fs::write(scratch.store(), &whole[..whole.len() / 2]).expect("it can be written");
     let refusal = scratch.refusal();
     assert!(refusal.starts_with(&*scratch.store().to_string_lossy()), "{refusal}");
+}
+
+/// What a disk may hold when the power fails during the commit that led from one image to the next: some sectors are written, some are not.
+fn torn(before: &[u8], after: &[u8], chance: &mut u64) -> Vec<u8> {
+    const SECTOR: usize = 512;
+    let mut image = before.to_vec();
+    image.resize(after.len().max(before.len()), 0);
+    for (at, written) in after.chunks(SECTOR).enumerate() {
+        *chance ^= *chance << 13;
+        *chance ^= *chance >> 7;
+        *chance ^= *chance << 17;
+        if *chance & 1 == 0 {
+            image[at * SECTOR..at * SECTOR + written.len()].copy_from_slice(written);
+        }
+    }
+    image
+}
+
+#[tokio::test]
+async fn a_power_failure_during_a_commit_leaves_all_of_it_or_nothing() {
+    let (scratch, other) = (Scratch::new(), Scratch::new());
+    let mut cluster = scratch.open().expect("a new folder");
+    let image = || std::fs::read(scratch.store()).expect("it is there");
+    let mut chance = 0x9e37_79b9_7f4a_7c15;
+    let mut seen = [0, 0];
+    for round in 0..8 {
+        let first = cluster.make(&format!("first{round}"));
+        cluster.synced().await;
+        let (before, revision) = (image(), cluster.api.revision());
+        cluster.decide(Verb::Delete, &format!("first{round}"), &Value::Null).expect("it is deleted");
+        cluster.make(&format!("second{round}"));
+        cluster.synced().await;
+        let after = image();
+        for torn in (0..12).map(|_| torn(&before, &after, &mut chance)).chain([before.clone(), after.clone()]) {
+            let _ = std::fs::create_dir(&other.0);
+            std::fs::write(other.store(), torn).expect("it can be written");
+            let found = other.open().expect("what was synced before is whole");
+            let both = (found.get(&format!("first{round}")), found.get(&format!("second{round}")));
+            match found.api.revision() - revision {
+                0 => assert_eq!(both, (Some(first.clone()), None)),
+                2 => assert!(both.0.is_none() && both.1.is_some()),
+                part => panic!("{part} of two changes were made"),
+            }
+            seen[usize::from(found.api.revision() > revision)] += 1;
+        }
+    }
+    assert!(seen[0] > 8 && seen[1] >= 8, "both outcomes are met: {seen:?}");
 }
