@@ -129,36 +129,35 @@ fn body(verb: Verb, call: &Call<'_>) -> Result<Body, Status> {
     Ok(Body { bytes: call.body.clone(), format })
 }
 
-/// Asks the store.
+/// Asks the store. What it answers is told when it can no longer be undone, and so is a refusal: that something is there already, or is
+/// gone, may be known only from a write that is still on its way to the disk.
 async fn act(shared: &Shared, request: &Request) -> Result<Answer, Status> {
     let kind = request.target.kind;
-    let answer = match request.verb {
-        Verb::Get | Verb::List => when_it_comes(shared, |api| api.read(request)).await?,
+    let (answer, seen) = match request.verb {
+        Verb::Get | Verb::List => when_it_comes(shared, |api| api.read(request)).await,
         Verb::Create | Verb::Update | Verb::Patch(_) | Verb::Delete | Verb::DeleteCollection => {
-            shared.write(Some(kind), |api| api.handle(&shared.moment(), request))?
+            shared.write(Some(kind), |api| api.handle(&shared.moment(), request))
         }
     };
-    shared.persisted(answer.revision).await?;
-    Ok(answer)
+    shared.persisted(answer.as_ref().map_or(seen, |answer| answer.revision)).await?;
+    answer
 }
 
-/// Reads; and if that is about a revision that has not come yet, waits for it a little.
-async fn when_it_comes<T>(shared: &Shared, read: impl Fn(&Api) -> Result<T, Status>) -> Result<T, Status> {
+/// Reads; and if that is about a revision that has not come yet, waits for it a little. Says too at which revision that was.
+async fn when_it_comes<T>(shared: &Shared, read: impl Fn(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
     let first = shared.read(&read);
-    if !first.as_ref().is_err_and(Status::is_too_large_revision) {
+    if !first.0.as_ref().is_err_and(Status::is_too_large_revision) {
         return first;
     }
     let mut news = shared.changes();
     let until = Instant::now() + WAITS_FOR_REVISION;
     loop {
         news.mark_unchanged();
-        match shared.read(&read) {
-            Err(status) if status.is_too_large_revision() => {
-                if timeout_at(until, news.changed()).await.is_err() {
-                    return Err(status);
-                }
-            }
-            outcome => return outcome,
+        let (outcome, seen) = shared.read(&read);
+        if !outcome.as_ref().is_err_and(Status::is_too_large_revision)
+            || timeout_at(until, news.changed()).await.is_err()
+        {
+            return (outcome, seen);
         }
     }
 }
@@ -170,7 +169,9 @@ async fn watch(
     form: Form,
     timeout_seconds: Option<i64>,
 ) -> Result<Reply, Status> {
-    let watch = when_it_comes(shared, |api| api.watch(target, options)).await?;
+    let (watch, seen) = when_it_comes(shared, |api| api.watch(target, options)).await;
+    shared.persisted(seen).await?;
+    let watch = watch?;
     let lasts = events::lasts(timeout_seconds, shared.audit_id());
     Ok(events::stream(Arc::clone(shared), watch, form, lasts))
 }
