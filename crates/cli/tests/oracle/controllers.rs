@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use bindery_lab::{Lab, Running};
 use serde_json::Value;
 
-use crate::service_account;
+use crate::servers;
 
 /// What runs until this is dropped.
 pub struct Controllers {
@@ -45,7 +45,7 @@ impl Controllers {
 }
 
 fn ours(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab).display());
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab).display());
     let args = ["controller", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
@@ -57,6 +57,8 @@ fn others(lab: &Lab) -> Running {
     let args = [
         &kubeconfig,
         CONTROLLERS,
+        // The only one that both servers speak.
+        "--kube-api-content-type=application/json",
         "--leader-elect=false",
         "--kube-api-qps=10000",
         "--kube-api-burst=10000",

@@ -1,5 +1,5 @@
-//! Recorded states of the reference controller, carried out by `bindery controller` on a real API server: they must end where the
-//! reference was seen to end.
+//! Recorded states of the reference controller, carried out by `bindery controller` on a real API server and on the embedded one:
+//! they must end where the reference was seen to end.
 //!
 //! Beside it run the controllers that protect and expand, which are kube-controller-manager's. See `crates/sim/tests/oracle` for
 //! the same in memory.
@@ -7,14 +7,14 @@
 mod controllers;
 mod replay;
 mod server;
-#[path = "../service_account/mod.rs"]
-mod service_account;
+#[path = "../servers/mod.rs"]
+mod servers;
 
-use bindery_lab::Lab;
 use bindery_sim::oracle::{DEVIATIONS, recorded};
 use controllers::Controllers;
 use replay::{End, carry_out};
 use server::Server;
+use servers::ApiServer;
 
 /// So many of the states with one outcome may end otherwise on purpose.
 const DEVIATIONS_MAX: usize = 6;
@@ -24,7 +24,16 @@ const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
-    let Some(lab) = service_account::lab(Lab::builder()) else { return };
+    every_state_ends_as_recorded(ApiServer::Real);
+}
+
+#[test]
+fn and_so_does_every_state_on_the_embedded_server() {
+    every_state_ends_as_recorded(ApiServer::Embedded);
+}
+
+fn every_state_ends_as_recorded(api_server: ApiServer) {
+    let Some(lab) = api_server.start() else { return };
     let all = recorded();
     assert_eq!(all.len(), 600);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
