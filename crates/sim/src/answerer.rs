@@ -1,4 +1,4 @@
-//! Whoever answers an engine: the world in memory, or the embedded API server's core.
+//! Whoever answers an engine: the world in memory, or in tests the core of the embedded API server.
 
 use bindery_engine::{Answer, Moment};
 use bindery_verdict::Request;

@@ -33,7 +33,7 @@ pub enum Told {
 
 impl Told {
     /// The kind of object that it is about.
-    pub(crate) fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self {
             Told::Changed(object) => object.key().kind,
             Told::Gone(key, _) => key.kind,
@@ -242,7 +242,7 @@ pub(crate) fn decode(kind: Kind, object: &Value) -> Object {
 }
 
 /// The verb of a request, and the request in words.
-pub(crate) fn describe(request: &Request) -> (&'static str, String) {
+pub fn describe(request: &Request) -> (&'static str, String) {
     let target = request.target();
     match request {
         Request::Write(write) => ("write", format!("write {target} [{}]", write.purpose)),

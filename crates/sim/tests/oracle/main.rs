@@ -12,12 +12,13 @@ macro_rules! in_each_world {
 
             #[test]
             fn on_the_embedded_servers_core() {
-                super::$test::<bindery_sim::Served>();
+                super::$test::<crate::served::Served>();
             }
         }
     };
 }
 
+mod served;
 mod state;
 
 use std::collections::BTreeMap;

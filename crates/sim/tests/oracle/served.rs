@@ -7,17 +7,15 @@ use std::collections::{BTreeMap, VecDeque};
 use bindery_apiserver::api::{Body, Done, PatchType, Settings, Watch, WatchEventType};
 use bindery_apiserver::{Answer as Answered, Api, Moment as ServerMoment, Options, Status, Target, Verb};
 use bindery_engine::{Answer, Moment, Refusal};
+use bindery_sim::cluster::{Cluster, Refused};
+use bindery_sim::{Answerer, Told, describe};
 use bindery_verdict::{Request, Write};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::Answerer;
-use crate::cluster::{Cluster, Refused};
-use crate::world::{Told, describe};
-
-/// The embedded API server's core, in the place of a [`crate::World`]. What lies outside the API goes well.
+/// The embedded API server's core, in the place of a `World`. What lies outside the API goes well.
 pub struct Served {
     api: Api,
     now: Timestamp,
@@ -63,7 +61,7 @@ impl Served {
 
     fn carry_out(&mut self, request: &Request) -> Answer {
         let key = request.target();
-        let decoded = |object: &Value| crate::world::decode(key.kind, object);
+        let decoded = |object: &Value| decode(key.kind, object.to_string().as_bytes());
         let written = |answer: Result<Value, Status>| match answer {
             Ok(object) => Answer::Written(decoded(&object)),
             Err(status) => Answer::Refused(refusal(&status)),
@@ -254,7 +252,7 @@ fn read(object: &Bytes) -> Value {
     serde_json::from_slice(object).expect("the server answers with JSON")
 }
 
-fn decode(kind: Kind, object: &Bytes) -> Object {
+fn decode(kind: Kind, object: &[u8]) -> Object {
     Object::from_json(kind, object).expect("objects of the server have names")
 }
 
