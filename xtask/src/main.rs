@@ -1,11 +1,12 @@
 //! `cargo xtask`: the project's own tasks.
 
+use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
 
 use bindery_lab::assets::VARIABLE;
 use clap::{Parser, Subcommand};
 use xtask::assets::{Assets, provide};
-use xtask::bench::binder::Options;
+use xtask::bench::{apiserver, binder};
 
 /// The project's own tasks.
 #[derive(Parser)]
@@ -51,7 +52,9 @@ enum Bench {
     /// Deciding alone: choosing a volume, memory an object, whole binds through the engine.
     Core,
     /// bindery, kube-controller-manager and the limit side by side, on a real API server.
-    Binder(Options),
+    Binder(binder::Options),
+    /// The embedded API server and a real one side by side: the writes of a bind, start-up, memory.
+    Apiserver(apiserver::Options),
 }
 
 fn main() -> ExitCode {
@@ -64,7 +67,8 @@ fn main() -> ExitCode {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
         }
-        Task::Bench { what: Bench::Binder(options) } => bench_binder(&options),
+        Task::Bench { what: Bench::Binder(options) } => bench("binder", &["measure"], options.to_args()),
+        Task::Bench { what: Bench::Apiserver(options) } => bench("apiserver", &[], options.to_args()),
         Task::Fuzz { seconds } => fuzz(seconds),
         Task::Deny => cargo(&["deny", "check", "bans", "licenses", "sources"]),
     };
@@ -82,29 +86,19 @@ fn cargo(args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).args(args), &format!("cargo {}", args.join(" ")))
 }
 
-/// Builds what is measured and what measures, both with optimisations, and measures.
-fn bench_binder(options: &Options) -> Result<(), String> {
+/// Builds `bindery` and the program that measures it, both with optimisations, and measures.
+fn bench(program: &str, command: &[&str], options: Vec<impl AsRef<OsStr>>) -> Result<(), String> {
     let folder = match provide()? {
         Assets::There(folder) => folder,
         Assets::Unavailable(reason) => return Err(reason),
     };
-    cargo(&[
-        "build",
-        "--release",
-        "--package",
-        "bindery",
-        "--package",
-        "xtask",
-        "--bin",
-        "bindery",
-        "--bin",
-        "binder",
-    ])?;
+    let build = ["build", "--release", "--package", "bindery", "--package", "xtask", "--bin", "bindery", "--bin"];
+    cargo(&[&build[..], &[program]].concat())?;
     // Beside the folder that this program was built in.
     let this = std::env::current_exe().map_err(|error| format!("this program does not know where it is: {error}"))?;
     let release = this.ancestors().nth(2).ok_or("this program is in no folder of cargo's")?.join("release");
-    let mut bench = Command::new(release.join("binder"));
-    bench.env(VARIABLE, folder).arg("measure").arg("--bindery").arg(release.join("bindery")).args(options.to_args());
+    let mut bench = Command::new(release.join(program));
+    bench.env(VARIABLE, folder).args(command).arg("--bindery").arg(release.join("bindery")).args(options);
     run(&mut bench, "the benchmark")
 }
 

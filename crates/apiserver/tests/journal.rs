@@ -22,6 +22,8 @@ struct Disk {
     taken: Mutex<Vec<Record>>,
     appended: watch::Sender<u64>,
     synced: watch::Sender<u64>,
+    /// How often somebody has waited.
+    waits: watch::Sender<u32>,
     is_broken: bool,
 }
 
@@ -36,6 +38,7 @@ impl Journal for OnDisk {
 
     fn persisted(&self, revision: u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async move {
+            self.0.waits.send_modify(|waits| *waits += 1);
             if self.0.is_broken {
                 return Err("the disk is full".to_owned());
             }
@@ -43,6 +46,8 @@ impl Journal for OnDisk {
             synced.wait_for(|synced| *synced >= revision).await.map(drop).map_err(|error| error.to_string())
         })
     }
+
+    fn close(&self) {}
 }
 
 async fn start(is_broken: bool) -> (Server, Client, Arc<Disk>) {
@@ -50,10 +55,11 @@ async fn start(is_broken: bool) -> (Server, Client, Arc<Disk>) {
         taken: Mutex::default(),
         appended: watch::Sender::new(0),
         synced: watch::Sender::new(0),
+        waits: watch::Sender::new(0),
         is_broken,
     });
     let api = Api::new(Settings { journal: true, ..Settings::default() }, &Moments::default().next());
-    let server = Server::start_with(Config::in_memory(), api, Some(Box::new(OnDisk(Arc::clone(&disk))))).await;
+    let server = Server::start_with(Config::in_memory(), api, Some(Arc::new(OnDisk(Arc::clone(&disk))))).await;
     let server = server.expect("a server");
     let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).expect("a kubeconfig");
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
@@ -95,4 +101,61 @@ async fn what_cannot_be_persisted_is_not_called_done() {
     let failed = client.request::<Value>(creation("a")).await.expect_err("the disk is broken");
     let kube::Error::Api(status) = failed else { panic!("{failed}") };
     assert_eq!((status.code, status.message.as_str()), (500, "Internal error occurred: the disk is full"));
+}
+
+fn get(path: &str) -> Request<Vec<u8>> {
+    Request::get(path).body(Vec::new()).expect("a request")
+}
+
+/// Asks for something, which must not be answered before the disk is synced. What is answered then, in one word.
+async fn answered_after_sync(client: &Client, disk: &Disk, request: Request<Vec<u8>>) -> String {
+    let mut waits = disk.waits.subscribe();
+    waits.mark_unchanged();
+    let client = client.clone();
+    let mut asking = tokio::spawn(async move { client.request_text(request).await });
+    tokio::select! {
+        waits = waits.changed() => waits.expect("the disk is there"),
+        answer = &mut asking => panic!("told before it was synced: {answer:?}"),
+    }
+    let revision = *disk.appended.borrow();
+    disk.synced.send_replace(revision);
+    match asking.await.expect("it ends") {
+        Ok(text) => format!("{} maps", text.matches(r#""uid":"#).count()),
+        Err(kube::Error::Api(status)) => status.reason.clone(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn what_may_still_be_lost_is_shown_to_nobody() {
+    let one = format!("{MAPS}/a");
+    let watched = format!("{MAPS}?watch=true&timeoutSeconds=1");
+    for (request, expected) in [
+        (get(&one), "1 maps"),
+        (get(MAPS), "1 maps"),
+        (get(&watched), "1 maps"),
+        (get(&format!("{MAPS}/b")), "NotFound"),
+        (creation("a"), "AlreadyExists"),
+    ] {
+        let (_server, client, disk) = start(false).await;
+        let mut appended = disk.appended.subscribe();
+        let before = *appended.borrow_and_update();
+        disk.synced.send_replace(before);
+        let creating = {
+            let client = client.clone();
+            tokio::spawn(async move { client.request::<Value>(creation("a")).await })
+        };
+        appended.changed().await.expect("it is written");
+        // It waits itself, which is not what is to be seen below.
+        disk.waits.subscribe().wait_for(|waits| *waits > 0).await.expect("the disk is there");
+        let uri = request.uri().clone();
+        assert_eq!(answered_after_sync(&client, &disk, request).await, expected, "{uri}");
+        creating.await.expect("it ends").expect("it is made");
+    }
+}
+
+#[tokio::test]
+async fn whoever_runs_it_hears_that_nothing_more_is_kept() {
+    let (server, _client, _disk) = start(true).await;
+    assert_eq!(server.failed().await, "the disk is full");
 }

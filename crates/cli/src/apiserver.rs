@@ -23,6 +23,11 @@ pub struct Args {
     /// [default: bindery/kubeconfig in $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
+
+    /// Keep everything in a folder, which is made if need be: what was answered survives a crash and a power failure, and the kubeconfig
+    /// stays good. Without it everything is in memory, and gone when the server ends.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
 }
 
 impl Args {
@@ -36,6 +41,7 @@ impl Args {
             listen: self.listen,
             allow_remote: self.allow_remote,
             kubeconfig: Some(kubeconfig.clone()),
+            data: self.data_dir,
             ..Config::in_memory()
         };
         let server = Server::start(config).await?;
@@ -48,9 +54,17 @@ impl Args {
 /// Runs the API server until it is told to stop, by SIGTERM or SIGINT.
 pub async fn run(args: Args) -> Result<(), String> {
     let server = args.start().await?;
-    let told = told_to_stop().await;
+    let ended = tokio::select! {
+        told = told_to_stop() => told,
+        why = server.failed() => return Err(unkept(&why)),
+    };
     server.stop().await;
-    told
+    ended
+}
+
+/// What to say when the disk has failed.
+pub fn unkept(why: &str) -> String {
+    format!("nothing more can be kept, so the server ends: {why}")
 }
 
 /// A path in quotes, if a shell would take it apart.

@@ -38,7 +38,7 @@ enum Command {
     Controller(Box<controller::Args>),
     /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
     Up(up::Args),
-    /// Run a small API server of its own, for where there is no cluster: everything is in memory, and gone when it ends.
+    /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
     Apiserver(apiserver::Args),
     /// Say why a claim or a volume is as it is: by which rule, what it waits for, and what is wrong with each candidate.
     Explain(Box<explain::Args>),

@@ -8,12 +8,12 @@
 //! This room does not know how either server works, nor which of the two is right.
 
 pub mod compare;
-pub mod controllers;
 pub mod dice;
 pub mod endpoint;
 pub mod known;
 pub mod normalise;
 pub mod notation;
+pub mod real;
 pub mod report;
 pub mod run;
 pub mod suite;

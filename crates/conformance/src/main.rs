@@ -12,7 +12,7 @@ use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
 use bindery_conformance::suite::{Choice, HISTORY_SECONDS, run};
-use bindery_conformance::{controllers, report};
+use bindery_conformance::{real, report};
 use bindery_lab::{Lab, Running};
 use clap::Parser;
 
@@ -98,10 +98,9 @@ impl Side {
     async fn open(name: &str, chores: bool) -> Result<Side, String> {
         match name {
             "lab" => {
-                let lab = Lab::start()?;
-                // Some shapes ask for a past that is gone.
-                lab.compact()?;
-                let controllers = if chores { Some(controllers::start(&lab)?) } else { None };
+                let mut lab = Lab::start()?;
+                real::forget_the_past(&mut lab)?;
+                let controllers = if chores { Some(real::start_controllers(&lab)?) } else { None };
                 Ok(Side::Real(Box::new((controllers, lab))))
             }
             "embedded" => {

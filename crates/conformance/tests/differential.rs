@@ -9,7 +9,7 @@ use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::known::Known;
 use bindery_conformance::notation::Library;
 use bindery_conformance::suite::{Choice, HISTORY_SECONDS, Outcome, run};
-use bindery_conformance::{controllers, report};
+use bindery_conformance::{real, report};
 use bindery_lab::Lab;
 
 /// Fewer would leave out too much to speak of conformance.
@@ -18,9 +18,8 @@ const REQUESTS_MIN: usize = 2_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_server_answers_as_a_real_one_does() -> Result<(), String> {
-    let Some(lab) = Lab::for_test() else { return Ok(()) };
-    // Some shapes ask for a past that is gone.
-    lab.compact()?;
+    let Some(mut lab) = Lab::for_test() else { return Ok(()) };
+    real::forget_the_past(&mut lab)?;
     let outcome = beside_the_embedded(&lab, &Choice::default()).await?;
     assert!(outcome.shapes.len() >= SHAPES_MIN, "{} shapes", outcome.shapes.len());
     assert!(outcome.requests >= REQUESTS_MIN, "{} requests", outcome.requests);
@@ -35,7 +34,7 @@ async fn the_embedded_server_answers_as_a_real_one_does() -> Result<(), String> 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_does_the_chores_that_controllers_do_for_a_real_one() -> Result<(), String> {
     let Some(lab) = Lab::for_test() else { return Ok(()) };
-    let _controllers = controllers::start(&lab)?;
+    let _controllers = real::start_controllers(&lab)?;
     let outcome = beside_the_embedded(&lab, &Choice { chores: true, ..Choice::default() }).await?;
     assert!(!outcome.shapes.is_empty());
     assert!(outcome.differing.is_empty(), "{}", report::by_shape(&outcome));

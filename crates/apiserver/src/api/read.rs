@@ -25,7 +25,7 @@ impl Api {
         let found = self.store.get(target.kind.space, &key);
         let found = found.ok_or_else(|| Status::not_found(target.kind, &target.name))?;
         let body = Done::Object(show(target.kind, &found.bytes));
-        Ok(Answer { code: 200, body, warnings: Vec::new(), revision: current })
+        Ok(Answer { code: 200, body, warnings: Vec::new(), revision: found.revision })
     }
 
     pub(super) fn list(&self, request: &Request) -> Result<Answer, Status> {

@@ -137,7 +137,7 @@ pub struct Answer {
     pub body: Done,
     /// To be sent as `Warning` headers, in this order.
     pub warnings: Vec<String>,
-    /// The store's revision when this was answered. Whoever persists must have persisted this much before the answer is sent.
+    /// The latest revision that this tells of. Whoever persists must have persisted this much before the answer is sent.
     pub revision: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Files that nobody else may read.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -21,7 +21,14 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), String> {
     moved.map_err(|error| {
         let _ = std::fs::remove_file(&beside);
         said(error)
-    })
+    })?;
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), sync_folder)
+}
+
+/// Makes sure that what was put into a folder is still there after a power failure.
+pub fn sync_folder(path: &Path) -> Result<(), String> {
+    let synced = File::open(path).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads a file that may not be there.

@@ -14,6 +14,9 @@ use rcgen::{
 };
 use ring::rand::{SecureRandom as _, SystemRandom};
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
 use super::files::{read_private, write_private};
 
 /// The user whom the client certificate and the token are for: the only one there is.
@@ -67,15 +70,20 @@ fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), Str
     let found = (read_private(&certificate_file)?, read_private(&key_file)?);
     let (certificate, key) = match found {
         (Some(certificate), Some(key)) => (certificate, key),
-        (None, None) => {
-            let (certificate, key) = new_authority()?;
-            write_private(&key_file, &key)?;
+        // The key is written first: this is what is left where the process ended just then.
+        (None, found) => {
+            let key = match found {
+                Some(key) => KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?,
+                None => KeyPair::generate().map_err(failed)?,
+            };
+            let certificate = authority_params().self_signed(&key).map_err(failed)?.pem();
+            write_private(&key_file, &key.serialize_pem())?;
             write_private(&certificate_file, &certificate)?;
-            (certificate, key)
+            (certificate, key.serialize_pem())
         }
-        (Some(_), None) | (None, Some(_)) => {
+        (Some(_), None) => {
             return Err(format!(
-                "{} holds only one of ca.crt and ca.key: bring the other back, or remove both for new ones",
+                "{} holds ca.crt, but not ca.key: bring that back, or remove ca.crt for new ones",
                 folder.display()
             ));
         }
@@ -88,8 +96,16 @@ fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), Str
             token
         }
     };
-    let issuer = issuer(&key).map_err(|error| format!("{}: {error}", key_file.display()))?;
-    Ok((certificate, issuer, token))
+    let signer = KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?;
+    CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|error| damaged(&certificate_file, &error))?;
+    Ok((certificate, Issuer::new(authority_params(), signer), token))
+}
+
+fn damaged(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!(
+        "{} is damaged ({error}): bring back a copy, or remove it together with its other half for new keys",
+        path.display()
+    )
 }
 
 fn failed(error: rcgen::Error) -> String {
@@ -171,12 +187,17 @@ mod tests {
         let (first, again) = (create().expect("keys"), create().expect("keys"));
         assert_eq!((&first.authority, &first.token), (&again.authority, &again.token));
         assert_ne!(first.server.certificate, again.server.certificate);
+        // Where the process ended after it wrote the key, the same key is used.
+        let key = read_private(&folder.join("ca.key"));
+        std::fs::remove_file(folder.join("ca.crt")).expect("it is there");
+        create().expect("keys");
+        assert_eq!(read_private(&folder.join("ca.key")), key);
+        std::fs::write(folder.join("ca.key"), "no key").expect("it can be written");
+        let error = create().err().expect("it is damaged");
+        assert!(error.starts_with(&*folder.join("ca.key").to_string_lossy()), "{error}");
         std::fs::remove_file(folder.join("ca.key")).expect("it is there");
         let error = create().err().expect("half an authority is none");
-        assert!(
-            error.ends_with("holds only one of ca.crt and ca.key: bring the other back, or remove both for new ones"),
-            "{error}"
-        );
+        assert!(error.contains("holds ca.crt, but not ca.key: bring that back"), "{error}");
         std::fs::remove_dir_all(&folder).expect("it can be removed");
     }
 

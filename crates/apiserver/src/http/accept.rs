@@ -52,7 +52,12 @@ impl Accept {
         let mut wanted: Vec<(u16, &str)> = header.split(',').map(|clause| (weight(clause), clause.trim())).collect();
         // Stable: clauses of one weight stay in the order in which they came.
         wanted.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        wanted.iter().find_map(|(_, clause)| served(clause, place)).ok_or_else(|| not_acceptable(place))
+        let first = |place: Place| wanted.iter().find_map(|(_, clause)| served(clause, place));
+        match (first(place), place) {
+            (Some(accept), _) => Ok(accept),
+            (None, Place::Events) if first(Place::Objects).is_some() => Err(no_stream()),
+            (None, _) => Err(not_acceptable(place)),
+        }
     }
 }
 
@@ -108,6 +113,12 @@ fn shape(kind: &str, group: &str, version: &str, place: Place) -> Option<Shape> 
         ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2", Place::Discovery) => Some(Shape::Discovery(version)),
         _ => None,
     }
+}
+
+/// What can be had at once cannot always be had as a stream.
+fn no_stream() -> Status {
+    let message = "only the following media types are accepted: application/json;stream=watch";
+    Status::failure(406, "NotAcceptable", message)
 }
 
 fn not_acceptable(place: Place) -> Status {
@@ -186,6 +197,13 @@ mod tests {
             body_format(Some("application/vnd.kubernetes.protobuf")).expect_err("it is refused").http_code(),
             415
         );
+    }
+
+    #[test]
+    fn there_are_no_streams_of_yaml() {
+        let refused = Accept::parse(Some("application/yaml"), Place::Events).expect_err("it is refused");
+        assert_eq!(refused.message, "only the following media types are accepted: application/json;stream=watch");
+        assert!(Accept::parse(Some("application/yaml"), Place::Objects).is_ok());
     }
 
     #[test]

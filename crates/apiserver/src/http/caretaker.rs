@@ -19,7 +19,8 @@ pub async fn tend(shared: Arc<Shared>) {
     loop {
         news.mark_unchanged();
         // A chore that panics is gone, and the others are still to be done.
-        let due = shared.write(None, |api| Ok(api.tend(&shared.moment()))).unwrap_or_default();
+        let (due, _) = shared.write(None, |api| Ok(api.tend(&shared.moment())));
+        let due = due.unwrap_or_default();
         let wait = due.map_or(AT_LEAST_EVERY, |due| until(due).min(AT_LEAST_EVERY));
         tokio::select! {
             _ = stops.changed() => return,

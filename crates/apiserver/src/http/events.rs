@@ -128,10 +128,9 @@ impl Stream {
 
     fn pull(&self) -> Result<(Vec<crate::store::Change>, u64), Status> {
         let watch = &self.watch;
-        self.shared.read(|api| {
-            let changes = api.changes_after(watch.kind, watch.revision, u64::MAX, CHANGES_AT_ONCE)?;
-            Ok((changes, api.revision()))
-        })
+        let (changes, revision) =
+            self.shared.read(|api| api.changes_after(watch.kind, watch.revision, u64::MAX, CHANGES_AT_ONCE));
+        Ok((changes?, revision))
     }
 
     /// Waits for something to tell; answers whether a bookmark is due.

@@ -39,6 +39,7 @@ pub async fn answer(
     call: Call<'_>,
 ) -> Result<Reply, Status> {
     let verb = verb(kind, place, &call)?;
+    check_name(&place.name)?;
     let is_list = matches!(verb, Verb::List | Verb::DeleteCollection);
     let is_delete = matches!(verb, Verb::Delete | Verb::DeleteCollection);
     let counts = Counts { list: is_list || place.watch, delete: is_delete };
@@ -104,6 +105,17 @@ fn verb(kind: &Kind, place: &Place<'_>, call: &Call<'_>) -> Result<Verb, Status>
     Ok(verb)
 }
 
+/// Refuses names that no path can hold.
+fn check_name(name: &str) -> Result<(), Status> {
+    let flaw = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        _ if name.contains('/') => "may not contain '/'".to_owned(),
+        _ if name.contains('%') => "may not contain '%'".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {flaw}")))
+}
+
 /// What was sent, where anything is to be sent. A patch is written as its type says.
 fn body(verb: Verb, call: &Call<'_>) -> Result<Body, Status> {
     let format = match verb {
@@ -117,36 +129,35 @@ fn body(verb: Verb, call: &Call<'_>) -> Result<Body, Status> {
     Ok(Body { bytes: call.body.clone(), format })
 }
 
-/// Asks the store.
+/// Asks the store. What it answers is told when it can no longer be undone, and so is a refusal: that something is there already, or is
+/// gone, may be known only from a write that is still on its way to the disk.
 async fn act(shared: &Shared, request: &Request) -> Result<Answer, Status> {
     let kind = request.target.kind;
-    let answer = match request.verb {
-        Verb::Get | Verb::List => when_it_comes(shared, |api| api.read(request)).await?,
+    let (answer, seen) = match request.verb {
+        Verb::Get | Verb::List => when_it_comes(shared, |api| api.read(request)).await,
         Verb::Create | Verb::Update | Verb::Patch(_) | Verb::Delete | Verb::DeleteCollection => {
-            shared.write(Some(kind), |api| api.handle(&shared.moment(), request))?
+            shared.write(Some(kind), |api| api.handle(&shared.moment(), request))
         }
     };
-    shared.persisted(answer.revision).await?;
-    Ok(answer)
+    shared.persisted(answer.as_ref().map_or(seen, |answer| answer.revision)).await?;
+    answer
 }
 
-/// Reads; and if that is about a revision that has not come yet, waits for it a little.
-async fn when_it_comes<T>(shared: &Shared, read: impl Fn(&Api) -> Result<T, Status>) -> Result<T, Status> {
+/// Reads; and if that is about a revision that has not come yet, waits for it a little. Says too at which revision that was.
+async fn when_it_comes<T>(shared: &Shared, read: impl Fn(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
     let first = shared.read(&read);
-    if !first.as_ref().is_err_and(Status::is_too_large_revision) {
+    if !first.0.as_ref().is_err_and(Status::is_too_large_revision) {
         return first;
     }
     let mut news = shared.changes();
     let until = Instant::now() + WAITS_FOR_REVISION;
     loop {
         news.mark_unchanged();
-        match shared.read(&read) {
-            Err(status) if status.is_too_large_revision() => {
-                if timeout_at(until, news.changed()).await.is_err() {
-                    return Err(status);
-                }
-            }
-            outcome => return outcome,
+        let (outcome, seen) = shared.read(&read);
+        if !outcome.as_ref().is_err_and(Status::is_too_large_revision)
+            || timeout_at(until, news.changed()).await.is_err()
+        {
+            return (outcome, seen);
         }
     }
 }
@@ -158,7 +169,9 @@ async fn watch(
     form: Form,
     timeout_seconds: Option<i64>,
 ) -> Result<Reply, Status> {
-    let watch = when_it_comes(shared, |api| api.watch(target, options)).await?;
+    let (watch, seen) = when_it_comes(shared, |api| api.watch(target, options)).await;
+    shared.persisted(seen).await?;
+    let watch = watch?;
     let lasts = events::lasts(timeout_seconds, shared.audit_id());
     Ok(events::stream(Arc::clone(shared), watch, form, lasts))
 }
@@ -183,13 +196,13 @@ fn show(kind: &'static Kind, answer: Answer, shape: Shape, include: &str, manner
     let mut shown = match body {
         Done::Object(object) => {
             if let Shape::PartialList(_) = shape {
-                return Err(wrong_shape("PartialObjectMetadataList", "not a list", kind.kind));
+                return Err(wrong_shape(kind, "PartialObjectMetadataList", "not a list", ""));
             }
             reply::object(code, object, &form(kind, shape, include, None)?, manner)
         }
         Done::List(mut list) => {
             if let Shape::Partial(_) = shape {
-                return Err(wrong_shape("PartialObjectMetadata", "a list", &format!("{}List", kind.kind)));
+                return Err(wrong_shape(kind, "PartialObjectMetadata", "a list", "List"));
             }
             let form = form(kind, shape, include, list.default_class.take())?;
             reply::rows(code, Rows::new(list, form), manner)
@@ -203,6 +216,13 @@ fn show(kind: &'static Kind, answer: Answer, shape: Shape, include: &str, manner
     Ok(shown)
 }
 
-fn wrong_shape(asked: &str, what: &str, name: &str) -> Status {
-    Status::failure(406, "NotAcceptable", format!("you requested {asked}, but the requested object is {what} ({name})"))
+/// In the words of upstream, which names the type in its own code.
+fn wrong_shape(kind: &Kind, asked: &str, what: &str, ending: &str) -> Status {
+    let package = match kind.group.split('.').next() {
+        None | Some("" | "events") => "core",
+        Some(package) => package,
+    };
+    let message =
+        format!("you requested {asked}, but the requested object is {what} (*{package}.{}{ending})", kind.kind);
+    Status::failure(406, "NotAcceptable", message)
 }

@@ -86,7 +86,19 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
     });
     let mut reply = answered.await.unwrap_or_else(|status| reply::status(&status, manner));
     reply.headers_mut().insert(AUDIT_ID, audit_id);
+    if parts.method == Method::HEAD {
+        reply = without_body(reply);
+    }
     reply
+}
+
+/// Who asks for the head alone is told how long the rest would be, and not sent it.
+fn without_body(reply: Reply) -> Reply {
+    let (mut head, body) = reply.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Reply::from_parts(head, super::body::Body::empty())
 }
 
 /// Answers what panics with a 500: others on the same connection are not to suffer for it.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
@@ -26,12 +26,15 @@ pub trait Journal: Send + Sync {
 
     /// Comes back when everything up to the revision is persisted; with an error if it never will be.
     fn persisted(&self, revision: u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
+
+    /// Takes nothing more, and comes back when everything that was taken is persisted. May wait for a disk.
+    fn close(&self);
 }
 
 /// What all connections share.
 pub struct Shared {
     api: RwLock<Api>,
-    journal: Option<Box<dyn Journal>>,
+    journal: Option<Arc<dyn Journal>>,
     wakes: BTreeMap<&'static str, watch::Sender<u64>>,
     revision: watch::Sender<u64>,
     moments: Moments,
@@ -45,7 +48,7 @@ impl Shared {
     /// Shares a store. Whoever shows `token` may do everything; streams end when `stops` says so.
     pub fn new(
         mut api: Api,
-        journal: Option<Box<dyn Journal>>,
+        journal: Option<Arc<dyn Journal>>,
         token: String,
         address: SocketAddr,
         stops: watch::Receiver<bool>,
@@ -82,32 +85,35 @@ impl Shared {
         self.moments.chance()
     }
 
-    /// Looks into the store.
-    pub fn read<T>(&self, look: impl FnOnce(&Api) -> Result<T, Status>) -> Result<T, Status> {
-        let looked = catch_unwind(AssertUnwindSafe(|| look(&self.api.read().unwrap_or_else(PoisonError::into_inner))));
-        looked.unwrap_or_else(|_| Err(panicked()))
+    /// Looks into the store. Says too at which revision that was: nobody may be told what was seen, be it a refusal, before that much is
+    /// [persisted](Shared::persisted).
+    pub fn read<T>(&self, look: impl FnOnce(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
+        let api = self.api.read().unwrap_or_else(PoisonError::into_inner);
+        let looked = catch_unwind(AssertUnwindSafe(|| look(&api)));
+        (looked.unwrap_or_else(|_| Err(panicked())), api.revision())
     }
 
     /// Changes the store: objects of one kind, if one is named. What panics is answered with a 500, and leaves everybody else unharmed: a
-    /// write is decided before anything is stored.
-    pub fn write<T>(&self, kind: Option<&Kind>, act: impl FnOnce(&mut Api) -> Result<T, Status>) -> Result<T, Status> {
-        let acted = catch_unwind(AssertUnwindSafe(|| {
-            let mut api = self.api.write().unwrap_or_else(PoisonError::into_inner);
-            let before = api.revision();
-            let outcome = act(&mut api);
-            let after = api.revision();
-            if let Some(journal) = &self.journal
-                && after != before
-            {
-                journal.append(api.take_records());
-            }
-            drop(api);
-            if after != before {
-                self.tell(kind, before, after);
-            }
-            outcome
-        }));
-        acted.unwrap_or_else(|_| Err(panicked()))
+    /// write is decided before anything is stored. Says too at which revision the store is now, as [`Shared::read`] does.
+    pub fn write<T>(
+        &self,
+        kind: Option<&Kind>,
+        act: impl FnOnce(&mut Api) -> Result<T, Status>,
+    ) -> (Result<T, Status>, u64) {
+        let mut api = self.api.write().unwrap_or_else(PoisonError::into_inner);
+        let before = api.revision();
+        let acted = catch_unwind(AssertUnwindSafe(|| act(&mut api)));
+        let after = api.revision();
+        if let Some(journal) = &self.journal
+            && after != before
+        {
+            journal.append(api.take_records());
+        }
+        drop(api);
+        if after != before {
+            self.tell(kind, before, after);
+        }
+        (acted.unwrap_or_else(|_| Err(panicked())), after)
     }
 
     /// Wakes those who wait. One change is one of the kind that was named; of which kinds more changes are, nobody said.
@@ -135,7 +141,7 @@ impl Shared {
         self.stops.clone()
     }
 
-    /// Waits until what was answered is persisted, where anything is.
+    /// Waits until everything up to a revision is persisted, where anything is.
     pub async fn persisted(&self, revision: u64) -> Result<(), Status> {
         match &self.journal {
             None => Ok(()),
@@ -164,12 +170,12 @@ mod tests {
     fn what_panics_is_answered_and_others_go_on() {
         let shared = shared();
         let answers: [Result<(), Status>; 2] =
-            [shared.write(None, |_| panic!("in a write")), shared.read(|_| panic!("in a read"))];
+            [shared.write(None, |_| panic!("in a write")).0, shared.read(|_| panic!("in a read")).0];
         for answer in answers {
             assert_eq!(answer.expect_err("it panics").http_code(), 500);
         }
-        assert!(shared.write(None, |api| Ok(api.revision())).is_ok());
-        assert!(shared.read(|api| Ok(api.revision())).is_ok());
+        assert!(shared.write(None, |api| Ok(api.revision())).0.is_ok());
+        assert!(shared.read(|api| Ok(api.revision())).0.is_ok());
     }
 
     #[test]

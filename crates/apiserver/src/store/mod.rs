@@ -182,6 +182,7 @@ impl Store {
     pub fn changes_after(&self, space: &str, after: u64, until: u64, limit: usize) -> Result<Vec<Change>, TooOld> {
         match self.spaces.get(space) {
             Some(space) => space.window.after(after, until, limit),
+            None if after < self.began => Err(TooOld(self.began)),
             None => Ok(Vec::new()),
         }
     }
@@ -194,7 +195,10 @@ impl Store {
         start: &str,
         at: Option<u64>,
     ) -> Result<Listing<'a>, TooOld> {
-        let Some(space) = self.spaces.get(space) else { return Ok(Box::new(std::iter::empty())) };
+        let Some(space) = self.spaces.get(space) else {
+            let is_known = at.is_none_or(|at| at >= self.began);
+            return if is_known { Ok(Box::new(std::iter::empty())) } else { Err(TooOld(self.began)) };
+        };
         let from = if start > prefix { start } else { prefix };
         let current = space
             .objects

@@ -23,7 +23,7 @@ pub struct Args {
     server: apiserver::Args,
 
     /// Show how claims are bound, step by step and rule by rule, and end. Takes seconds, and leaves nothing behind.
-    #[arg(long, conflicts_with = "write_kubeconfig")]
+    #[arg(long, conflicts_with_all = ["write_kubeconfig", "data_dir"])]
     pub demo: bool,
 }
 
@@ -38,6 +38,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let ended = tokio::select! {
         stopped = told_to_stop() => stopped,
         failed = hosted.failed() => Err(failed),
+        why = server.failed() => return Err(apiserver::unkept(&why)),
     };
     drop(hosted);
     server.stop().await;

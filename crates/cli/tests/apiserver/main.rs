@@ -1,6 +1,7 @@
 //! `bindery apiserver`, from the outside: the binary, with kubectl and with requests that make no sense.
 
 mod bad_input;
+mod durable;
 mod kubectl;
 mod process;
 mod server;

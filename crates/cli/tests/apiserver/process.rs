@@ -3,14 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-use crate::server::{Server, folder};
-
-fn refused(args: &[&str]) -> String {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_bindery")).arg("apiserver").args(args).output().expect("bindery runs");
-    assert!(!output.status.success(), "{args:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use crate::server::{Server, folder, refused};
 
 #[test]
 fn it_listens_beyond_loopback_only_if_told_twice() {

@@ -13,6 +13,8 @@ pub struct Server {
     pub process: Child,
     /// Held open: a process that cannot say anything any more may end for that.
     _output: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub url: String,
     folder: PathBuf,
 }
 
@@ -25,14 +27,28 @@ pub fn folder() -> PathBuf {
     folder
 }
 
+/// What the binary says when it does not start.
+pub fn refused(args: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_bindery")).arg("apiserver").args(args).output().expect("bindery runs");
+    assert!(!output.status.success(), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 impl Server {
     /// Starts one on any free port.
     pub fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// Starts one that is told more.
+    pub fn start_with(args: &[&str]) -> Server {
         let folder = folder();
         let kubeconfig = folder.join("kubeconfig");
         let mut process = Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args(["apiserver", "--listen", "127.0.0.1:0", "--write-kubeconfig"])
             .arg(&kubeconfig)
+            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -42,9 +58,9 @@ impl Server {
         for line in &mut said {
             output.read_line(line).expect("it speaks");
         }
-        assert!(said[0].starts_with("serves https://127.0.0.1:"), "{said:?}");
+        let url = said[0].trim().strip_prefix("serves ").expect("it says where it serves").to_owned();
         assert_eq!(said[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
-        Server { process, _output: output, folder }
+        Server { process, _output: output, url, folder }
     }
 
     /// Starts one for a test that needs kubectl, or says that it skips.

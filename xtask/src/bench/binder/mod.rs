@@ -19,8 +19,10 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
+pub(super) use cluster::{CLAIMS, VOLUMES, claim, volume};
 pub use contender::{Contender, Programs};
 pub use limit::run as run_limit;
+pub(super) use process::{cpu_seconds, memory};
 pub use scenario::Scenario;
 
 /// What to measure.

@@ -1,9 +1,17 @@
-//! The controllers that do a real API server's chores: garbage, and the contents of namespaces that go.
+//! What a real API server needs, to be compared.
 
 use bindery_lab::{Lab, Running};
 
-/// Starts kube-controller-manager with nothing but these.
-pub fn start(lab: &Lab) -> Result<Running, String> {
+/// Makes it forget all revisions until now, because some shapes ask for a past that is gone. Its watch cache forgets only when
+/// it is started anew.
+pub fn forget_the_past(lab: &mut Lab) -> Result<(), String> {
+    lab.compact()?;
+    lab.kill_api_server()?;
+    lab.start_api_server()
+}
+
+/// Starts those controllers that do its chores: garbage, and the contents of namespaces that go.
+pub fn start_controllers(lab: &Lab) -> Result<Running, String> {
     let kubeconfig = lab.kubeconfig().display();
     lab.start_program(
         "kube-controller-manager",

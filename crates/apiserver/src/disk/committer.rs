@@ -1,0 +1,132 @@
+//! The committer: one thread that makes writes durable, as many at once as came while it was busy.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+use super::folder::Folder;
+use super::objects::Objects;
+use crate::http::Journal;
+use crate::store::Record;
+
+/// A journal that ends in a database. The folder is let go of when this is closed, or dropped.
+pub struct Disk {
+    shared: Arc<Shared>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    woken: Condvar,
+    progress: watch::Sender<Progress>,
+}
+
+#[derive(Default)]
+struct Queue {
+    records: Vec<Record>,
+    is_closed: bool,
+}
+
+struct Progress {
+    /// Everything up to here is durable.
+    revision: u64,
+    /// Why nothing more will be.
+    ended: Option<String>,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the queue, and lets go of what nobody will make durable.
+    fn refuse_more(&self) {
+        *self.queue() = Queue { records: Vec::new(), is_closed: true };
+    }
+
+    /// Waits for records, and takes all there are; none when there will be no more.
+    fn take(&self) -> Option<Vec<Record>> {
+        let is_idle = |queue: &mut Queue| queue.records.is_empty() && !queue.is_closed;
+        let waited = self.woken.wait_while(self.queue(), is_idle);
+        let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+        Some(std::mem::take(&mut queue.records)).filter(|records| !records.is_empty())
+    }
+}
+
+impl Disk {
+    /// Starts a journal that goes on from the revision of the database.
+    pub(super) fn start(folder: Folder, objects: Objects, revision: u64) -> Result<Disk, String> {
+        let progress = watch::Sender::new(Progress { revision, ended: None });
+        let shared = Arc::new(Shared { queue: Mutex::default(), woken: Condvar::new(), progress });
+        let committer = {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new().name("committer".to_owned()).spawn(move || {
+                let ended = catch_unwind(AssertUnwindSafe(|| commit_all(&shared, &objects)));
+                let why = match ended {
+                    Ok(Ok(())) => "the server has stopped".to_owned(),
+                    Ok(Err(error)) => error,
+                    Err(_) => "the database failed: look in the logs for details".to_owned(),
+                };
+                shared.refuse_more();
+                drop(objects);
+                drop(folder);
+                shared.progress.send_modify(|progress| progress.ended = Some(why));
+            })
+        };
+        let committer = committer.map_err(|error| format!("no thread can be started: {error}"))?;
+        Ok(Disk { shared, committer: Mutex::new(Some(committer)) })
+    }
+}
+
+fn commit_all(shared: &Shared, objects: &Objects) -> Result<(), String> {
+    while let Some(records) = shared.take() {
+        objects.commit(&records)?;
+        if let Some(last) = records.last() {
+            shared.progress.send_modify(|progress| progress.revision = last.revision);
+        }
+    }
+    Ok(())
+}
+
+impl Journal for Disk {
+    fn append(&self, records: Vec<Record>) {
+        let mut queue = self.shared.queue();
+        // Whoever waits for what comes too late is told that it never will be.
+        if !queue.is_closed {
+            queue.records.extend(records);
+            self.shared.woken.notify_one();
+        }
+    }
+
+    fn persisted(&self, revision: u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async move {
+            let mut progress = self.shared.progress.subscribe();
+            let is_over = |progress: &Progress| progress.revision >= revision || progress.ended.is_some();
+            let progress = progress.wait_for(|progress| is_over(progress)).await.map_err(|error| error.to_string())?;
+            match &progress.ended {
+                Some(why) if progress.revision < revision => Err(why.clone()),
+                Some(_) | None => Ok(()),
+            }
+        })
+    }
+
+    fn close(&self) {
+        self.shared.queue().is_closed = true;
+        self.shared.woken.notify_one();
+        let committer = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(committer) = committer {
+            // Its end, also a bad one, is told through its progress.
+            let _ = committer.join();
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
