@@ -1,16 +1,15 @@
-//! How a lab is to be: its users and its API server's flags; and how a test comes by one.
+//! How a lab is to be: its API server, the server's flags, its users; and how a test comes by one.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::assets;
 use crate::guard::Home;
-use crate::keys::Keys;
 use crate::lab::Lab;
-use crate::running::Running;
-use crate::users::{ADMIN, User, write_kubeconfig, write_tokens};
-use crate::{assets, etcd};
+use crate::server::Serving;
+use crate::users::{ADMIN, User};
 
 /// Another program may take the port between our look at it and the API server's: how often another is tried.
 const PORTS_TRIED: u32 = 3;
@@ -20,9 +19,17 @@ const PORTS_TRIED: u32 = 3;
 pub struct Builder {
     users: Vec<(String, Vec<String>)>,
     api_server_flags: Vec<String>,
+    embedded: Option<PathBuf>,
 }
 
 impl Builder {
+    /// The API server is the one that is embedded in `program`, a `bindery`, instead of a kube-apiserver with its etcd. It knows
+    /// no user but the administrator, and grants no rights: see [`Lab::kubeconfig_of`].
+    pub fn embedded(mut self, program: impl Into<PathBuf>) -> Self {
+        self.embedded = Some(program.into());
+        self
+    }
+
     /// Adds a user, who may do what RBAC grants to its name and groups; a service account is
     /// `system:serviceaccount:NAMESPACE:NAME`, of the group `system:serviceaccounts`.
     pub fn user(mut self, name: &str, groups: &[&str]) -> Self {
@@ -30,7 +37,7 @@ impl Builder {
         self
     }
 
-    /// Adds a flag for kube-apiserver. It comes after the lab's own, and so outweighs them.
+    /// Adds a flag for the API server. It comes after the lab's own, and so outweighs them.
     pub fn api_server_flag(mut self, flag: impl Into<String>) -> Self {
         self.api_server_flags.push(flag.into());
         self
@@ -42,7 +49,9 @@ impl Builder {
         let mut tries = 1;
         loop {
             match self.start_on(&folder, free_port()?) {
-                Err(error) if error.contains("address already in use") && tries < PORTS_TRIED => tries += 1,
+                Err(error) if error.to_lowercase().contains("address already in use") && tries < PORTS_TRIED => {
+                    tries += 1
+                }
                 done => return done,
             }
         }
@@ -65,24 +74,19 @@ impl Builder {
 
     fn start_on(&self, programs: &Path, port: u16) -> Result<Lab, String> {
         let home = Arc::new(Home::create()?);
-        let folder = home.folder();
-        let etcd = Running::start(&home, &programs.join("etcd"), etcd::args(folder))?;
-        let keys = Keys::create(folder)?;
-        let users = self.all_users();
-        let mut flags = api_server_flags(folder, &keys, &write_tokens(folder, &users)?, port);
-        flags.extend_from_slice(&self.api_server_flags);
         let server_url = format!("https://127.0.0.1:{port}");
-        let kubeconfig = write_kubeconfig(&folder.join("kubeconfig"), &server_url, &keys.ca, &users[0].token)?;
-        let api_server = Running::start(&home, &programs.join("kube-apiserver"), &flags)?;
+        let Serving { api_server, backend, program, flags, kubeconfig } = match &self.embedded {
+            Some(program) => Serving::embedded(&home, program, port, &self.api_server_flags)?,
+            None => Serving::kubernetes(&home, programs, port, &self.api_server_flags, self.all_users())?,
+        };
         let mut lab = Lab {
             api_server,
-            etcd,
+            backend,
+            api_server_program: program,
             api_server_flags: flags,
             port,
             server_url,
             kubeconfig,
-            ca: keys.ca,
-            users,
             programs: programs.to_path_buf(),
             home,
         };
@@ -98,32 +102,6 @@ impl Builder {
             .map(|(name, groups)| User::new(name, &groups.iter().map(String::as_str).collect::<Vec<_>>()));
         std::iter::once(User::new(ADMIN, &["system:masters"])).chain(asked).collect()
     }
-}
-
-fn api_server_flags(folder: &Path, keys: &Keys, tokens: &Path, port: u16) -> Vec<String> {
-    vec![
-        format!("--etcd-servers=unix://{}", etcd::socket(folder).display()),
-        "--bind-address=127.0.0.1".to_owned(),
-        // Told, it need not look for a network, which a machine that tests may lack; and nobody asks for endpoints.
-        "--advertise-address=127.0.0.1".to_owned(),
-        "--endpoint-reconciler-type=none".to_owned(),
-        format!("--secure-port={port}"),
-        format!("--tls-cert-file={}", keys.certificate.display()),
-        format!("--tls-private-key-file={}", keys.key.display()),
-        format!("--cert-dir={}", folder.join("certificates").display()),
-        format!("--token-auth-file={}", tokens.display()),
-        "--authorization-mode=RBAC".to_owned(),
-        "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-        format!("--service-account-key-file={}", keys.service_accounts_public.display()),
-        format!("--service-account-signing-key-file={}", keys.service_accounts.display()),
-        "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // Nobody makes service accounts here, so pods must do without.
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
-        // What is tested and measured is the client, so the server does not hold it back.
-        "--enable-priority-and-fairness=false".to_owned(),
-        "--max-requests-inflight=4000".to_owned(),
-        "--max-mutating-requests-inflight=2000".to_owned(),
-    ]
 }
 
 /// A port that nobody listens on, below those that systems give to outgoing connections: it stays free while an API server

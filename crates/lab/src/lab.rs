@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::builder::Builder;
 use crate::guard::Home;
 use crate::running::Running;
-use crate::users::{User, write_kubeconfig};
+use crate::server::Backend;
 use crate::{assets, etcd};
 
 /// An API server takes two to four seconds; a machine that is busy with other things gets this much.
@@ -21,18 +21,16 @@ const READY_WITHIN: Duration = Duration::from_secs(90);
 /// Demands the lab: a test that cannot have one fails instead of being skipped.
 const REQUIRE: &str = "BINDERY_REQUIRE_LAB";
 
-/// A real API server of one's own. It ends when this is dropped, and when the process that holds it ends in any other way.
+/// An API server of one's own. It ends when this is dropped, and when the process that holds it ends in any other way.
 pub struct Lab {
     // Dropped in this order: an API server that has lost its etcd does nothing but complain.
     pub(crate) api_server: Running,
-    pub(crate) etcd: Running,
+    pub(crate) backend: Backend,
+    pub(crate) api_server_program: PathBuf,
     pub(crate) api_server_flags: Vec<String>,
     pub(crate) port: u16,
     pub(crate) server_url: String,
     pub(crate) kubeconfig: PathBuf,
-    pub(crate) ca: PathBuf,
-    /// The administrator comes first.
-    pub(crate) users: Vec<User>,
     pub(crate) programs: PathBuf,
     pub(crate) home: Arc<Home>,
 }
@@ -80,16 +78,12 @@ impl Lab {
         &self.kubeconfig
     }
 
-    /// A kubeconfig for a user that the lab was built with.
+    /// A kubeconfig for a user that the lab was built with. The embedded server knows the administrator alone: there, everybody is.
     pub fn kubeconfig_of(&self, user: &str) -> Result<PathBuf, String> {
-        let (number, known) = self
-            .users
-            .iter()
-            .enumerate()
-            .find(|(_, known)| known.name == user)
-            .ok_or_else(|| format!("the lab knows no user {user:?}: name it when the lab is built"))?;
-        // By number, because the name of a service account is none for a file.
-        write_kubeconfig(&self.folder().join(format!("kubeconfig-{number}")), &self.server_url, &self.ca, &known.token)
+        match &self.backend {
+            Backend::Kubernetes(kubernetes) => kubernetes.kubeconfig_of(user, self.folder(), &self.server_url),
+            Backend::Embedded => Ok(self.kubeconfig.clone()),
+        }
     }
 
     /// Where the API server listens.
@@ -97,29 +91,15 @@ impl Lab {
         &self.server_url
     }
 
-    /// The token of the user that may do everything.
-    pub fn admin_token(&self) -> &str {
-        &self.users[0].token
-    }
-
-    /// The token of a user that the lab was built with.
-    pub fn token_of(&self, user: &str) -> Option<&str> {
-        self.users.iter().find(|known| known.name == user).map(|known| known.token.as_str())
-    }
-
-    /// The certificate that the API server's is signed with, as a PEM file.
-    pub fn ca_file(&self) -> &Path {
-        &self.ca
-    }
-
     /// The folder of everything that the lab writes. It goes with the lab.
     pub fn folder(&self) -> &Path {
         self.home.folder()
     }
 
-    /// The processes that make up the lab itself: API server, etcd, and the guard that ends them.
-    pub fn pids(&self) -> [u32; 3] {
-        [self.api_server.pid(), self.etcd.pid(), self.home.guard_pid()]
+    /// The processes that make up the lab itself: API server, etcd if it has one, and the guard that ends them.
+    pub fn pids(&self) -> Vec<u32> {
+        let etcd = self.backend.etcd().map(Running::pid);
+        [self.api_server.pid()].into_iter().chain(etcd).chain([self.home.guard_pid()]).collect()
     }
 
     /// The API server's log.
@@ -178,35 +158,38 @@ impl Lab {
         self.api_server.kill().map(drop)
     }
 
-    /// Starts the API server again after [`Lab::kill_api_server`], at the same address and with everything it knew.
+    /// Starts the API server again after [`Lab::kill_api_server`], at the same address and with everything it knew; the embedded
+    /// one knows nothing any more, unless it was told where to keep it.
     pub fn start_api_server(&mut self) -> Result<(), String> {
         if self.api_server.ended().is_none() {
             return Err("the API server still runs".to_owned());
         }
-        self.api_server = Running::start(&self.home, &self.programs.join("kube-apiserver"), &self.api_server_flags)?;
+        self.api_server = Running::start(&self.home, &self.api_server_program, &self.api_server_flags)?;
         self.wait_until_ready()
     }
 
     /// Makes etcd forget all revisions but the newest, which is returned. The API server may still know them in its watch
-    /// cache: after a restart it does not, and a watch from one of them is told that it is gone.
+    /// cache: after a restart it does not, and a watch from one of them is told that it is gone. The embedded server has no etcd,
+    /// which is an error.
     pub fn compact(&self) -> Result<u64, String> {
-        etcd::compact(self.folder())
+        match self.backend {
+            Backend::Kubernetes(_) => etcd::compact(self.folder()),
+            Backend::Embedded => Err("the embedded API server has no etcd".to_owned()),
+        }
     }
 
     pub(crate) fn wait_until_ready(&mut self) -> Result<(), String> {
         let started = Instant::now();
         while !self.is_ready() {
-            for program in [&mut self.api_server, &mut self.etcd] {
+            for program in [&mut self.api_server].into_iter().chain(self.backend.etcd_mut()) {
                 if let Some(status) = program.ended() {
                     let last_words = program.last_words();
                     return Err(format!("{} ended ({status}); its last words:\n{last_words}", program.name()));
                 }
             }
             if started.elapsed() > READY_WITHIN {
-                let last_words = self.api_server.last_words();
-                return Err(format!(
-                    "kube-apiserver is not ready after {READY_WITHIN:?}; its last words:\n{last_words}"
-                ));
+                let (name, last_words) = (self.api_server.name(), self.api_server.last_words());
+                return Err(format!("{name} is not ready after {READY_WITHIN:?}; its last words:\n{last_words}"));
             }
             sleep(Duration::from_millis(30));
         }

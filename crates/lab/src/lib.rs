@@ -1,4 +1,4 @@
-//! A real API server for tests.
+//! An API server for tests: a real one, or the one that is embedded in `bindery`.
 //!
 //! A [`Lab`] is an etcd and a kube-apiserver of their own, on loopback, with RBAC, in a folder of their own. It is there in
 //! seconds, and it is gone when the `Lab` is dropped or the process that started it ends, however it ends: a shell beside it
@@ -16,6 +16,8 @@
 //! # drop(controllers);
 //! ```
 //!
+//! With [`Builder::embedded`] the same tests run on the API server that is embedded in `bindery`, under the same care.
+//!
 //! This room does not know volumes and claims, nor the other crates: it is for tests and benchmarks, and no part of what ships.
 
 pub mod assets;
@@ -25,6 +27,7 @@ mod guard;
 mod keys;
 mod lab;
 mod running;
+mod server;
 mod users;
 
 pub use builder::Builder;

@@ -39,7 +39,9 @@ fn strangers_are_turned_away_and_users_may_what_they_are_granted() {
     let with_token = |token: &str| {
         let file = lab.folder().join("stranger");
         let known = std::fs::read_to_string(lab.kubeconfig()).expect("a kubeconfig");
-        std::fs::write(&file, known.replace(lab.admin_token(), token)).expect("another kubeconfig");
+        let (before, rest) = known.split_once("token: \"").expect("the administrator has a token");
+        let (_, after) = rest.split_once('"').expect("which ends");
+        std::fs::write(&file, format!("{before}token: \"{token}\"{after}")).expect("another kubeconfig");
         lab.kubectl_with(&file, volumes, "")
     };
     let error = with_token("unknown").expect_err("an unknown token is no user's");

@@ -1,16 +1,40 @@
 //! What a cluster does around the binder, as far as claims and volumes go: admission and defaults, what an API server refuses,
 //! and the protection controllers.
 //!
-//! Objects are created, changed and deleted here as a person with kubectl would, by functions on a [`World`]. There are no pods
-//! here, so a claim is never in use.
+//! Objects are created, changed and deleted here as a person with kubectl would. There are no pods here, so a claim is never in
+//! use.
 
 use std::time::Duration;
 
 use bindery_volumes::{Kind, ObjectKey, finalizer};
 use serde_json::{Value, json};
 
-use crate::World;
 use crate::run::Run;
+use crate::{Answerer, World};
+
+/// A cluster, as a person with kubectl sees it.
+pub trait Cluster: Answerer {
+    /// One with nothing in it.
+    fn empty() -> Self;
+
+    /// Creates an object, with defaults and a protection finalizer. Returns its UID.
+    fn create(&mut self, key: &ObjectKey, object: Value) -> Result<String, Refused>;
+
+    /// Changes an object by a merge patch, unless the change is not allowed. One that changes nothing is no change.
+    fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused>;
+
+    /// Writes an object's phase.
+    fn set_phase(&mut self, key: &ObjectKey, phase: &str) -> Result<(), Refused>;
+
+    /// Deletes an object: at once, or as soon as it has no finalizers.
+    fn delete(&mut self, key: &ObjectKey) -> Result<(), Refused>;
+
+    /// An object.
+    fn get(&self, key: &ObjectKey) -> Option<Value>;
+
+    /// All claims and volumes, by key.
+    fn objects(&self) -> Vec<(ObjectKey, Value)>;
+}
 
 /// Why an API server does not do something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +43,7 @@ pub enum Refused {
     AlreadyExists,
     /// There is none.
     NotFound,
-    /// The change is not allowed.
+    /// It is not allowed, or makes no sense.
     Invalid(String),
 }
 
@@ -34,54 +58,65 @@ impl Refused {
     }
 }
 
-/// An empty cluster, which refuses what an API server refuses.
-pub fn empty() -> World {
-    let mut world = World::default();
-    world.check = Some(check);
-    world
-}
-
-/// Creates an object, with defaults and a protection finalizer. Returns its UID.
-pub fn create(world: &mut World, key: &ObjectKey, mut object: Value) -> Result<String, Refused> {
-    if world.get(key).is_some() {
-        return Err(Refused::AlreadyExists);
+/// The world in memory is a cluster that refuses what an API server refuses.
+impl Cluster for World {
+    fn empty() -> World {
+        let mut world = World::default();
+        world.check = Some(check);
+        world
     }
-    let uid = format!("uid-{}", world.version() + 1);
-    object["metadata"]["uid"] = uid.as_str().into();
-    if let Some(guard) = guard_of(key.kind) {
-        if object["spec"]["volumeMode"].is_null() {
-            object["spec"]["volumeMode"] = "Filesystem".into();
+
+    fn create(&mut self, key: &ObjectKey, mut object: Value) -> Result<String, Refused> {
+        if World::get(self, key).is_some() {
+            return Err(Refused::AlreadyExists);
         }
-        object["status"] = json!({"phase": "Pending"});
-        object["metadata"]["finalizers"] = with(&object, guard);
+        let uid = format!("uid-{}", self.version() + 1);
+        object["metadata"]["uid"] = uid.as_str().into();
+        if let Some(guard) = guard_of(key.kind) {
+            if object["spec"]["volumeMode"].is_null() {
+                object["spec"]["volumeMode"] = "Filesystem".into();
+            }
+            object["status"] = json!({"phase": "Pending"});
+            object["metadata"]["finalizers"] = with(&object, guard);
+        }
+        self.put(key.kind, object);
+        Ok(uid)
     }
-    world.put(key.kind, object);
-    Ok(uid)
-}
 
-/// Changes an object by a merge patch, unless the change is not allowed. One that changes nothing is no change.
-pub fn patch(world: &mut World, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
-    let object = world.get(key).ok_or(Refused::NotFound)?;
-    let mut changed = object.clone();
-    json_patch::merge(&mut changed, patch);
-    check(key.kind, object, &changed).map_err(Refused::Invalid)?;
-    if changed == *object {
-        return Ok(());
+    fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+        let object = World::get(self, key).ok_or(Refused::NotFound)?;
+        let mut changed = object.clone();
+        json_patch::merge(&mut changed, patch);
+        check(key.kind, object, &changed).map_err(Refused::Invalid)?;
+        if changed == *object {
+            return Ok(());
+        }
+        let is_over = is_deleting(&changed) && finalizers(&changed).next().is_none();
+        if is_over {
+            self.remove(key)
+        } else {
+            self.put(key.kind, changed)
+        }
+        Ok(())
     }
-    let is_over = is_deleting(&changed) && finalizers(&changed).next().is_none();
-    if is_over {
-        world.remove(key)
-    } else {
-        world.put(key.kind, changed)
-    }
-    Ok(())
-}
 
-/// Deletes an object: at once, or as soon as it has no finalizers.
-pub fn delete(world: &mut World, key: &ObjectKey) -> Result<(), Refused> {
-    world.get(key).ok_or(Refused::NotFound)?;
-    world.delete(key);
-    Ok(())
+    fn set_phase(&mut self, key: &ObjectKey, phase: &str) -> Result<(), Refused> {
+        Cluster::patch(self, key, &json!({"status": {"phase": phase}}))
+    }
+
+    fn delete(&mut self, key: &ObjectKey) -> Result<(), Refused> {
+        World::get(self, key).ok_or(Refused::NotFound)?;
+        World::delete(self, key);
+        Ok(())
+    }
+
+    fn get(&self, key: &ObjectKey) -> Option<Value> {
+        World::get(self, key).cloned()
+    }
+
+    fn objects(&self) -> Vec<(ObjectKey, Value)> {
+        World::objects(self).map(|(key, object)| (key.clone(), object.clone())).collect()
+    }
 }
 
 /// What an API server finds wrong with a change.
@@ -140,9 +175,9 @@ fn check_volume(before: &Value, after: &Value) -> Result<(), String> {
 
 /// What the protection controllers do: they guard what is not deleted, and let go of what is, unless it is in use. Returns
 /// whether they did anything.
-pub fn protect(world: &mut World) -> bool {
+pub fn protect(cluster: &mut impl Cluster) -> bool {
     let mut edits = Vec::new();
-    for (key, object) in world.objects() {
+    for (key, object) in &cluster.objects() {
         let Some(guard) = guard_of(key.kind) else { continue };
         let is_guarded = finalizers(object).any(|name| name == guard);
         let is_used = key.kind == Kind::Volume && object["status"]["phase"] == "Bound";
@@ -153,14 +188,14 @@ pub fn protect(world: &mut World) -> bool {
         }
     }
     for (key, finalizers) in &edits {
-        let edit = patch(world, key, &json!({"metadata": {"finalizers": finalizers}}));
+        let edit = cluster.patch(key, &json!({"metadata": {"finalizers": finalizers}}));
         debug_assert_eq!(edit, Ok(()), "protection is always allowed");
     }
     !edits.is_empty()
 }
 
 /// Lets the engine and the protection controllers go on, with what is due within so long.
-pub fn settle(run: &mut Run<'_>, duration: Duration) {
+pub fn settle<W: Cluster>(run: &mut Run<'_, W>, duration: Duration) {
     let end = run.now() + duration;
     run.until_idle();
     loop {

@@ -1,15 +1,18 @@
 //! A world in memory to run the engine in.
 //!
 //! [`World`] stands for the API server and for what lies outside it: it keeps objects as JSON, answers requests at once, refuses
-//! stale writes, tells what changed, and has plugins that do as they are told. [`notation`] writes states down in a line an
+//! stale writes, tells what changed, and has plugins that do as they are told. Whoever else answers an engine is an
+//! [`Answerer`] too. [`notation`] writes states down in a line an
 //! object, for tests to read as the domain. [`run`] runs an engine in a world until it is quiet, with restarts where one likes.
 //!
 //! This room does not know any rule. It is never part of what is shipped.
 
+mod answerer;
 pub mod cluster;
 pub mod notation;
 pub mod oracle;
 pub mod run;
 mod world;
 
-pub use world::{Injected, Told, World};
+pub use answerer::Answerer;
+pub use world::{Injected, Told, World, describe};

@@ -8,8 +8,8 @@ use bindery_mirror::Mirror;
 use bindery_verdict::{Action, Failure, Findings, Notice, Request, RuleSet};
 use bindery_volumes::{Kind, ObjectKey};
 
-use crate::World;
 use crate::world::Told;
+use crate::{Answerer, World};
 
 /// What happened while rules ran.
 #[derive(Debug, Default, Clone)]
@@ -129,9 +129,9 @@ pub enum Restart {
 }
 
 /// An engine in a world.
-pub struct Run<'a> {
+pub struct Run<'a, W = World> {
     /// The world.
-    pub world: World,
+    pub world: W,
     /// The engine.
     pub engine: Engine,
     /// What happened so far.
@@ -144,19 +144,19 @@ pub struct Run<'a> {
     tick_at: Option<Moment>,
 }
 
-impl<'a> Run<'a> {
+impl<'a, W: Answerer> Run<'a, W> {
     /// Starts an engine in a world: it lists everything, and leads.
-    pub fn start(world: World, rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>, restart: Restart) -> Run<'a> {
+    pub fn start(world: W, rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>, restart: Restart) -> Run<'a, W> {
         Run::start_with(Config::default(), world, rules, restart)
     }
 
     /// Starts an engine that is set up in some way.
     pub fn start_with(
         config: Config,
-        world: World,
+        world: W,
         rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>,
         restart: Restart,
-    ) -> Run<'a> {
+    ) -> Run<'a, W> {
         let mut run = Run {
             world,
             engine: Engine::new(config.clone(), vec![rules()]),
@@ -173,7 +173,6 @@ impl<'a> Run<'a> {
     }
 
     fn list(&mut self) {
-        self.world.untold.clear();
         for kind in Kind::ALL {
             let (version, objects) = self.world.list(kind);
             self.tell(Input::Listed { kind, version, objects });
@@ -209,7 +208,7 @@ impl<'a> Run<'a> {
     /// Answers and tells until nothing is under way. Time does not pass.
     pub fn until_idle(&mut self) {
         for _ in 0..100_000 {
-            if let Some(told) = self.world.untold.pop_front() {
+            if let Some(told) = self.world.told() {
                 self.tell(match told {
                     Told::Changed(object) => Input::Watched(object),
                     Told::Gone(key, version) => Input::Gone { key, version },
@@ -217,7 +216,7 @@ impl<'a> Run<'a> {
             } else if let Some((id, request)) = self.inbox.pop_front() {
                 let answer = self.world.answer(&request);
                 if let Restart::After(effects) = self.restart
-                    && self.world.effects >= effects
+                    && self.world.effects() >= effects
                 {
                     self.replace_engine();
                 } else {
@@ -227,12 +226,14 @@ impl<'a> Run<'a> {
                 return;
             }
         }
-        panic!("the engine does not come to rest: {:#?}", &self.world.history[..50.min(self.world.history.len())]);
+        let history = self.world.history();
+        panic!("the engine does not come to rest: {:#?}", &history[..50.min(history.len())]);
     }
 
     /// Lets time pass, as far as the next tick.
     pub fn tick(&mut self) {
         self.now = self.tick_at.unwrap_or(self.now + Duration::from_secs(1)).max(self.now);
+        self.world.pass(self.now);
         self.tell(Input::Tick);
         self.until_idle();
     }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bindery_engine::{Answer, Refusal};
+use bindery_engine::{Answer, Moment, Refusal};
 use bindery_verdict::{Failure, Request, Task};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::{Value, json};
+
+use crate::Answerer;
 
 /// An error that the world answers with instead of doing what it is asked, or after doing it. Each is used once, in order.
 #[derive(Debug, Clone)]
@@ -27,6 +29,16 @@ pub enum Told {
     Changed(Object),
     /// An object is gone, at a version.
     Gone(ObjectKey, u64),
+}
+
+impl Told {
+    /// The kind of object that it is about.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Told::Changed(object) => object.key().kind,
+            Told::Gone(key, _) => key.kind,
+        }
+    }
 }
 
 /// What an API server has against a change: the kind of object, how it was, how it would be.
@@ -189,6 +201,32 @@ impl World {
     }
 }
 
+impl Answerer for World {
+    fn list(&mut self, kind: Kind) -> (u64, Vec<Object>) {
+        self.untold.retain(|told| told.kind() != kind);
+        World::list(self, kind)
+    }
+
+    fn told(&mut self) -> Option<Told> {
+        self.untold.pop_front()
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        World::answer(self, request)
+    }
+
+    /// Nothing here depends on the time.
+    fn pass(&mut self, _: Moment) {}
+
+    fn effects(&self) -> usize {
+        self.effects
+    }
+
+    fn history(&self) -> &[String] {
+        &self.history
+    }
+}
+
 fn is_as_seen(object: &Value, uid: &str, version: u64) -> bool {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     text("uid") == uid && text("resourceVersion").parse() == Ok(version)
@@ -203,7 +241,8 @@ pub(crate) fn decode(kind: Kind, object: &Value) -> Object {
     Object::from_json(kind, object.to_string().as_bytes()).expect("objects of the world have names")
 }
 
-fn describe(request: &Request) -> (&'static str, String) {
+/// The verb of a request, and the request in words.
+pub fn describe(request: &Request) -> (&'static str, String) {
     let target = request.target();
     match request {
         Request::Write(write) => ("write", format!("write {target} [{}]", write.purpose)),

@@ -1,4 +1,5 @@
-//! The controllers that run: ours, and beside it those of kube-controller-manager that protect and expand.
+//! The controllers that run: ours, and beside it those of kube-controller-manager that protect and expand; or only those of
+//! kube-controller-manager.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,7 +7,7 @@ use std::net::TcpStream;
 use bindery_lab::{Lab, Running};
 use serde_json::Value;
 
-use crate::service_account;
+use crate::servers;
 
 /// What runs until this is dropped.
 pub struct Controllers {
@@ -16,7 +17,7 @@ pub struct Controllers {
 
 impl Controllers {
     pub fn start(lab: &Lab) -> Controllers {
-        Controllers { _others: others(lab), ours: ours(lab) }
+        Controllers { _others: upstreams(lab, &BESIDE), ours: ours(lab) }
     }
 
     /// What ours says, in lines of JSON.
@@ -45,18 +46,33 @@ impl Controllers {
 }
 
 fn ours(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab).display());
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab).display());
     let args = ["controller", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-fn others(lab: &Lab) -> Running {
-    const CONTROLLERS: &str = "--controllers=persistentvolumeclaim-protection-controller,\
-                               persistentvolume-protection-controller,persistentvolume-expander-controller";
+/// The reference: all that upstream has for claims and volumes, looking at everything every other second.
+pub fn reference(lab: &Lab) -> Running {
+    let all = [&["persistentvolume-binder-controller", "ephemeral-volume-controller"], &BESIDE[..]].concat();
+    upstreams(lab, &all)
+}
+
+/// What runs beside ours.
+const BESIDE: [&str; 3] = [
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolume-expander-controller",
+];
+
+fn upstreams(lab: &Lab, controllers: &[&str]) -> Running {
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    let controllers = format!("--controllers={}", controllers.join(","));
     let args = [
         &kubeconfig,
-        CONTROLLERS,
+        &controllers,
+        "--pvclaimbinder-sync-period=2s",
+        // The only one that both servers speak.
+        "--kube-api-content-type=application/json",
         "--leader-elect=false",
         "--kube-api-qps=10000",
         "--kube-api-burst=10000",

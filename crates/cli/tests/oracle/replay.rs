@@ -10,16 +10,24 @@ use futures::stream::iter;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::server::Server;
+use crate::server::{Server, Watched};
 
 /// So many states are seen to at a time.
 const AT_ONCE: usize = 16;
 
-/// Whatever is done is done when nobody has written for so long.
-const QUIET: Duration = Duration::from_millis(1500);
+/// How long it takes to be sure that whatever is done is done.
+pub struct Pace {
+    /// Whose silence counts.
+    pub watched: Watched,
+    /// Nobody has written for so long.
+    pub quiet: Duration,
+    /// And at the end, for so long.
+    pub quiet_last: Duration,
+}
 
-/// And at the end, for so long.
-const QUIET_LAST: Duration = Duration::from_secs(4);
+/// The pace of a controller that is woken by what concerns it.
+pub const WOKEN: Pace =
+    Pace { watched: Watched::Everything, quiet: Duration::from_millis(1500), quiet_last: Duration::from_secs(4) };
 
 /// Programs take seconds to start, on a busy machine more.
 const UP_WITHIN: Duration = Duration::from_secs(60);
@@ -40,7 +48,13 @@ pub struct End<'a> {
 }
 
 /// Sets up all states, has the controllers started by `start`, and carries out the actions. Returns what `start` did, too.
-pub async fn carry_out<'a, T>(server: &Server, all: &'a [Recorded], start: impl FnOnce() -> T) -> (Vec<End<'a>>, T) {
+pub async fn carry_out<'a, T>(
+    server: &Server,
+    all: &'a [Recorded],
+    pace: &Pace,
+    start: impl FnOnce() -> T,
+) -> (Vec<End<'a>>, T) {
+    let quiet = |duration| server.quiet(pace.watched, duration);
     let since = Instant::now();
     let say = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
     let mut courses: Vec<Course> = all.iter().map(|recorded| Course { recorded, ledger: Ledger::default() }).collect();
@@ -51,7 +65,7 @@ pub async fn carry_out<'a, T>(server: &Server, all: &'a [Recorded], start: impl 
     let controllers = start();
     probe.wait(server).await;
     say("the controllers are up");
-    server.quiet(QUIET).await;
+    quiet(pace.quiet).await;
     say("the beginning has settled");
 
     let rounds = all.iter().map(|recorded| recorded.rounds().count()).max().unwrap_or_default();
@@ -63,11 +77,11 @@ pub async fn carry_out<'a, T>(server: &Server, all: &'a [Recorded], start: impl 
                 courses.iter_mut().filter_map(|course| action(course).map(|action| (course, action))).collect();
             let count = todo.len();
             iter(todo).for_each_concurrent(AT_ONCE, |(course, action)| course.act(server, action)).await;
-            server.quiet(QUIET).await;
+            quiet(pace.quiet).await;
             say(&format!("action {turn} of round {round} has settled in {count} states"));
         }
     }
-    server.quiet(QUIET_LAST).await;
+    quiet(pace.quiet_last).await;
     let ends = ends(server, courses).await;
     say("the end was read");
     (ends, controllers)

@@ -20,6 +20,15 @@ const QUIET_WITHIN: Duration = Duration::from_secs(90);
 /// Events of namespaced objects lie beside them, those of others in the default namespace, where the claims are too.
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 
+/// What is looked at to see whether anybody still writes.
+#[derive(Clone, Copy)]
+pub enum Watched {
+    /// Everything, events too.
+    Everything,
+    /// Claims and volumes: events may go on.
+    Objects,
+}
+
 /// A client of an API server.
 pub struct Server {
     client: Client,
@@ -66,21 +75,38 @@ impl Server {
         self.list(EVENTS).await
     }
 
-    /// Waits until nobody has written anything, events too, for so long.
-    pub async fn quiet(&self, duration: Duration) {
+    /// Waits until nobody has written anything for so long.
+    pub async fn quiet(&self, watched: Watched, duration: Duration) {
         let started = Instant::now();
         let mut last = (String::new(), started);
         while last.1.elapsed() < duration {
             assert!(started.elapsed() < QUIET_WITHIN, "somebody still writes after {QUIET_WITHIN:?}");
             sleep(LOOK).await;
-            // The revision of a list is that of all that is stored, whatever the list is of.
-            let path = "/api/v1/persistentvolumes?limit=1";
-            let answer = self.call(Method::GET, path, "application/json", None).await.expect("a list");
-            let revision = answer["metadata"]["resourceVersion"].as_str().expect("a revision");
+            let revision = match watched {
+                Watched::Everything => self.revision().await,
+                Watched::Objects => self.revisions().await,
+            };
             if revision != last.0 {
-                last = (revision.to_owned(), Instant::now());
+                last = (revision, Instant::now());
             }
         }
+    }
+
+    /// The revision of a list is that of all that is stored, whatever the list is of.
+    async fn revision(&self) -> String {
+        let path = "/api/v1/persistentvolumes?limit=1";
+        let answer = self.call(Method::GET, path, "application/json", None).await.expect("a list");
+        answer["metadata"]["resourceVersion"].as_str().expect("a revision").to_owned()
+    }
+
+    /// The revisions of all claims and volumes.
+    async fn revisions(&self) -> String {
+        let mut revisions = Vec::new();
+        for kind in [Kind::Volume, Kind::Claim] {
+            let revision = |(_, object): (_, Value)| object["metadata"]["resourceVersion"].to_string();
+            revisions.extend(self.objects(kind).await.into_iter().map(revision));
+        }
+        revisions.join(" ")
     }
 
     async fn list(&self, path: &str) -> Vec<Value> {

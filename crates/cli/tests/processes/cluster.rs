@@ -10,7 +10,8 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::history::{self, History, Kind};
-use crate::{promises, service_account};
+use crate::promises;
+use crate::servers::{self, ApiServer};
 
 /// For as long as a slow machine may need, which does other things too.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -26,8 +27,8 @@ pub struct Cluster {
 
 impl Cluster {
     /// A cluster for a test, or nothing where the test is skipped.
-    pub async fn for_test() -> Option<Cluster> {
-        let lab = service_account::lab(Lab::builder())?;
+    pub async fn for_test(api_server: ApiServer) -> Option<Cluster> {
+        let lab = api_server.start()?;
         let kubeconfig = Kubeconfig::read_from(lab.kubeconfig()).expect("a kubeconfig");
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
         let client = Client::try_from(config.expect("a config")).expect("a client");
@@ -36,7 +37,7 @@ impl Cluster {
 
     /// Starts a controller that does not ask who leads.
     pub fn controller(&self, flags: &[&str]) -> Running {
-        self.controller_at(&service_account::kubeconfig(&self.lab), &[&["--leader-elect=false"], flags].concat())
+        self.controller_at(&servers::kubeconfig(&self.lab), &[&["--leader-elect=false"], flags].concat())
     }
 
     /// Starts a controller, on a server of one's choice.

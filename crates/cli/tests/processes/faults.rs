@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::cluster::{Cluster, eventually, lines};
 use crate::history::Seen;
 use crate::proxy::{Proxy, Troubles};
+use crate::servers::ApiServer;
 
 const PAIRS: usize = 200;
 /// Volumes that fit no claim get one write, and those that are bound share four with their claim.
@@ -16,9 +17,10 @@ const WRITES: usize = PAIRS * 4 + PAIRS / 10;
 const PATIENT: [&str; 3] =
     ["--leader-elect-lease-duration=100s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=200ms"];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm() {
-    let Some(cluster) = Cluster::for_test().await else { return };
+on_each_server!(refused_slow_and_lost_answers_and_broken_watches_are_no_harm);
+
+async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm(api_server: ApiServer) {
+    let Some(cluster) = Cluster::for_test(api_server).await else { return };
     let proxy = Proxy::start(cluster.client.clone(), Troubles::All, 4).await;
     let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
     cluster.make_pairs("before", PAIRS, 0).await;
@@ -56,9 +58,10 @@ async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_forgets_at_once_is_not_asked_for_everything_without_rest() {
-    let Some(cluster) = Cluster::for_test().await else { return };
+on_each_server!(a_server_that_forgets_at_once_is_not_asked_for_everything_without_rest);
+
+async fn a_server_that_forgets_at_once_is_not_asked_for_everything_without_rest(api_server: ApiServer) {
+    let Some(cluster) = Cluster::for_test(api_server).await else { return };
     let proxy = Proxy::start(cluster.client.clone(), Troubles::ForgetsAtOnce, 0).await;
     let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
     let controller = cluster.controller_at(&kubeconfig, &["--leader-elect=false"]);

@@ -2,13 +2,15 @@
 
 use crate::cluster::{Cluster, eventually};
 use crate::history::Kind;
+use crate::servers::ApiServer;
 
 const PAIRS: usize = 1000;
 const KILLS: usize = 50;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn killed_fifty_times_it_binds_everything_once() {
-    let Some(cluster) = Cluster::for_test().await else { return };
+on_each_server!(killed_fifty_times_it_binds_everything_once);
+
+async fn killed_fifty_times_it_binds_everything_once(api_server: ApiServer) {
+    let Some(cluster) = Cluster::for_test(api_server).await else { return };
     cluster.make_pairs("first", PAIRS, 0).await;
     let mut pairs = PAIRS;
     for kill in 0..KILLS {

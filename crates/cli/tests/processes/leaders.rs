@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, eventually, lines};
-use crate::service_account;
+use crate::servers::{self, ApiServer};
 
 const LEASE: Duration = Duration::from_secs(3);
 const SHORT: [&str; 3] =
@@ -43,10 +43,11 @@ fn moment(lease: &Value, field: &str) -> Timestamp {
     lease["spec"][field].as_str().expect("a moment").parse().expect("a moment")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn when_the_leader_goes_another_takes_over() {
-    let Some(cluster) = Cluster::for_test().await else { return };
-    let start = |flags: &[&str]| cluster.controller_at(&service_account::kubeconfig(&cluster.lab), flags);
+on_each_server!(when_the_leader_goes_another_takes_over);
+
+async fn when_the_leader_goes_another_takes_over(api_server: ApiServer) {
+    let Some(cluster) = Cluster::for_test(api_server).await else { return };
+    let start = |flags: &[&str]| cluster.controller_at(&servers::kubeconfig(&cluster.lab), flags);
     let mut first = start(&SHORT);
     eventually_leads(&first).await;
     let mut second = start(&SHORT);
@@ -86,9 +87,10 @@ async fn when_the_leader_goes_another_takes_over() {
     assert_eq!(third.ended(), None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_that_both_lead_keep_all_promises() {
-    let Some(cluster) = Cluster::for_test().await else { return };
+on_each_server!(two_that_both_lead_keep_all_promises);
+
+async fn two_that_both_lead_keep_all_promises(api_server: ApiServer) {
+    let Some(cluster) = Cluster::for_test(api_server).await else { return };
     let mut both = [cluster.controller(&[]), cluster.controller(&[])];
     for controller in &both {
         eventually(|| "it knows the cluster".into(), || lines(controller, "listed").len() >= 2).await;

@@ -2,10 +2,11 @@
 
 use crate::cluster::{Cluster, eventually, lines};
 use crate::history::Kind;
+use crate::servers::ApiServer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_api_server_that_was_away_and_forgot_is_no_harm() {
-    let Some(mut cluster) = Cluster::for_test().await else { return };
+    let Some(mut cluster) = Cluster::for_test(ApiServer::Real).await else { return };
     let mut controller = cluster.controller(&[]);
     cluster.make_pairs("before", 100, 0).await;
     cluster.bound(100).await;

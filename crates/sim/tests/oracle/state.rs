@@ -1,12 +1,11 @@
-//! A recorded state, carried out in memory.
+//! A recorded state, carried out in a world.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bindery_binder::Binder;
 use bindery_engine::Config;
-use bindery_sim::World;
-use bindery_sim::cluster;
+use bindery_sim::cluster::{self, Cluster};
 use bindery_sim::oracle::memory::{begin, take};
 use bindery_sim::oracle::{self, Event, Ledger, Recorded};
 use bindery_sim::run::{Restart, Run};
@@ -34,17 +33,17 @@ pub enum Way {
 }
 
 /// What a state was brought to.
-pub struct End {
+pub struct End<W> {
     /// The objects.
-    pub world: World,
+    pub world: W,
     /// What was published.
     pub notices: Vec<Notice>,
     ledger: Ledger,
 }
 
 /// Carries out a state.
-pub fn carry_out(recorded: &Recorded, way: Way) -> End {
-    let (world, mut ledger) = begin(recorded);
+pub fn carry_out<W: Cluster>(recorded: &Recorded, way: Way) -> End<W> {
+    let (world, mut ledger) = begin::<W>(recorded);
     let rules = || -> Box<dyn RuleSet + Send> { Box::new(Binder::default()) };
     let restart = if let Way::RestartAfter(effects) = way { Restart::After(effects) } else { Restart::Never };
     let mut config = Config::default();
@@ -70,10 +69,11 @@ pub fn carry_out(recorded: &Recorded, way: Way) -> End {
     End { world: run.world, notices: run.report.notices, ledger }
 }
 
-impl End {
+impl<W: Cluster> End<W> {
     /// What is left, in the form of the recording.
     pub fn objects(&self) -> Value {
-        oracle::objects(self.world.objects(), &self.ledger)
+        let left = self.world.objects();
+        oracle::objects(left.iter().map(|(key, object)| (key, object)), &self.ledger)
     }
 
     /// The events that were published.
