@@ -147,13 +147,14 @@ impl Api {
             choose_finalizers(&mut new, options.policy());
         }
         let marked = mark(kind, &mut new, &old, options, now);
-        if kind.space == "pods" && !marked {
+        let waits = at(&old, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0) > 0;
+        if kind.space == "pods" && !marked && waits {
             // Where a time of grace runs, it may be shortened, and nothing else be changed.
             return Ok((live, false));
         }
         if is_done(kind.space, &new) {
             // A pod is marked first, whatever its grace; others are just taken away.
-            let graceful = kind.space == "pods" && new != old;
+            let graceful = kind.space == "pods" && marked;
             if dry_run {
                 let shown = if graceful { Arc::new(store::encode(&new, live.revision)) } else { live };
                 return Ok((shown, true));

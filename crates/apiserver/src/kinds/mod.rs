@@ -15,6 +15,8 @@ pub(crate) mod persistent_volume;
 mod persistent_volume_claim;
 pub(crate) mod pod;
 mod pod_defaults;
+mod pod_parts;
+mod pod_update;
 pub mod print;
 pub(crate) mod rules;
 mod secret;

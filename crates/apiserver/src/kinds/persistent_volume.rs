@@ -1,7 +1,7 @@
 //! PersistentVolume.
 
 use super::affinity::{OLD_LABELS, check_node_selector, warn_of_old_labels};
-use super::rules::{only_its_own_part, protect};
+use super::rules::{only_its_own_part, protect, round_up};
 use super::{
     AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, volume_source, wide,
 };
@@ -85,6 +85,7 @@ impl Rules for Volume {
         set_default(object, &["spec", "persistentVolumeReclaimPolicy"], "Retain");
         set_absent(object, &["spec", "volumeMode"], "Filesystem");
         volume_source::fill_in(object);
+        round_up(object, &["spec", "capacity"]);
     }
 
     fn admit(&self, object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {

@@ -4,7 +4,7 @@ use super::affinity::check_label_selector;
 use super::persistent_volume::{
     BETA_CLASS, check_access_modes, check_mode_change, check_not_negative, check_volume_mode, class,
 };
-use super::rules::{only_its_own_part, protect};
+use super::rules::{only_its_own_part, protect, round_up};
 use super::storage_class::default_class;
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, wide};
 use crate::go_diff;
@@ -78,6 +78,10 @@ impl Rules for Claim {
     fn fill_in(&self, object: &mut Value) {
         set_default(object, &["status", "phase"], "Pending");
         set_absent(object, &["spec", "volumeMode"], "Filesystem");
+        round_up(object, &["spec", "resources", "requests"]);
+        round_up(object, &["spec", "resources", "limits"]);
+        round_up(object, &["status", "capacity"]);
+        round_up(object, &["status", "allocatedResources"]);
     }
 
     fn admit(&self, object: &mut Value, scene: &Scene<'_>) -> Result<(), Status> {
@@ -185,7 +189,8 @@ fn settle_data_source(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-fn check_claim_spec(object: &Value, flaws: &mut Flaws) {
+/// What a claim asks for, be it in a template.
+pub(super) fn check_claim_spec(object: &Value, flaws: &mut Flaws) {
     let modes: Vec<&str> = texts(object, &["spec", "accessModes"]).collect();
     if modes.is_empty() {
         flaws.required("spec.accessModes", "at least 1 access mode is required");
