@@ -1,6 +1,9 @@
 //! Differences, as upstream tells them in refusals: of its own structures, printed as JSON with the names of Go's fields.
 
+mod pod;
+
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A structure of upstream's: its fields in order, by Go's name, the name in JSON, and what is in it.
 type Shape = &'static [(&'static str, &'static str, Part)];
@@ -130,6 +133,11 @@ const AFFINITY: Shape = &[(
     )]),
 )];
 
+/// A pod's spec, line by line.
+pub fn pod_spec(spec: &Value) -> Vec<String> {
+    lines(&pod::as_upstream(spec), pod::SPEC)
+}
+
 /// A claim's spec, line by line.
 pub fn claim_spec(spec: &Value) -> Vec<String> {
     lines(spec, CLAIM_SPEC)
@@ -246,7 +254,7 @@ fn write_leaf(start: &str, value: &Value, depth: usize, out: &mut Vec<String>) {
 
 /// A unified diff with three lines of context and no header.
 pub fn diff(old: &[String], new: &[String]) -> String {
-    let steps = steps(old, new);
+    let steps = marked(old, new, &too_common(new));
     let changed: Vec<usize> = (0..steps.len()).filter(|at| steps[*at].0 != ' ').collect();
     let mut hunks: Vec<(usize, usize)> = Vec::new();
     for at in changed {
@@ -268,29 +276,53 @@ pub fn diff(old: &[String], new: &[String]) -> String {
     out
 }
 
-/// The lines of both, each marked as common, old or new: by the longest common subsequence.
-fn steps<'a>(old: &'a [String], new: &'a [String]) -> Vec<(char, &'a str)> {
-    let mut common = vec![vec![0usize; new.len() + 1]; old.len() + 1];
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            common[i][j] =
-                if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
-        }
+/// The lines of both, each marked as common, old or new. Upstream's library looks for the longest run of common lines, and then likewise
+/// before and behind it, which is not always the most that they have in common.
+fn marked<'a>(old: &'a [String], new: &'a [String], common: &BTreeSet<&str>) -> Vec<(char, &'a str)> {
+    let with = |mark: char, lines: &'a [String]| lines.iter().map(move |line| (mark, line.as_str()));
+    let (at_old, at_new, length) = longest_run(old, new, common);
+    if length == 0 {
+        return with('-', old).chain(with('+', new)).collect();
     }
-    let (mut i, mut j, mut steps) = (0, 0, Vec::new());
-    while i < old.len() || j < new.len() {
-        if i < old.len() && j < new.len() && old[i] == new[j] {
-            steps.push((' ', old[i].as_str()));
-            (i, j) = (i + 1, j + 1);
-        } else if j == new.len() || (i < old.len() && common[i + 1][j] >= common[i][j + 1]) {
-            steps.push(('-', old[i].as_str()));
-            i += 1;
-        } else {
-            steps.push(('+', new[j].as_str()));
-            j += 1;
-        }
+    let before = marked(&old[..at_old], &new[..at_new], common);
+    let behind = marked(&old[at_old + length..], &new[at_new + length..], common);
+    before.into_iter().chain(with(' ', &old[at_old..at_old + length])).chain(behind).collect()
+}
+
+/// Lines that are so common in a long text that no run is looked for from them.
+fn too_common(lines: &[String]) -> BTreeSet<&str> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in lines {
+        *counts.entry(line).or_default() += 1;
     }
-    steps
+    let most = if lines.len() >= 200 { lines.len() / 100 + 1 } else { usize::MAX };
+    counts.into_iter().filter(|(_, count)| *count > most).map(|(line, _)| line).collect()
+}
+
+/// Where the longest run of equal lines begins in either, and its length; of several the first.
+fn longest_run(old: &[String], new: &[String], common: &BTreeSet<&str>) -> (usize, usize, usize) {
+    let mut best = (0, 0, 0);
+    // How long the run is that ends with the last line looked at, for each line of the other.
+    let mut ending = vec![0; new.len() + 1];
+    for (i, line) in old.iter().enumerate() {
+        let mut next = vec![0; new.len() + 1];
+        let skipped = common.contains(line.as_str());
+        for j in (0..new.len()).filter(|j| !skipped && new[*j] == *line) {
+            next[j + 1] = ending[j] + 1;
+            if next[j + 1] > best.2 {
+                best = (i + 1 - next[j + 1], j + 1 - next[j + 1], next[j + 1]);
+            }
+        }
+        ending = next;
+    }
+    let (mut i, mut j, mut length) = best;
+    while i > 0 && j > 0 && old[i - 1] == new[j - 1] {
+        (i, j, length) = (i - 1, j - 1, length + 1);
+    }
+    while i + length < old.len() && j + length < new.len() && old[i + length] == new[j + length] {
+        length += 1;
+    }
+    (i, j, length)
 }
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ impl Flaws {
         self.push(field, "FieldValueTooLong", format!("Too long: may not be more than {most} bytes"));
     }
 
+    /// Takes over what is wrong with a part of an object.
+    pub fn extend_within(&mut self, path: &str, part: Flaws) {
+        self.0.extend(part.0.into_iter().map(|flaw| Flaw { field: format!("{path}.{}", flaw.field), ..flaw }));
+    }
+
     /// All of them in one text, each once.
     pub fn text(&self) -> String {
         let mut texts: Vec<String> = Vec::new();

@@ -14,6 +14,7 @@ mod syntax;
 
 pub(crate) use duplicates::untyped;
 pub(crate) use reader::read_field;
+pub use syntax::mistake;
 
 /// Whether flaws (unknown and duplicate fields) are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub fn decode(schema: &Schema, text: &[u8], strictness: Strictness) -> Result<De
         deserializer.end()?;
         Ok(value)
     });
-    let value = read.map_err(|_| DecodeError(syntax::mistake(text.as_bytes())))?;
+    let value = read.map_err(|_| DecodeError(mistake(text.as_bytes())))?;
     decoded(schema, value, notes)
 }
 
@@ -113,7 +114,7 @@ fn read_type_meta(text: &str) -> Result<TypeMeta, String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let mut types = duplicates::Types::default();
     let read = types.read(&mut deserializer).and_then(|()| deserializer.end());
-    read.map_err(|_| syntax::mistake(text.as_bytes()))?;
+    read.map_err(|_| mistake(text.as_bytes()))?;
     match (types.other, types.mismatch) {
         (Some(given), _) => Err(format!("json: cannot unmarshal {given} into Go value of type {GO_TYPE}")),
         (None, Some((field, given))) => {

@@ -126,7 +126,9 @@ fn parse(text: &str) -> Result<i128, QuantityError> {
     };
     let magnitude = match (Digits::read(whole, fraction, digits_max), unit) {
         (Some(digits), Unit::Ten(exponent)) => digits.scaled(1, exponent.saturating_add(9))?,
-        (Some(digits), Unit::Two(shift)) => digits.scaled(1 << shift, 9)?.min(BINARY_MAX),
+        (Some(digits), Unit::Two(shift)) => {
+            digits.scaled(1 << shift, 9).map_or(BINARY_MAX, |amount| amount.min(BINARY_MAX))
+        }
         // Too many digits before the point: with a binary unit the cap decides, otherwise nothing could compare it.
         (None, Unit::Two(_)) => BINARY_MAX,
         (None, Unit::Ten(_)) => return Err(QuantityError::TooLarge),

@@ -14,7 +14,16 @@ const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-l
 impl Api {
     /// Keeps an object at a new revision.
     pub(super) fn commit(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp) -> Arc<Stored> {
-        let encoded = store::encode(object, self.store.revision() + 1);
+        self.commit_as(kind, key, object, now, false)
+    }
+
+    /// Keeps a new object.
+    pub(super) fn commit_new(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp) -> Arc<Stored> {
+        self.commit_as(kind, key, object, now, kind.manners.starts_as_draft)
+    }
+
+    fn commit_as(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp, is_draft: bool) -> Arc<Stored> {
+        let encoded = Stored { is_draft, ..store::encode(object, self.store.revision() + 1) };
         let before = self.store.get(kind.space, key).cloned();
         self.chores.notice_put((kind.space, key), before.as_deref(), &encoded, object, now);
         self.store.put(kind.space, key, encoded, now)

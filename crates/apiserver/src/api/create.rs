@@ -84,7 +84,7 @@ impl Api {
         if call.dry_run {
             return Ok(call.show(201, &store::encode_draft(&object), self.store.revision()));
         }
-        let stored = self.commit(call.kind, &key, &object, call.now);
+        let stored = self.commit_new(call.kind, &key, &object, call.now);
         Ok(call.show(201, &stored.bytes, stored.revision))
     }
 

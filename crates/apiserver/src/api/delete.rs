@@ -146,13 +146,19 @@ impl Api {
         if kind.manners.collected {
             choose_finalizers(&mut new, options.policy());
         }
-        mark(kind, &mut new, &old, options, now);
+        let marked = mark(kind, &mut new, &old, options, now);
+        let waits = at(&old, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0) > 0;
+        if kind.space == "pods" && !marked && waits {
+            // Where a time of grace runs, it may be shortened, and nothing else be changed.
+            return Ok((live, false));
+        }
         if is_done(kind.space, &new) {
-            if dry_run {
-                return Ok((live, true));
-            }
             // A pod is marked first, whatever its grace; others are just taken away.
-            let graceful = kind.space == "pods" && new != old;
+            let graceful = kind.space == "pods" && marked;
+            if dry_run {
+                let shown = if graceful { Arc::new(store::encode(&new, live.revision)) } else { live };
+                return Ok((shown, true));
+            }
             if graceful {
                 self.commit(kind, &key, &new, now);
             }
@@ -224,15 +230,15 @@ fn choose_finalizers(object: &mut Value, policy: Option<&str>) {
     }
 }
 
-/// Marks an object as to be deleted, now or after a time of grace.
-fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now: Timestamp) {
+/// Marks an object as to be deleted, now or after a time of grace. Answers whether it did: it may be marked already.
+fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now: Timestamp) -> bool {
     const AT: [&str; 2] = ["metadata", "deletionTimestamp"];
     const GRACE: [&str; 2] = ["metadata", "deletionGracePeriodSeconds"];
     let grace = if kind.space == "pods" { kinds::pod::grace_seconds(old, options.grace_period_seconds) } else { 0 };
     let marked = at(old, &AT).is_some();
     let before = at(old, &GRACE).and_then(Value::as_i64).unwrap_or(0);
     if marked && (grace >= before || (options.grace_period_seconds.is_none() && grace != 0)) {
-        return;
+        return false;
     }
     let mut end = now + SignedDuration::from_secs(grace);
     if marked && let Ok(earlier) = text(old, &AT).parse::<Timestamp>() {
@@ -250,4 +256,5 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
     {
         set(new, &["metadata", "generation"], generation + 1);
     }
+    true
 }

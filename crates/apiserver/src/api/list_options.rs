@@ -77,6 +77,9 @@ pub fn check_watch(options: &Options) -> Result<(), Status> {
     if !options.continue_token.is_empty() {
         flaws.forbidden(path, "resourceVersionMatch is forbidden when continue is provided");
     }
+    if !matches!(matching, "" | "NotOlderThan") {
+        flaws.unsupported(path, matching, &["NotOlderThan"]);
+    }
     flaws.refuse_as("meta.k8s.io", "ListOptions", "")
 }
 
@@ -102,12 +105,10 @@ impl Continue {
         let bad =
             |flaw: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {flaw}"));
         let bytes = unbase64(token).ok_or_else(|| bad("illegal base64 data at input byte 0"))?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
-            let first = bytes.first().map_or(' ', |byte| char::from(*byte));
-            bad(&format!("invalid character '{first}' looking for beginning of value"))
-        })?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|_| bad(&bindery_fields::decode::mistake(&bytes)))?;
         if value.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
-            return Err(bad("server does not recognize this encoded version"));
+            let said = value.get("v").and_then(Value::as_str).unwrap_or_default();
+            return Err(bad(format!("server does not recognize this encoded version {said}").trim_end()));
         }
         let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
         if revision == 0 {

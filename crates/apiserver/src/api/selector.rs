@@ -109,7 +109,8 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldTerm>, String> {
         let of = match name {
             "" if value.is_empty() => continue,
             "metadata.name" => Field::Name,
-            "metadata.namespace" => Field::Namespace,
+            // Kinds with fields of their own list all that there are, and those without namespaces leave it out.
+            "metadata.namespace" if own.is_empty() || kind.namespaced => Field::Namespace,
             _ => match own.iter().find(|(known, _)| *known == name) {
                 Some((_, read)) => Field::Own(*read),
                 None if own.is_empty() => {
@@ -119,7 +120,7 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldTerm>, String> {
                 None => return Err(format!("field label not supported: {name}")),
             },
         };
-        terms.push(FieldTerm { of, value: unescape(value), wanted });
+        terms.push(FieldTerm { of, value: unescape(value)?, wanted });
     }
     Ok(terms)
 }
@@ -149,17 +150,26 @@ fn split_operator(part: &str) -> Option<(&str, &str, bool)> {
     None
 }
 
-fn unescape(text: &str) -> String {
-    let (mut out, mut escaped) = (String::new(), false);
-    for letter in text.chars() {
-        if letter == '\\' && !escaped {
-            escaped = true;
-            continue;
+fn unescape(text: &str) -> Result<String, String> {
+    let mut out = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some(escaped @ ('\\' | ',' | '=')) => out.push(escaped),
+                other => {
+                    let other = other.map_or(String::new(), String::from);
+                    return Err(format!("invalid field selector: invalid escape sequence: \\{other}"));
+                }
+            },
+            ',' | '=' => {
+                let code = u32::from(letter);
+                return Err(format!("invalid field selector: unescaped character in value: {code}"));
+            }
+            _ => out.push(letter),
         }
-        escaped = false;
-        out.push(letter);
     }
-    out
+    Ok(out)
 }
 
 fn tokens(text: &str) -> Vec<String> {
@@ -229,7 +239,8 @@ impl LabelParser {
             return Err(format!("found '{key}', expected: identifier"));
         }
         if let Some(flaw) = names::qualified(&key).into_iter().next() {
-            return Err(format!("key: Invalid value: {key:?}: {flaw}"));
+            // The words that upstream has for a path that it was not given.
+            return Err(format!("<nil>: Invalid value: {key:?}: {flaw}"));
         }
         if absent {
             return Ok(LabelTerm { key, test: Test::Absent });

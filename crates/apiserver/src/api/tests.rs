@@ -3,6 +3,7 @@
 mod deleting;
 mod kinds;
 mod listing;
+mod pods;
 mod tending;
 mod watching;
 mod writing;

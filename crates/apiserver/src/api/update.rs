@@ -5,6 +5,7 @@ use super::create::{read_body, settle_namespace, warn_of_double_owners};
 use super::list_options::flaw;
 use super::{Answer, Api, decoded, key_of};
 use crate::invalid::Flaws;
+use crate::kinds::Kind;
 use crate::metadata::{self, Care};
 use crate::status::Status;
 use crate::store::{self, Stored};
@@ -29,11 +30,7 @@ impl Api {
         };
         let said = text(&object, &["metadata", "uid"]);
         if !said.is_empty() && said != &*live.uid {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-                 failed: UID in precondition: {said}, UID in object meta: {}",
-                call.kind.space, live.uid
-            );
+            let why = other_object(call.kind, &key, said, &live.uid);
             return Err(Status::conflict(call.kind, &target.name, &why));
         }
         let old = decoded(&live);
@@ -102,7 +99,7 @@ impl Api {
             let shown = store::encode(new, live.revision).bytes;
             return Ok(call.show(200, &shown, self.store.revision()));
         }
-        if new == old {
+        if new == old && !live.is_draft {
             return Ok(call.show(200, &live.bytes, self.store.revision()));
         }
         if call.dry_run {
@@ -112,6 +109,15 @@ impl Api {
         let stored = self.commit(call.kind, &key, new, call.now);
         Ok(call.show(200, &stored.bytes, stored.revision))
     }
+}
+
+/// Says that an object is not the one that was meant, as upstream's store says it.
+pub(super) fn other_object(kind: &Kind, key: &str, meant: &str, uid: &str) -> String {
+    format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+         UID in precondition: {meant}, UID in object meta: {uid}",
+        kind.space
+    )
 }
 
 /// A body names the object that the path names.

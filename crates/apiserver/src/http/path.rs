@@ -103,6 +103,9 @@ fn below_version<'a>(group: &'a str, rest: &'a str) -> Path<'a> {
         more if more.is_empty() => subresource,
         more => Cow::Owned(format!("{subresource}/{more}")),
     };
+    // The old place for bindings: they name their pods themselves.
+    let of_pods = group.is_empty() && resource == "bindings" && !namespace.is_empty() && name.is_empty();
+    let (resource, subresource) = if of_pods { ("pods".into(), "binding".into()) } else { (resource, subresource) };
     Path::Objects(Place { group, version, watch, namespace, resource, name, subresource })
 }
 
@@ -133,6 +136,7 @@ mod tests {
             ("/api/v1/namespaces/a/status", place("", false, ["", "namespaces", "a", "status"])),
             ("/api/v1/namespaces/a/finalize", place("", false, ["", "namespaces", "a", "finalize"])),
             ("/api/v1/namespaces/a/pods", place("", false, ["a", "pods", "", ""])),
+            ("/api/v1/namespaces/a/bindings", place("", false, ["a", "pods", "", "binding"])),
             ("/api/v1/namespaces/a/pods/p/binding", place("", false, ["a", "pods", "p", "binding"])),
             ("/api/v1/namespaces/a/pods/p/a/b", place("", false, ["a", "pods", "p", "a/b"])),
             ("/api/v1/watch/namespaces/a/pods/p", place("", true, ["a", "pods", "p", ""])),

@@ -29,6 +29,13 @@ impl Rows {
             return None;
         }
         let mut out = std::mem::take(&mut self.head);
+        // Upstream makes no list of metadata where there is nothing to make it of.
+        if self.is_first && matches!(self.form, Form::Partial(_)) && self.items.len() == 0 {
+            out.truncate(out.len() - 1);
+            out.extend_from_slice(b"null}\n");
+            self.is_over = true;
+            return Some(Bytes::from(out));
+        }
         while out.len() < size {
             let Some(item) = self.items.next() else {
                 out.extend_from_slice(b"]}\n");

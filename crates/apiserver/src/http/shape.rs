@@ -123,7 +123,11 @@ impl Table {
         let value: Value = serde_json::from_slice(object).unwrap_or_default();
         let sight = Sight { now: self.now, default_class: self.default_class.as_deref() };
         let cells = Value::from((self.kind.cells)(&value, &sight));
-        push(out, format_args!(r#"{{"cells":{cells},"object":"#));
+        push(out, format_args!(r#"{{"cells":{cells},"#));
+        if let Some(conditions) = self.kind.rules.row_conditions(&value) {
+            push(out, format_args!(r#""conditions":{conditions},"#));
+        }
+        out.extend_from_slice(br#""object":"#);
         match self.include {
             Include::Nothing => out.extend_from_slice(b"null"),
             Include::Metadata => write_partial(out, self.version, object),

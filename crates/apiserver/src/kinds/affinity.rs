@@ -6,6 +6,30 @@ use crate::names;
 use crate::value::{entries, list, text, texts};
 use serde_json::Value;
 
+/// Labels of nodes that were renamed when they became stable, and since when the old ones are not to be used.
+pub(crate) const OLD_LABELS: [(&str, &str, &str); 5] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone", "v1.17"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region", "v1.17"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type", "v1.17"),
+    ("beta.kubernetes.io/os", "kubernetes.io/os", "v1.14"),
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch", "v1.14"),
+];
+
+/// Warns of old labels in a node selector.
+pub(crate) fn warn_of_old_labels(selector: &Value, path: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (index, term) in list(selector, &["nodeSelectorTerms"]).iter().enumerate() {
+        for (place, expression) in list(term, &["matchExpressions"]).iter().enumerate() {
+            let key = text(expression, &["key"]);
+            if let Some((_, new, since)) = OLD_LABELS.iter().find(|(old, _, _)| *old == key) {
+                let at = format!("{path}.nodeSelectorTerms[{index}].matchExpressions[{place}].key");
+                warnings.push(format!("{at}: {key} is deprecated since {since}; use \"{new}\" instead"));
+            }
+        }
+    }
+    warnings
+}
+
 /// A label selector.
 pub(crate) fn check_label_selector(selector: &Value, path: &str, flaws: &mut Flaws) {
     check_labels(entries(selector, &["matchLabels"]), &format!("{path}.matchLabels"), flaws);

@@ -15,6 +15,8 @@ pub(crate) mod persistent_volume;
 mod persistent_volume_claim;
 pub(crate) mod pod;
 mod pod_defaults;
+mod pod_parts;
+mod pod_update;
 pub mod print;
 pub(crate) mod rules;
 mod secret;
@@ -75,6 +77,9 @@ pub(crate) struct Manners {
     pub shows_deleted: bool,
     /// Whether the garbage collector cares for it.
     pub collected: bool,
+    /// Whether a new object is stored before all of its defaults are, as upstream does with claims, which are stored without a phase
+    /// and shown with one. The first update is then always a change.
+    pub starts_as_draft: bool,
     /// Whether it is shown in another form than it is stored in.
     pub view: Option<View>,
 }
@@ -89,8 +94,14 @@ pub(crate) struct View {
 }
 
 /// How most kinds are.
-pub(crate) const MANNERS: Manners =
-    Manners { unconditional_update: true, create_on_update: false, shows_deleted: false, collected: true, view: None };
+pub(crate) const MANNERS: Manners = Manners {
+    unconditional_update: true,
+    create_on_update: false,
+    shows_deleted: false,
+    collected: true,
+    starts_as_draft: false,
+    view: None,
+};
 
 /// What may be done with most kinds.
 pub(crate) const ALL_VERBS: &[&str] =

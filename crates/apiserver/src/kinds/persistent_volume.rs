@@ -1,7 +1,7 @@
 //! PersistentVolume.
 
-use super::affinity::check_node_selector;
-use super::rules::{only_its_own_part, protect};
+use super::affinity::{OLD_LABELS, check_node_selector, warn_of_old_labels};
+use super::rules::{only_its_own_part, protect, round_up};
 use super::{
     AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, volume_source, wide,
 };
@@ -85,6 +85,7 @@ impl Rules for Volume {
         set_default(object, &["spec", "persistentVolumeReclaimPolicy"], "Retain");
         set_absent(object, &["spec", "volumeMode"], "Filesystem");
         volume_source::fill_in(object);
+        round_up(object, &["spec", "capacity"]);
     }
 
     fn admit(&self, object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {
@@ -162,6 +163,9 @@ impl Rules for Volume {
             );
         }
         warnings.extend(volume_source::warn(new));
+        if let Some(required) = at(new, &["spec", "nodeAffinity", "required"]) {
+            warnings.extend(warn_of_old_labels(required, "spec.nodeAffinity.required"));
+        }
         warnings
     }
 }
@@ -245,10 +249,21 @@ fn check_capacity(object: &Value, flaws: &mut Flaws) {
         flaws.unsupported("spec.capacity", value, &["storage"]);
     }
     for (name, value) in entries(object, &["spec", "capacity"]) {
+        let path = format!("spec.capacity[{name}]");
+        check_not_negative(value, &path, flaws);
         let quantity = value.as_str().unwrap_or_default();
         if quantity.parse::<Quantity>().is_ok_and(|quantity| quantity <= *Quantity::zero()) {
-            flaws.invalid(format!("spec.capacity[{name}]"), quantity, "must be greater than zero");
+            flaws.invalid(path, quantity, "must be greater than zero");
         }
+    }
+}
+
+/// A quantity is not below zero. Upstream shows the number, not the text.
+pub(super) fn check_not_negative(value: &Value, path: &str, flaws: &mut Flaws) {
+    let quantity = value.as_str().unwrap_or_default().parse::<Quantity>();
+    if let Some(quantity) = quantity.ok().filter(|quantity| quantity < Quantity::zero()) {
+        let number = quantity.nanos().div_euclid(1_000_000_000);
+        flaws.invalid_text(path, &number.to_string(), "must be a valid resource quantity");
     }
 }
 
@@ -270,19 +285,12 @@ fn check_source_change(new: &Value, old: &Value, flaws: &mut Flaws) {
 
 /// The same affinity with labels that were renamed when they became stable.
 fn with_ga_labels(affinity: &Value) -> Value {
-    const RENAMED: [(&str, &str); 5] = [
-        ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
-        ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
-        ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
-        ("beta.kubernetes.io/os", "kubernetes.io/os"),
-        ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
-    ];
     let mut affinity = affinity.clone();
     let mut terms = list(&affinity, &["required", "nodeSelectorTerms"]).to_vec();
     for expression in
         terms.iter_mut().filter_map(|term| term.get_mut("matchExpressions").and_then(Value::as_array_mut)).flatten()
     {
-        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| text(expression, &["key"]) == *old) {
+        if let Some((_, new, _)) = OLD_LABELS.iter().find(|(old, _, _)| text(expression, &["key"]) == *old) {
             set(expression, &["key"], *new);
         }
     }

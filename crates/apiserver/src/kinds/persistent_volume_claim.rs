@@ -1,8 +1,10 @@
 //! PersistentVolumeClaim.
 
 use super::affinity::check_label_selector;
-use super::persistent_volume::{BETA_CLASS, check_access_modes, check_mode_change, check_volume_mode, class};
-use super::rules::{only_its_own_part, protect};
+use super::persistent_volume::{
+    BETA_CLASS, check_access_modes, check_mode_change, check_not_negative, check_volume_mode, class,
+};
+use super::rules::{only_its_own_part, protect, round_up};
 use super::storage_class::default_class;
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, wide};
 use crate::go_diff;
@@ -48,7 +50,7 @@ pub(crate) static KIND: Kind = Kind {
     cells,
     space: "persistentvolumeclaims",
     rules: &Claim,
-    manners: Manners { shows_deleted: true, ..MANNERS },
+    manners: Manners { shows_deleted: true, starts_as_draft: true, ..MANNERS },
 };
 
 fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
@@ -76,6 +78,10 @@ impl Rules for Claim {
     fn fill_in(&self, object: &mut Value) {
         set_default(object, &["status", "phase"], "Pending");
         set_absent(object, &["spec", "volumeMode"], "Filesystem");
+        round_up(object, &["spec", "resources", "requests"]);
+        round_up(object, &["spec", "resources", "limits"]);
+        round_up(object, &["status", "capacity"]);
+        round_up(object, &["status", "allocatedResources"]);
     }
 
     fn admit(&self, object: &mut Value, scene: &Scene<'_>) -> Result<(), Status> {
@@ -161,6 +167,11 @@ fn settle_data_source(object: &mut Value, old: Option<&Value>) {
     const SOURCE: [&str; 2] = ["spec", "dataSource"];
     const REFERENCE: [&str; 2] = ["spec", "dataSourceRef"];
     let had = old.is_some_and(|old| at(old, &SOURCE).is_some());
+    // A source in another namespace is behind a gate that is closed, unless the claim had one before.
+    let had_reference = old.is_some_and(|old| at(old, &REFERENCE).is_some());
+    if !text(object, &["spec", "dataSourceRef", "namespace"]).is_empty() && !had_reference {
+        take(object, &REFERENCE);
+    }
     if at(object, &REFERENCE).is_none() && at(object, &SOURCE).is_some() && !had {
         let of = |field| text(object, &["spec", "dataSource", field]);
         let known = matches!(
@@ -178,7 +189,8 @@ fn settle_data_source(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-fn check_claim_spec(object: &Value, flaws: &mut Flaws) {
+/// What a claim asks for, be it in a template.
+pub(super) fn check_claim_spec(object: &Value, flaws: &mut Flaws) {
     let modes: Vec<&str> = texts(object, &["spec", "accessModes"]).collect();
     if modes.is_empty() {
         flaws.required("spec.accessModes", "at least 1 access mode is required");
@@ -296,15 +308,8 @@ fn check_status(new: &Value, flaws: &mut Flaws) {
     if texts(new, &["spec", "accessModes"]).next().is_none() {
         flaws.required("Spec.accessModes", "");
     }
-    let negative = |value: &Value| {
-        let quantity = value.as_str().unwrap_or_default().parse::<Quantity>();
-        quantity.ok().filter(|quantity| quantity < Quantity::zero())
-    };
     for (name, value) in entries(new, &["status", "capacity"]) {
-        if let Some(quantity) = negative(value) {
-            let bare: Value = serde_json::from_str(quantity.as_str()).unwrap_or_else(|_| quantity.as_str().into());
-            flaws.invalid(format!("status.capacity[{name}]"), bare, "must be a valid resource quantity");
-        }
+        check_not_negative(value, &format!("status.capacity[{name}]"), flaws);
     }
     let native = |name: &str| !name.contains('/') || name.contains("kubernetes.io/");
     let path = "status.allocatedResourceStatuses";
@@ -319,9 +324,8 @@ fn check_status(new: &Value, flaws: &mut Flaws) {
     for (name, value) in entries(new, &["status", "allocatedResources"]) {
         if native(name) && name != "storage" {
             flaws.unsupported("status.allocatedResources", name, &["storage"]);
-        } else if let Some(quantity) = negative(value) {
-            let path = format!("status.allocatedResources[{name}]");
-            flaws.invalid(path, quantity.as_str(), "must be greater than or equal to 0");
+        } else {
+            check_not_negative(value, &format!("status.allocatedResources[{name}]"), flaws);
         }
     }
 }

@@ -1,16 +1,17 @@
 //! Pod: what the volumes' side of a cluster needs of it.
 
-use super::pod_defaults;
+use super::pod_parts::{check_container, check_volumes};
 use super::{
     AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Selectable, Sight, Subresource, column, print,
     status_of, wide,
 };
+use super::{pod_defaults, pod_update};
 use crate::api::second;
 use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
-use crate::value::{at, copy, list, map, set, set_default, take, text};
+use crate::value::{at, copy, list, set, set_default, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -145,6 +146,11 @@ impl Rules for Pod {
         } else {
             copy(old, new, &["status"]);
             pod_defaults::tolerate(new);
+            for given in ["priority", "preemptionPolicy"] {
+                if at(new, &["spec", given]).is_none() {
+                    copy(old, new, &["spec", given]);
+                }
+            }
             if at(new, &["spec"]) != at(old, &["spec"]) {
                 let generation = at(old, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
                 set(new, &["metadata", "generation"], generation + 1);
@@ -162,6 +168,12 @@ impl Rules for Pod {
             for (index, container) in list(object, &["spec", part]).iter().enumerate() {
                 check_container(container, &format!("spec.{part}[{index}]"), &volumes, &mut seen, flaws);
             }
+        }
+        if let Some(deadline) = at(object, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64)
+            && !(1..=i64::from(i32::MAX)).contains(&deadline)
+        {
+            let why = "must be between 1 and 2147483647, inclusive";
+            flaws.invalid("spec.activeDeadlineSeconds", deadline, why);
         }
         let policy = text(object, &["spec", "restartPolicy"]);
         if !matches!(policy, "Always" | "OnFailure" | "Never") {
@@ -202,14 +214,17 @@ impl Rules for Pod {
             return;
         }
         self.check(new, scene, flaws);
-        let before = flaws.len();
-        check_deadline_and_tolerations(new, old, flaws);
-        if flaws.len() == before && changed_beyond_what_may(new, old) {
-            let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
-                       `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
-                       `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-            flaws.forbidden("spec", why);
-        }
+        pod_update::check(new, old, flaws);
+    }
+
+    fn row_conditions(&self, pod: &Value) -> Option<Value> {
+        let message = match text(pod, &["status", "phase"]) {
+            "Succeeded" => "The pod has completed successfully.",
+            "Failed" => "The pod failed.",
+            _ => return None,
+        };
+        let reason = text(pod, &["status", "phase"]);
+        Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
     }
 
     fn selectable(&self) -> &'static [Selectable] {
@@ -224,118 +239,5 @@ impl Rules for Pod {
             ("status.podIPs", |pod| text(pod, &["status", "podIP"]).to_owned()),
             ("status.nominatedNodeName", |pod| text(pod, &["status", "nominatedNodeName"]).to_owned()),
         ]
-    }
-}
-
-/// Looks at the volumes; answers their names.
-fn check_volumes<'a>(object: &'a Value, flaws: &mut Flaws) -> BTreeSet<&'a str> {
-    let mut seen = BTreeSet::new();
-    for (index, volume) in list(object, &["spec", "volumes"]).iter().enumerate() {
-        let path = format!("spec.volumes[{index}]");
-        let (name, before) = (text(volume, &["name"]), flaws.len());
-        let sources: Vec<&String> =
-            map(volume, &[]).into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "name").collect();
-        for extra in sources.iter().skip(1) {
-            flaws.forbidden(format!("{path}.{extra}"), "may not specify more than 1 volume type");
-        }
-        if at(volume, &["persistentVolumeClaim"]).is_some()
-            && text(volume, &["persistentVolumeClaim", "claimName"]).is_empty()
-        {
-            flaws.required(format!("{path}.persistentVolumeClaim.claimName"), "");
-        }
-        if at(volume, &["ephemeral"]).is_some() && at(volume, &["ephemeral", "volumeClaimTemplate"]).is_none() {
-            flaws.required(format!("{path}.ephemeral.volumeClaimTemplate"), "");
-        }
-        if name.is_empty() {
-            flaws.required(format!("{path}.name"), "");
-        } else {
-            for flaw in names::label(name, false) {
-                flaws.invalid(format!("{path}.name"), name, &flaw);
-            }
-        }
-        // Only volumes without flaws count as there.
-        if seen.contains(name) {
-            flaws.duplicate(format!("{path}.name"), name);
-        } else if flaws.len() == before {
-            seen.insert(name);
-        }
-    }
-    seen
-}
-
-fn check_container<'a>(
-    container: &'a Value,
-    path: &str,
-    volumes: &BTreeSet<&str>,
-    seen: &mut BTreeSet<&'a str>,
-    flaws: &mut Flaws,
-) {
-    let name = text(container, &["name"]);
-    if name.is_empty() {
-        flaws.required(format!("{path}.name"), "");
-    } else {
-        for flaw in names::label(name, false) {
-            flaws.invalid(format!("{path}.name"), name, &flaw);
-        }
-        if !seen.insert(name) {
-            flaws.duplicate(format!("{path}.name"), name);
-        }
-    }
-    if text(container, &["image"]).is_empty() {
-        flaws.required(format!("{path}.image"), "");
-    }
-    for (index, mount) in list(container, &["volumeMounts"]).iter().enumerate() {
-        let (name, place) = (text(mount, &["name"]), text(mount, &["mountPath"]));
-        if name.is_empty() {
-            flaws.required(format!("{path}.volumeMounts[{index}].name"), "");
-        }
-        if !volumes.contains(name) {
-            flaws.not_found(format!("{path}.volumeMounts[{index}].name"), name);
-        }
-        if place.is_empty() {
-            flaws.required(format!("{path}.volumeMounts[{index}].mountPath"), "");
-        }
-    }
-    let policy = text(container, &["imagePullPolicy"]);
-    if !matches!(policy, "Always" | "IfNotPresent" | "Never") {
-        flaws.unsupported(format!("{path}.imagePullPolicy"), policy, &["Always", "IfNotPresent", "Never"]);
-    }
-}
-
-/// Whether anything of a pod's spec differs that is not images, the deadline, or more tolerations.
-fn changed_beyond_what_may(new: &Value, old: &Value) -> bool {
-    let comparable = |pod: &Value| {
-        let mut spec = at(pod, &["spec"]).cloned().unwrap_or_default();
-        for part in ["containers", "initContainers"] {
-            for container in spec.get_mut(part).and_then(Value::as_array_mut).into_iter().flatten() {
-                take(container, &["image"]);
-            }
-        }
-        for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
-            take(&mut spec, &[field]);
-        }
-        spec
-    };
-    comparable(new) != comparable(old)
-}
-
-/// A deadline can only come nearer, and tolerations can only become more.
-fn check_deadline_and_tolerations(new: &Value, old: &Value, flaws: &mut Flaws) {
-    let deadline = |pod| at(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64);
-    const PATH: &str = "spec.activeDeadlineSeconds";
-    match (deadline(old), deadline(new)) {
-        (Some(_), None) => flaws.invalid(PATH, Value::Null, "must not update from a positive integer to nil value"),
-        (Some(was), Some(is)) if is > was => flaws.invalid(PATH, is, "must be less than or equal to previous value"),
-        (_, _) => {}
-    }
-    let lasting = |toleration: &Value| {
-        let mut toleration = toleration.clone();
-        take(&mut toleration, &["tolerationSeconds"]);
-        toleration
-    };
-    let now: Vec<Value> = list(new, &["spec", "tolerations"]).iter().map(lasting).collect();
-    if !list(old, &["spec", "tolerations"]).iter().all(|one| now.contains(&lasting(one))) {
-        let why = "existing toleration can not be modified except its tolerationSeconds";
-        flaws.forbidden("spec.tolerations", why);
     }
 }

@@ -1,5 +1,6 @@
 //! What is filled in where a pod says nothing.
 
+use super::rules::round_up;
 use crate::value::{at, list, map, set, set_default, text};
 use serde_json::{Value, json};
 
@@ -15,7 +16,11 @@ pub(super) fn fill_in(pod: &mut Value) {
     ] {
         set_default(pod, &["spec", field], value);
     }
+    if at(pod, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64).is_some_and(|grace| grace < 0) {
+        set(pod, &["spec", "terminationGracePeriodSeconds"], 1);
+    }
     both_names_of_account(pod);
+    both_forms_of_address(pod);
     let host_network = at(pod, &["spec", "hostNetwork"]) == Some(&Value::Bool(true));
     for part in ["containers", "initContainers", "ephemeralContainers"] {
         each(pod, &["spec", part], |container| fill_in_container(container, host_network));
@@ -33,6 +38,17 @@ fn both_names_of_account(pod: &mut Value) {
         let name = name.to_owned();
         set(pod, &["spec", "serviceAccount"], name.as_str());
         set(pod, &["spec", "serviceAccountName"], name);
+    }
+}
+
+/// The address stands alone, and first in a list; if they differ, the one that stands alone counts.
+fn both_forms_of_address(pod: &mut Value) {
+    let alone = text(pod, &["status", "podIP"]).to_owned();
+    let first = list(pod, &["status", "podIPs"]).first().map_or("", |one| text(one, &["ip"])).to_owned();
+    if alone.is_empty() && !first.is_empty() {
+        set(pod, &["status", "podIP"], first);
+    } else if alone != first {
+        set(pod, &["status", "podIPs"], json!([{"ip": alone}]));
     }
 }
 
@@ -69,6 +85,8 @@ fn fill_in_container(container: &mut Value, host_network: bool) {
     for hook in ["postStart", "preStop"] {
         fill_in_http(container, &["lifecycle", hook, "httpGet"]);
     }
+    round_up(container, &["resources", "limits"]);
+    round_up(container, &["resources", "requests"]);
     let limits: Vec<(String, Value)> = map(container, &["resources", "limits"])
         .into_iter()
         .flatten()

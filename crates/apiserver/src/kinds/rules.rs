@@ -6,6 +6,7 @@ use crate::metadata::Care;
 use crate::status::Status;
 use crate::store::Store;
 use crate::value;
+use bindery_volumes::Quantity;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -69,6 +70,11 @@ pub trait Rules: Sync + Debug {
         Vec::new()
     }
 
+    /// What a row of a table says besides its cells, such as that the object is done.
+    fn row_conditions(&self, _object: &Value) -> Option<Value> {
+        None
+    }
+
     /// Whether the name is one; every way in which it is not.
     fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
         crate::names::subdomain(name, prefix)
@@ -106,6 +112,22 @@ fn keep(new: &mut Value, old: &Value, name: &str) {
 pub struct Plain;
 
 impl Rules for Plain {}
+
+/// Rounds quantities up to thousandths: upstream keeps no smaller parts of resources.
+pub fn round_up(object: &mut Value, path: &[&str]) {
+    let found = path.iter().try_fold(object, |value, step| value.get_mut(step));
+    for quantity in found.and_then(Value::as_object_mut).into_iter().flat_map(|resources| resources.values_mut()) {
+        let Some(text) = quantity.as_str().filter(|text| text.ends_with(['n', 'u'])) else { continue };
+        let Ok(exact) = text.parse::<Quantity>() else { continue };
+        let mut number = exact.nanos().div_euclid(1_000_000) + i128::from(exact.nanos() % 1_000_000 != 0);
+        let mut suffixes = ["m", "", "k", "M", "G", "T", "P", "E"].iter();
+        let mut suffix = suffixes.next();
+        while number % 1000 == 0 && number != 0 && suffixes.len() > 0 {
+            (number, suffix) = (number / 1000, suffixes.next());
+        }
+        *quantity = format!("{number}{}", suffix.unwrap_or(&"")).into();
+    }
+}
 
 /// Puts a finalizer on a new object, so that it does not go while it is used.
 pub fn protect(object: &mut Value, finalizer: &str) {

@@ -2,7 +2,7 @@
 
 use super::csi_node::check_driver_name;
 use crate::invalid::Flaws;
-use crate::value::{at, entries, map, set_default, text};
+use crate::value::{at, entries, list, map, set_default, text};
 use serde_json::{Map, Value, json};
 
 /// The fields that name a source, in the order in which upstream looks at them.
@@ -107,10 +107,19 @@ pub(super) fn check(object: &Value, flaws: &mut Flaws) {
             }
             "nfs" => check_nfs(source, &path, flaws),
             "csi" => check_csi(source, &path, flaws),
-            "iscsi" => check_present(source, &path, &["targetPortal", "iqn"], flaws),
+            "iscsi" => check_iscsi(source, &path, flaws),
+            "fc" => check_fibre_channel(source, &path, flaws),
             "rbd" => check_present(source, &path, &["image"], flaws),
-            "cinder" | "awsElasticBlockStore" => check_present(source, &path, &["volumeID"], flaws),
-            "gcePersistentDisk" => check_present(source, &path, &["pdName"], flaws),
+            "cinder" => check_present(source, &path, &["volumeID"], flaws),
+            "awsElasticBlockStore" => {
+                check_present(source, &path, &["volumeID"], flaws);
+                check_partition(source, &path, flaws);
+            }
+            // Upstream tells of this one by a name that it does not have.
+            "gcePersistentDisk" => {
+                check_present(source, "spec.persistentDisk", &["pdName"], flaws);
+                check_partition(source, "spec.persistentDisk", flaws);
+            }
             "flexVolume" => check_present(source, &path, &["driver"], flaws),
             "azureDisk" => check_present(source, &path, &["diskName", "diskURI"], flaws),
             "vsphereVolume" => check_present(source, &path, &["volumePath"], flaws),
@@ -160,8 +169,96 @@ fn check_local_path(source: &Value, path: &str, flaws: &mut Flaws) {
 fn check_nfs(source: &Value, path: &str, flaws: &mut Flaws) {
     check_present(source, path, &["server", "path"], flaws);
     let exported = text(source, &["path"]);
-    if !exported.is_empty() && !exported.starts_with('/') {
+    if !exported.starts_with('/') {
         flaws.invalid(format!("{path}.path"), exported, "must be an absolute path");
+    }
+}
+
+fn check_partition(source: &Value, path: &str, flaws: &mut Flaws) {
+    let partition = number(source, "partition").unwrap_or(0);
+    if !(0..=255).contains(&partition) {
+        // Upstream's words leave 0 out, its test does not.
+        flaws.invalid(format!("{path}.partition"), partition, "must be between 1 and 255, inclusive");
+    }
+}
+
+fn number(source: &Value, field: &str) -> Option<i64> {
+    at(source, &[field]).and_then(Value::as_i64)
+}
+
+fn check_unit(source: &Value, path: &str, flaws: &mut Flaws) {
+    let unit = number(source, "lun").unwrap_or(0);
+    if !(0..=255).contains(&unit) {
+        flaws.invalid(format!("{path}.lun"), unit, "must be between 0 and 255, inclusive");
+    }
+}
+
+fn check_fibre_channel(source: &Value, path: &str, flaws: &mut Flaws) {
+    let (targets, ids) = (list(source, &["targetWWNs"]), list(source, &["wwids"]));
+    let path_of_targets = format!("{path}.targetWWNs");
+    match (targets.is_empty(), ids.is_empty()) {
+        (true, true) => {
+            flaws.required(path_of_targets, "must specify either targetWWNs or wwids, but not both");
+        }
+        (false, false) => {
+            let why = "targetWWNs and wwids can not be specified simultaneously";
+            flaws.invalid(path_of_targets, targets.to_vec(), why);
+        }
+        (true, false) | (false, true) => {}
+    }
+    if targets.is_empty() {
+        return;
+    }
+    match number(source, "lun") {
+        None => flaws.required(format!("{path}.lun"), "lun is required if targetWWNs is specified"),
+        Some(_) => check_unit(source, path, flaws),
+    }
+}
+
+fn check_iscsi(source: &Value, path: &str, flaws: &mut Flaws) {
+    check_present(source, path, &["targetPortal"], flaws);
+    let name = text(source, &["iqn"]);
+    if name.is_empty() {
+        flaws.required(format!("{path}.iqn"), "");
+    } else if !is_iscsi_name(name) {
+        flaws.invalid(format!("{path}.iqn"), name, "must be valid format");
+    }
+    check_unit(source, path, flaws);
+    let secret = at(source, &["secretRef"]);
+    let authenticates = |field| at(source, &[field]) == Some(&Value::Bool(true));
+    match secret {
+        None if authenticates("chapAuthDiscovery") || authenticates("chapAuthSession") => {
+            flaws.required(format!("{path}.secretRef"), "");
+        }
+        None => {}
+        Some(secret) => check_present(secret, &format!("{path}.secretRef"), &["name"], flaws),
+    }
+    if let Some(initiator) = at(source, &["initiatorName"]).and_then(Value::as_str)
+        && !is_iscsi_name(initiator)
+    {
+        flaws.invalid(format!("{path}.initiatorname"), initiator, "must be valid format");
+    }
+}
+
+/// `iqn.2001-04.com.example:disk`, or `eui.` with 16 letters and digits, or `naa.` with 32.
+fn is_iscsi_name(name: &str) -> bool {
+    let of_length = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let Some((kind, rest)) = name.split_at_checked(4) else { return false };
+    match kind {
+        "iqn." => {
+            let Some((date, rest)) = rest.split_at_checked(8) else { return false };
+            let fits = |(byte, form): (u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == *form };
+            let in_host = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+            let Some((host, disk)) = rest.split_once(':') else { return false };
+            date.bytes().zip(b"0000-00.").all(fits)
+                && !host.is_empty()
+                && host.bytes().all(in_host)
+                && !disk.is_empty()
+                && !disk.contains(|letter: char| ",;*&$|".contains(letter) || letter.is_ascii_whitespace())
+        }
+        "eui." => of_length(rest, 16),
+        "naa." => of_length(rest, 32),
+        _ => false,
     }
 }
 

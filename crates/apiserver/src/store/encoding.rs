@@ -21,6 +21,7 @@ pub fn encode(object: &Value, revision: u64) -> Stored {
         uid: metadata.get("uid").and_then(Value::as_str).unwrap_or_default().into(),
         labels: labels.collect(),
         owners: owners.collect(),
+        is_draft: false,
     }
 }
 

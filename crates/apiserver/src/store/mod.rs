@@ -45,6 +45,8 @@ pub struct Stored {
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// The UIDs of its owners.
     pub owners: Box<[Box<str>]>,
+    /// Whether its next update is kept even if it changes nothing.
+    pub is_draft: bool,
 }
 
 /// One change, as history keeps it.

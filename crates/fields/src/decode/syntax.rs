@@ -6,7 +6,7 @@ const DEPTH_MAX: usize = 256;
 const END: &str = "unexpected end of JSON input";
 
 /// The first mistake in the text.
-pub(super) fn mistake(text: &[u8]) -> String {
+pub fn mistake(text: &[u8]) -> String {
     let mut scanner = Scanner { text, at: 0 };
     let outcome = scanner.value(0).and_then(|()| scanner.end());
     outcome.err().unwrap_or_else(|| "exceeded max depth".to_owned())
