@@ -160,7 +160,8 @@ fn bodies_that_are_no_objects_are_refused_as_a_whole() {
 
 #[test]
 fn yaml_becomes_json() {
-    let json = bindery_fields::yaml_to_json(b"kind: Pod\nspec:\n  count: 5\n  on: \"yes\"\n").expect("well-formed");
+    let json =
+        bindery_fields::yaml_to_json(b"kind: Pod\nspec:\n  count: 5\n  on: \"yes\"\n").expect("well-formed").json;
     assert_eq!(
         serde_json::from_slice::<Value>(&json).expect("JSON"),
         json!({"kind": "Pod", "spec": {"count": 5, "on": "yes"}})

@@ -53,13 +53,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            journal: false,
-            chores: true,
-            history_seconds: 300,
-            history_changes: 100_000,
-            history_bytes: 64 << 20,
-        }
+        Self { journal: false, chores: true, history_seconds: 300, history_changes: 100_000, history_bytes: 64 << 20 }
     }
 }
 

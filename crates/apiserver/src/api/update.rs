@@ -23,18 +23,13 @@ impl Api {
         let key = key_of(&target.namespace, &target.name);
         let Some(live) = self.store.get(call.kind.space, &key).cloned() else {
             if call.kind.manners.create_on_update && call.subresource().is_empty() {
-                return self.insert(call, object, false);
+                return self.create_by_update(call, object);
             }
             return Err(Status::not_found(call.kind, &target.name));
         };
         let said = text(&object, &["metadata", "uid"]);
         if !said.is_empty() && said != &*live.uid {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-                 failed: UID in precondition: {said}, UID in object meta: {}",
-                call.kind.space, live.uid
-            );
-            return Err(Status::conflict(call.kind, &target.name, &why));
+            return Err(call.other_object(said, &live.uid));
         }
         let old = decoded(&live);
         self.replace(call, &live, old, object, false)

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::invalid::Flaws;
 use crate::names;
-use crate::value::{copy, list, set, text};
+use crate::value::{copy, list, set, set_absent, text};
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
@@ -58,7 +58,10 @@ impl Rules for Namespace {
     fn prepare_change(&self, new: &mut Value, old: &Value, scene: &Scene<'_>) {
         match scene.subresource {
             "finalize" => copy(old, new, &["status"]),
-            "status" => copy(old, new, &["spec"]),
+            "status" => {
+                copy(old, new, &["spec"]);
+                set_absent(new, &["status", "phase"], "Active");
+            }
             _ => {
                 copy(old, new, &["spec"]);
                 copy(old, new, &["status"]);
@@ -88,10 +91,10 @@ impl Rules for Namespace {
 }
 
 fn check_finalizers(object: &Value, flaws: &mut Flaws) {
-    for (index, finalizer) in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str).enumerate() {
-        let path = format!("spec.finalizers[{index}]");
+    for finalizer in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str) {
+        let path = "spec.finalizers";
         for flaw in names::qualified(finalizer) {
-            flaws.invalid(path.as_str(), finalizer, &flaw);
+            flaws.invalid(path, finalizer, &flaw);
         }
         if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
             flaws.invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified");

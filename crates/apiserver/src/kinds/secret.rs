@@ -61,7 +61,14 @@ impl Rules for Secret {
         match text(object, &["type"]) {
             "kubernetes.io/tls" => ["tls.crt", "tls.key"].into_iter().for_each(needs),
             "kubernetes.io/ssh-auth" => needs("ssh-privatekey"),
-            "kubernetes.io/dockerconfigjson" => needs(".dockerconfigjson"),
+            "kubernetes.io/basic-auth" => {
+                let keys = ["username", "password"];
+                if keys.iter().all(|key| at(object, &["data", key]).is_none()) {
+                    keys.into_iter().for_each(needs);
+                }
+            }
+            "kubernetes.io/dockercfg" => check_json(object, ".dockercfg", flaws),
+            "kubernetes.io/dockerconfigjson" => check_json(object, ".dockerconfigjson", flaws),
             "kubernetes.io/service-account-token" => {
                 let path = ["metadata", "annotations", "kubernetes.io/service-account.name"];
                 if text(object, &path).is_empty() {
@@ -70,6 +77,11 @@ impl Rules for Secret {
             }
             _ => {}
         }
+    }
+
+    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+        let is_tls = text(new, &["type"]) == "kubernetes.io/tls";
+        is_tls.then(|| tls_flaw(new)).flatten().into_iter().collect()
     }
 
     fn care(&self) -> Care {
@@ -90,8 +102,48 @@ impl Rules for Secret {
     }
 }
 
+/// An entry that has to be there, and to be JSON.
+fn check_json(object: &Value, key: &str, flaws: &mut Flaws) {
+    let path = format!("data[{key}]");
+    match at(object, &["data", key]).and_then(Value::as_str) {
+        None => flaws.required(path, ""),
+        Some(data) => {
+            // Base64 that is none was refused before.
+            let flaw = bindery_fields::decode::object_mistake(&from_base64(data).unwrap_or_default());
+            if let Some(flaw) = flaw {
+                flaws.invalid(path, "<secret contents redacted>", &flaw);
+            }
+        }
+    }
+}
+
+/// What no client can make a connection with, for it is not even the form of certificate and key.
+fn tls_flaw(object: &Value) -> Option<String> {
+    [("tls.crt", "certificate"), ("tls.key", "key")].into_iter().find_map(|(key, what)| {
+        let data = from_base64(text(object, &["data", key])).unwrap_or_default();
+        let has_block = data.windows(11).any(|window| window == b"-----BEGIN ");
+        (!has_block).then(|| format!("tls: failed to find any PEM data in {what} input"))
+    })
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut group, mut bits) = (0u32, 0);
+    for letter in text.trim_end_matches('=').bytes() {
+        let value = LETTERS.iter().position(|known| *known == letter)?;
+        group = (group << 6 | u32::try_from(value).ok()?) & 0xff_ffff;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            out.push((group >> bits & 0xff) as u8);
+        }
+    }
+    Some(out)
+}
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
         let group = chunk.iter().fold(0u32, |group, byte| (group << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
