@@ -70,12 +70,12 @@ impl Rules for Namespace {
     }
 
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
-        check_finalizers(object, flaws);
+        check_finalizers(object, false, flaws);
     }
 
     fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         match scene.subresource {
-            "finalize" => check_finalizers(new, flaws),
+            "finalize" => check_finalizers(new, true, flaws),
             "status" => check_phase(new, flaws),
             _ => {}
         }
@@ -90,11 +90,12 @@ impl Rules for Namespace {
     }
 }
 
-fn check_finalizers(object: &Value, flaws: &mut Flaws) {
-    for finalizer in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str) {
-        let path = "spec.finalizers";
+/// Finalizers are looked at one by one, but only some are told which one it was.
+fn check_finalizers(object: &Value, numbered: bool, flaws: &mut Flaws) {
+    for (index, finalizer) in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str).enumerate() {
+        let path = if numbered { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
         for flaw in names::qualified(finalizer) {
-            flaws.invalid(path, finalizer, &flaw);
+            flaws.invalid(path.as_str(), finalizer, &flaw);
         }
         if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
             flaws.invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified");

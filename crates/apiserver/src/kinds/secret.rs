@@ -6,6 +6,8 @@ use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, entries, map, set, set_default, take, text};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
@@ -37,7 +39,7 @@ struct Secret;
 impl Rules for Secret {
     fn fill_in(&self, object: &mut Value) {
         for (key, value) in take(object, &["stringData"]).as_ref().and_then(Value::as_object).into_iter().flatten() {
-            set(object, &["data", key], base64(value.as_str().unwrap_or_default().as_bytes()));
+            set(object, &["data", key], STANDARD.encode(value.as_str().unwrap_or_default().as_bytes()));
         }
         set_default(object, &["type"], "Opaque");
     }
@@ -109,7 +111,7 @@ fn check_json(object: &Value, key: &str, flaws: &mut Flaws) {
         None => flaws.required(path, ""),
         Some(data) => {
             // Base64 that is none was refused before.
-            let flaw = bindery_fields::decode::object_mistake(&from_base64(data).unwrap_or_default());
+            let flaw = bindery_fields::decode::object_mistake(&STANDARD.decode(data).unwrap_or_default());
             if let Some(flaw) = flaw {
                 flaws.invalid(path, "<secret contents redacted>", &flaw);
             }
@@ -120,37 +122,8 @@ fn check_json(object: &Value, key: &str, flaws: &mut Flaws) {
 /// What no client can make a connection with, for it is not even the form of certificate and key.
 fn tls_flaw(object: &Value) -> Option<String> {
     [("tls.crt", "certificate"), ("tls.key", "key")].into_iter().find_map(|(key, what)| {
-        let data = from_base64(text(object, &["data", key])).unwrap_or_default();
+        let data = STANDARD.decode(text(object, &["data", key])).unwrap_or_default();
         let has_block = data.windows(11).any(|window| window == b"-----BEGIN ");
         (!has_block).then(|| format!("tls: failed to find any PEM data in {what} input"))
     })
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut group, mut bits) = (0u32, 0);
-    for letter in text.trim_end_matches('=').bytes() {
-        let value = LETTERS.iter().position(|known| *known == letter)?;
-        group = (group << 6 | u32::try_from(value).ok()?) & 0xff_ffff;
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            out.push((group >> bits & 0xff) as u8);
-        }
-    }
-    Some(out)
-}
-
-const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, byte| (group << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let letter = LETTERS[(group >> (18 - 6 * place)) as usize & 63];
-            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    out
 }
