@@ -33,8 +33,11 @@ pub(super) struct Preconditions {
     pub resource_version: Option<String>,
 }
 
-/// The fields of [`DeleteOptions`], what Go calls their types, and what they can hold.
-const FIELDS: [(&str, &str, fn(&Value) -> bool); 5] = [
+/// A field, what Go calls its type, and what it can hold.
+type OptionField = (&'static str, &'static str, fn(&Value) -> bool);
+
+/// The fields of [`DeleteOptions`].
+const FIELDS: [OptionField; 5] = [
     ("gracePeriodSeconds", "int64", Value::is_i64),
     ("preconditions", "v1.Preconditions", Value::is_object),
     ("orphanDependents", "bool", Value::is_boolean),
