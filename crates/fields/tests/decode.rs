@@ -167,4 +167,7 @@ fn yaml_becomes_json() {
         json!({"kind": "Pod", "spec": {"count": 5, "on": "yes"}})
     );
     assert!(bindery_fields::yaml_to_json(b"a: [").is_err());
+    let doubled = bindery_fields::yaml_to_json(b"a: 1\nb: 2\na: 3\n").expect("the last one counts");
+    assert_eq!(serde_json::from_slice::<Value>(&doubled.json).expect("JSON"), json!({"a": 3, "b": 2}));
+    assert_eq!(doubled.flaw.as_deref(), Some("line 3: key \"a\" already set in map"));
 }
