@@ -53,6 +53,11 @@ impl Flaws {
         self.push(field, "FieldValueDuplicate", format!("Duplicate value: {}", value.into()));
     }
 
+    /// It is there twice; the value is given as it is to be shown.
+    pub fn duplicate_text(&mut self, field: impl Into<String>, value: &str, detail: &str) {
+        self.push(field, "FieldValueDuplicate", with_detail(&format!("Duplicate value: {value}"), detail));
+    }
+
     /// It names what is not there.
     pub fn not_found(&mut self, field: impl Into<String>, value: impl Into<Value>) {
         self.push(field, "FieldValueNotFound", format!("Not found: {}", value.into()));

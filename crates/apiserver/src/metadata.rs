@@ -82,7 +82,12 @@ fn check_owners(owners: &[Value], flaws: &mut Flaws) {
     let mut controller: Option<String> = None;
     for owner in owners {
         let [api_version, kind, name, uid] = ["apiVersion", "kind", "name", "uid"].map(|field| text(owner, &[field]));
-        if api_version.is_empty() {
+        let version = match api_version.split_once('/') {
+            None => api_version,
+            Some((_, version)) if !version.contains('/') => version,
+            Some(_) => "",
+        };
+        if version.is_empty() {
             flaws.invalid(format!("{PATH}.apiVersion"), api_version, "version must not be empty");
         }
         for (field, value) in [("kind", kind), ("name", name), ("uid", uid)] {
@@ -124,6 +129,8 @@ fn check_finalizers(object: &Value, flaws: &mut Flaws) {
 /// find are told twice, as upstream does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
+    /// At nothing.
+    Nothing,
     /// At the change.
     Change,
     /// At the new state, as if the object were new.

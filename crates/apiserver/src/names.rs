@@ -51,7 +51,7 @@ pub fn label(name: &str, prefix: bool) -> Vec<String> {
     let name = masked(name, prefix);
     let mut flaws = Vec::new();
     if name.len() > 63 {
-        flaws.push(too_long(63));
+        flaws.push("must be no more than 63 characters".to_owned());
     }
     if is_label(&name) {
         return flaws;

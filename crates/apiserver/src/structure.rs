@@ -8,6 +8,7 @@ use bindery_fields::managed::{self, ApplyError, Writer};
 use bindery_fields::patch::{self, PatchKind};
 use bindery_fields::{PatchError, Schema, Strictness, Validation};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// An object, and what was odd about its text.
 #[derive(Debug)]
@@ -23,19 +24,25 @@ fn schema(kind: &Kind) -> Result<&'static Schema, Status> {
 }
 
 /// A body as JSON text.
-pub fn json(body: &Body) -> Result<std::borrow::Cow<'_, [u8]>, Status> {
+pub fn json(body: &Body) -> Result<Cow<'_, [u8]>, Status> {
+    Ok(json_and_flaw(body)?.0)
+}
+
+/// A body as JSON text, and the first key that was there twice if it was written as YAML.
+pub fn json_and_flaw(body: &Body) -> Result<(Cow<'_, [u8]>, Option<String>), Status> {
     match body.format {
-        Format::Json => Ok((&body.bytes[..]).into()),
+        Format::Json => Ok(((&body.bytes[..]).into(), None)),
         Format::Yaml => {
-            let text = bindery_fields::yaml_to_json(&body.bytes);
-            text.map(Into::into).map_err(|flaw| Status::bad_request(format!("error decoding YAML: {flaw}")))
+            let read = bindery_fields::yaml_to_json(&body.bytes);
+            let read = read.map_err(|flaw| Status::bad_request(format!("error decoding YAML: {flaw}")))?;
+            Ok((read.json.into(), read.flaw))
         }
     }
 }
 
 /// Reads a body as an object of a kind.
 pub fn read(kind: &'static Kind, body: &Body, strict: bool) -> Result<Read, Status> {
-    let text = json(body)?;
+    let (text, doubled) = json_and_flaw(body)?;
     let named = bindery_fields::decode::type_meta(kind.kind, &text).map_err(|flaw| Status::bad_request(flaw.0))?;
     let (group, version) = named.api_version.rsplit_once('/').unwrap_or(("", &named.api_version));
     let said = if named.kind.is_empty() { kind.kind } else { &named.kind };
@@ -53,11 +60,8 @@ pub fn read(kind: &'static Kind, body: &Body, strict: bool) -> Result<Read, Stat
                     "the API version in the data ({said}) does not match the expected API version ({wanted})"
                 )));
             }
-            Some(_) => {
-                let package =
-                    if kind.group.is_empty() { "core" } else { kind.group.split('.').next().unwrap_or_default() };
-                format!("converting ({said_version}.{said}) to ({package}.{}): unknown conversion", kind.kind)
-            }
+            Some(_) => no_conversion(said_version, said, kind),
+            None if is_other_type(&named.api_version, said) => no_conversion(said_version, said, kind),
             None => {
                 let version = &named.api_version;
                 format!(
@@ -69,7 +73,22 @@ pub fn read(kind: &'static Kind, body: &Body, strict: bool) -> Result<Read, Stat
     let decoded = bindery_fields::decode(schema(kind)?, &text, strictness(strict)).map_err(|flaw| refuse(flaw.0))?;
     let mut object = decoded.value;
     name_kind(&mut object, kind);
-    Ok(Read { object, flaws: decoded.flaws })
+    let mut flaws = decoded.flaws;
+    if let Some(doubled) = doubled.filter(|_| strict) {
+        flaws.insert(0, format!("yaml: unmarshal errors:\n  {doubled}"));
+    }
+    Ok(Read { object, flaws })
+}
+
+fn no_conversion(version: &str, said: &str, wanted: &Kind) -> String {
+    let package = if wanted.group.is_empty() { "core" } else { wanted.group.split('.').next().unwrap_or_default() };
+    format!("converting ({version}.{said}) to ({package}.{}): unknown conversion", wanted.kind)
+}
+
+/// Whether upstream knows a type that is no kind of objects.
+fn is_other_type(api_version: &str, said: &str) -> bool {
+    let is_list = said.strip_suffix("List").is_some_and(|kind| Kind::of_object(api_version, kind).is_some());
+    is_list || api_version == "v1" && matches!(said, "List" | "Status")
 }
 
 fn strictness(report: bool) -> Strictness {
@@ -89,20 +108,23 @@ pub fn patched(
     body: &Body,
     validation: Validation,
 ) -> Result<Read, Status> {
-    let (schema, text) = (schema(kind)?, json(body)?);
+    let (of_kind, text) = (schema(kind)?, json(body)?);
     let patch = match patch {
         PatchType::Json => PatchKind::Json,
         PatchType::Merge => PatchKind::Merge,
         PatchType::Strategic => PatchKind::Strategic,
         PatchType::Apply => return Err(Status::internal("an apply patch is no patch of this kind")),
     };
-    let mut decoded = patch::patch(schema, live, patch, &text, validation).map_err(refusal)?;
+    let mut decoded = patch::patch(of_kind, live, patch, &text, validation).map_err(refusal)?;
     let named = |field| crate::value::text(&decoded.value, &[field]);
-    if named("apiVersion") != kind.api_version() || named("kind") != kind.kind {
+    // What says nothing is taken for what was asked for.
+    let is_other = |said: &str, wanted: &str| !said.is_empty() && said != wanted;
+    if is_other(named("apiVersion"), &kind.api_version()) || is_other(named("kind"), kind.kind) {
         let (said, said_kind) = (named("apiVersion"), named("kind"));
         let why = match Kind::of_object(said, said_kind) {
             Some(other) => {
-                format!("converting ({}.{}) to (core.{}): unknown conversion", other.version, other.kind, kind.kind)
+                let read = bindery_fields::canonical(schema(other)?, decoded.value.clone(), Strictness::Ignore);
+                read.err().map_or_else(|| no_conversion(other.version, other.kind, kind), |flaw| flaw.0)
             }
             None => format!(
                 "no kind {said_kind:?} is registered for version {said:?} in scheme \"pkg/runtime/scheme.go:111\""

@@ -357,6 +357,11 @@ fn keep_our_kinds(body: &mut Value) {
                         keep(resource, "subresources", |item| {
                             SUBRESOURCES.contains(&name_of(item, "subresource").as_str())
                         });
+                        // Where nothing is left to compare there is as good as no list.
+                        let is_empty = resource["subresources"].as_array().is_some_and(Vec::is_empty);
+                        if let Some(resource) = resource.as_object_mut().filter(|_| is_empty) {
+                            resource.remove("subresources");
+                        }
                     }
                 }
             }

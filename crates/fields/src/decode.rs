@@ -95,7 +95,7 @@ pub struct TypeMeta {
 
 /// Reads what JSON text says it is. The error is the whole message of the 400 that upstream answers with where `expected` is wanted.
 pub fn type_meta(expected: &str, text: &[u8]) -> Result<TypeMeta, DecodeError> {
-    read_type_meta(&valid_utf8(text)).map_err(|error| {
+    bare_type_meta(text).map_err(|DecodeError(error)| {
         let (shown, rest) = text.split_at(text.len().min(30));
         let shown = match shown.first() {
             None => "<empty>".to_owned(),
@@ -104,8 +104,38 @@ pub fn type_meta(expected: &str, text: &[u8]) -> Result<TypeMeta, DecodeError> {
         };
         let more = if rest.is_empty() { "" } else { " ..." };
         let prefix = format!("the object provided is unrecognized (must be of type {expected})");
-        DecodeError(format!("{prefix}: couldn't get version/kind; json parse error: {error} ({shown}{more})"))
+        DecodeError(format!("{prefix}: {error} ({shown}{more})"))
     })
+}
+
+/// The same, where nothing is said of what was expected, nor of the text.
+pub fn bare_type_meta(text: &[u8]) -> Result<TypeMeta, DecodeError> {
+    let read = read_type_meta(&valid_utf8(text));
+    let named = read.map_err(|error| DecodeError(format!("couldn't get version/kind; json parse error: {error}")))?;
+    if named.api_version.matches('/').count() > 1 {
+        return Err(DecodeError(format!("unexpected GroupVersion string: {}", named.api_version)));
+    }
+    Ok(named)
+}
+
+/// Why a text is no JSON object, in the words of Go's decoder; none if it is one.
+pub fn object_mistake(text: &[u8]) -> Option<String> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let mut types = duplicates::Types::default();
+    let read = types.read(&mut deserializer).and_then(|()| deserializer.end());
+    match (read, types.other) {
+        (Err(_), _) => Some(mistake(text)),
+        (Ok(()), Some(given)) => {
+            Some(format!("json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"))
+        }
+        (Ok(()), None) => None,
+    }
+}
+
+/// A text in quotes, as Go writes it.
+pub fn go_quoted(text: &str) -> String {
+    let letters = text.chars().map(|letter| if letter == '"' { "\\\"".to_owned() } else { syntax::go_char(letter) });
+    format!("\"{}\"", letters.collect::<String>())
 }
 
 fn read_type_meta(text: &str) -> Result<TypeMeta, String> {
@@ -124,9 +154,32 @@ fn read_type_meta(text: &str) -> Result<TypeMeta, String> {
     }
 }
 
-/// YAML text as JSON text. Duplicate keys are an error, as they are for upstream where it is strict.
-pub fn yaml_to_json(text: &[u8]) -> Result<Vec<u8>, DecodeError> {
+/// JSON text that was YAML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FromYaml {
+    /// The JSON text. Of duplicate keys it holds the last.
+    pub json: Vec<u8>,
+    /// The first duplicate key: `line 7: key "a" already set in map`.
+    pub flaw: Option<String>,
+}
+
+/// YAML text as JSON text.
+pub fn yaml_to_json(text: &[u8]) -> Result<FromYaml, DecodeError> {
     let text = valid_utf8(text);
-    let value: Value = serde_saphyr::from_str(&text).map_err(|error| DecodeError(format!("yaml: {error}")))?;
-    serde_json::to_vec(&value).map_err(|error| DecodeError(error.to_string()))
+    let refuse = |error: serde_saphyr::Error| DecodeError(format!("yaml: {error}"));
+    let (value, flaw) = match serde_saphyr::from_str::<Value>(&text) {
+        Ok(value) => (value, None),
+        Err(error) => {
+            let flaw = duplicate_key(&error).ok_or_else(|| refuse(error))?;
+            let options = serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
+            (serde_saphyr::from_str_with_options(&text, options).map_err(refuse)?, Some(flaw))
+        }
+    };
+    let json = serde_json::to_vec(&value).map_err(|error| DecodeError(error.to_string()))?;
+    Ok(FromYaml { json, flaw })
+}
+
+fn duplicate_key(error: &serde_saphyr::Error) -> Option<String> {
+    let serde_saphyr::Error::DuplicateMappingKey { key, location } = error.without_snippet() else { return None };
+    Some(format!("line {}: key {} already set in map", location.line(), go_quoted(key.as_deref().unwrap_or_default())))
 }

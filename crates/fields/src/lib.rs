@@ -12,7 +12,7 @@ pub mod openapi;
 pub mod patch;
 mod schema;
 
-pub use decode::{DecodeError, Decoded, Strictness, canonical, decode, yaml_to_json};
+pub use decode::{DecodeError, Decoded, FromYaml, Strictness, canonical, decode, yaml_to_json};
 pub use fieldset::FieldSet;
 pub use patch::{PatchError, PatchKind, Patched, Validation, json_patch, merge_patch, strategic_merge_patch};
 pub use schema::Schema;

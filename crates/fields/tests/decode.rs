@@ -160,10 +160,14 @@ fn bodies_that_are_no_objects_are_refused_as_a_whole() {
 
 #[test]
 fn yaml_becomes_json() {
-    let json = bindery_fields::yaml_to_json(b"kind: Pod\nspec:\n  count: 5\n  on: \"yes\"\n").expect("well-formed");
+    let json =
+        bindery_fields::yaml_to_json(b"kind: Pod\nspec:\n  count: 5\n  on: \"yes\"\n").expect("well-formed").json;
     assert_eq!(
         serde_json::from_slice::<Value>(&json).expect("JSON"),
         json!({"kind": "Pod", "spec": {"count": 5, "on": "yes"}})
     );
     assert!(bindery_fields::yaml_to_json(b"a: [").is_err());
+    let doubled = bindery_fields::yaml_to_json(b"a: 1\nb: 2\na: 3\n").expect("the last one counts");
+    assert_eq!(serde_json::from_slice::<Value>(&doubled.json).expect("JSON"), json!({"a": 3, "b": 2}));
+    assert_eq!(doubled.flaw.as_deref(), Some("line 3: key \"a\" already set in map"));
 }

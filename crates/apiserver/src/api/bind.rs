@@ -1,7 +1,6 @@
 //! `pods/binding`: how a scheduler says on which node a pod runs.
 
 use super::call::Call;
-use super::update::other_object;
 use super::{Answer, Api, Done, decoded, key_of};
 use crate::status::Status;
 use crate::structure;
@@ -23,7 +22,7 @@ impl Api {
         let live = live.ok_or_else(|| Status::not_found(call.kind, name))?;
         let uid = text(&binding, &["metadata", "uid"]);
         if !uid.is_empty() && uid != &*live.uid {
-            return Err(Status::conflict(call.kind, name, &other_object(call.kind, &key, uid, &live.uid)));
+            return Err(call.other_object(name, uid, &live.uid));
         }
         let mut pod = decoded(&live);
         if let Some(why) = why_not(&pod, name) {

@@ -36,8 +36,11 @@ impl<'a> Call<'a> {
         }
         if options.field_manager.len() > 128 {
             flaws.too_long("fieldManager", 128);
-        } else if options.field_manager.chars().any(|letter| letter.is_control()) {
-            flaws.invalid("fieldManager", options.field_manager.as_str(), "should only contain printable characters");
+        } else if let Some((place, letter)) =
+            options.field_manager.char_indices().find(|(_, letter)| letter.is_control())
+        {
+            let why = format!("invalid character U+{:04X} (at position {place})", u32::from(letter));
+            flaws.invalid_text("fieldManager", &bindery_fields::decode::go_quoted(&options.field_manager), &why);
         }
         check_dry_run(&options.dry_run, &mut flaws);
         if !matches!(options.field_validation.as_str(), "" | "Ignore" | "Warn" | "Strict") {
@@ -84,6 +87,19 @@ impl<'a> Call<'a> {
     pub fn show(&mut self, code: u16, object: &Bytes, revision: u64) -> Answer {
         let body = Done::Object(super::show(self.kind, object));
         self.answer(code, body, revision)
+    }
+
+    /// A body names an object by a UID that is not the one which is there.
+    pub fn other_object(&self, name: &str, said: &str, live: &str) -> Status {
+        // Upstream keeps nodes under the name that they first had, and looks for what is not meant without the common prefix.
+        let space = if self.kind.space == "nodes" { "minions" } else { self.kind.space };
+        let prefix = if self.dry_run { "" } else { "/registry" };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {prefix}/{space}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: UID in precondition: {said}, UID in object meta: {live}",
+            super::key_of(&self.request.target.namespace, name),
+        );
+        Status::conflict(self.kind, name, &why)
     }
 
     /// Warns of something, once.

@@ -29,6 +29,27 @@ impl Api {
         self.insert(call, object, false)
     }
 
+    /// A PUT of what is not there yet. Whoever says which object it is to change means another one.
+    pub(super) fn create_by_update(&mut self, call: &mut Call<'_>, mut object: Value) -> Result<Answer, Status> {
+        let uid = text(&object, &["metadata", "uid"]);
+        if !uid.is_empty() {
+            return Err(call.other_object(&call.request.target.name, uid, ""));
+        }
+        map_mut(&mut object, &["metadata"]).remove("resourceVersion");
+        self.insert(call, object, false)
+    }
+
+    /// An apply of what is not there yet.
+    pub(super) fn create_by_apply(&mut self, call: &mut Call<'_>, mut object: Value) -> Result<Answer, Status> {
+        let uid = text(&object, &["metadata", "uid"]);
+        if !uid.is_empty() {
+            let why = format!("the provided object specified uid {uid}, and no existing object was found");
+            return Err(Status::conflict(call.kind, &call.request.target.name, &format!("uid mismatch: {why}")));
+        }
+        map_mut(&mut object, &["metadata"]).remove("resourceVersion");
+        self.insert(call, object, true)
+    }
+
     /// Brings a new object into the store, whoever made it up.
     pub(super) fn insert(&mut self, call: &mut Call<'_>, mut object: Value, applied: bool) -> Result<Answer, Status> {
         let kind = call.kind;

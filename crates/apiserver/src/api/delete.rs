@@ -33,6 +33,18 @@ pub(super) struct Preconditions {
     pub resource_version: Option<String>,
 }
 
+/// A field, what Go calls its type, and what it can hold.
+type OptionField = (&'static str, &'static str, fn(&Value) -> bool);
+
+/// The fields of [`DeleteOptions`].
+const FIELDS: [OptionField; 5] = [
+    ("gracePeriodSeconds", "int64", Value::is_i64),
+    ("preconditions", "v1.Preconditions", Value::is_object),
+    ("orphanDependents", "bool", Value::is_boolean),
+    ("propagationPolicy", "v1.DeletionPropagation", Value::is_string),
+    ("dryRun", "[]string", Value::is_array),
+];
+
 impl DeleteOptions {
     fn of(request: &Request) -> Result<Self, Status> {
         let text = structure::json(&request.body)?;
@@ -46,7 +58,7 @@ impl DeleteOptions {
                 dry_run: query.dry_run.clone(),
             }
         } else {
-            serde_json::from_slice(&text).map_err(|flaw| Status::bad_request(flaw.to_string()))?
+            Self::read(&text).map_err(Status::bad_request)?
         };
         let mut flaws = Flaws::default();
         match (&options.propagation_policy, options.orphan_dependents) {
@@ -62,6 +74,33 @@ impl DeleteOptions {
         check_dry_run(&options.dry_run, &mut flaws);
         flaws.refuse_as("meta.k8s.io", "DeleteOptions", "")?;
         Ok(options)
+    }
+
+    /// Reads a body; the error is the whole message.
+    fn read(text: &[u8]) -> Result<Self, String> {
+        let named = bindery_fields::decode::bare_type_meta(text).map_err(|flaw| flaw.0)?;
+        if !matches!(named.kind.as_str(), "" | "DeleteOptions") {
+            let (kind, version) = (named.kind, named.api_version);
+            let scheme = "in scheme \"pkg/runtime/scheme.go:111\"";
+            return Err(format!("no kind {kind:?} is registered for version {version:?} {scheme}"));
+        }
+        let value: Value = serde_json::from_slice(text).map_err(|flaw| flaw.to_string())?;
+        for (field, go_type, fits) in FIELDS {
+            let given = match value.get(field) {
+                None | Some(Value::Null) => continue,
+                Some(value) if fits(value) => continue,
+                Some(Value::Bool(_)) => "bool".to_owned(),
+                Some(Value::Number(number)) => format!("number {number}"),
+                Some(Value::String(_)) => "string".to_owned(),
+                Some(Value::Array(_)) => "array".to_owned(),
+                Some(Value::Object(_)) => "object".to_owned(),
+            };
+            let given = if go_type == "int64" { given } else { given.split(' ').next().unwrap_or_default().to_owned() };
+            return Err(format!(
+                "json: cannot unmarshal {given} into Go struct field DeleteOptions.{field} of type {go_type}"
+            ));
+        }
+        serde_json::from_value(value).map_err(|flaw| flaw.to_string())
     }
 
     /// What is to become of the dependents, if anything was said.
@@ -143,7 +182,8 @@ impl Api {
         check_preconditions(kind, &target.name, &live, options.preconditions.as_ref())?;
         let old = decoded(&live);
         let mut new = old.clone();
-        if kind.manners.collected {
+        let decided = kind.space == "namespaces" && at(&old, &["metadata", "deletionTimestamp"]).is_some();
+        if kind.manners.collected && !decided {
             choose_finalizers(&mut new, options.policy());
         }
         let marked = mark(kind, &mut new, &old, options, now);
@@ -177,11 +217,17 @@ impl Api {
 
 fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&Preconditions>) -> Result<(), Status> {
     let Some(wanted) = wanted else { return Ok(()) };
+    if kind.space == "namespaces" {
+        return check_namespace_preconditions(kind, name, live, wanted);
+    }
+    // Whatever is shown in another form is refused in the form it is stored in.
+    let group = if kind.manners.view.is_some() { "" } else { kind.group };
     let refuse = |why: String| {
-        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified(kind));
+        let qualified = if group.is_empty() { kind.kind.to_owned() } else { format!("{}.{group}", kind.kind) };
+        let message = format!("Operation cannot be fulfilled on {qualified} \"{name}\": {why}");
         let details = Details {
             name: name.to_owned(),
-            group: kind.group.to_owned(),
+            group: group.to_owned(),
             kind: kind.kind.to_owned(),
             ..Details::default()
         };
@@ -208,8 +254,18 @@ fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&P
     Ok(())
 }
 
-fn qualified(kind: &Kind) -> String {
-    if kind.group.is_empty() { kind.kind.to_owned() } else { format!("{}.{}", kind.kind, kind.group) }
+/// Upstream deletes namespaces in a way of its own, with words of its own.
+fn check_namespace_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: &Preconditions) -> Result<(), Status> {
+    let revision = live.revision.to_string();
+    for (what, wanted, is) in
+        [("UID", &wanted.uid, &*live.uid), ("ResourceVersion", &wanted.resource_version, &revision)]
+    {
+        if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != is) {
+            let why = format!("{what} in precondition: {wanted}, {what} in object meta: {is}");
+            return Err(Status::conflict(kind, name, &format!("Precondition failed: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// What is to become of the dependents is kept as a finalizer, for whoever cares for them.

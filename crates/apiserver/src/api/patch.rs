@@ -1,7 +1,7 @@
 //! Patches: a new state is made of the last one, and then put in its place as by a PUT.
 
 use super::call::Call;
-use super::create::settle_namespace;
+use super::create::{judge, settle_namespace};
 use super::update::check_name;
 use super::{Answer, Api, PatchType, decoded, key_of};
 use crate::status::Status;
@@ -39,7 +39,15 @@ impl Api {
         live: Option<std::sync::Arc<crate::store::Stored>>,
     ) -> Result<Answer, Status> {
         let target = &call.request.target;
-        let body = structure::json(&call.request.body)?;
+        let (body, doubled) = structure::json_and_flaw(&call.request.body)?;
+        judge(call, doubled.into_iter().collect(), |flaws| {
+            let why = format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {flaws}");
+            Status::bad_request(format!("error strict decoding YAML: {why}"))
+        })?;
+        if let Some(flaw) = bindery_fields::decode::object_mistake(&body) {
+            let why = format!("error unmarshaling JSON: while decoding JSON: {flaw}");
+            return Err(Status::bad_request(format!("error decoding YAML: {why}")));
+        }
         let patch: Value = serde_json::from_slice(&body)
             .map_err(|flaw| Status::bad_request(format!("error decoding YAML: {flaw}")))?;
         let named = text(&patch, &["metadata", "name"]);
@@ -61,7 +69,7 @@ impl Api {
                 let old = decoded(&live);
                 self.replace(call, &live, old, new, true)
             }
-            None if call.subresource().is_empty() => self.insert(call, new, true),
+            None if call.subresource().is_empty() => self.create_by_apply(call, new),
             None => Err(Status::not_found(call.kind, &target.name)),
         }
     }

@@ -24,14 +24,13 @@ impl Api {
         let key = key_of(&target.namespace, &target.name);
         let Some(live) = self.store.get(call.kind.space, &key).cloned() else {
             if call.kind.manners.create_on_update && call.subresource().is_empty() {
-                return self.insert(call, object, false);
+                return self.create_by_update(call, object);
             }
             return Err(Status::not_found(call.kind, &target.name));
         };
         let said = text(&object, &["metadata", "uid"]);
         if !said.is_empty() && said != &*live.uid {
-            let why = other_object(call.kind, &key, said, &live.uid);
-            return Err(Status::conflict(call.kind, &target.name, &why));
+            return Err(call.other_object(&target.name, said, &live.uid));
         }
         let old = decoded(&live);
         self.replace(call, &live, old, object, false)
@@ -109,15 +108,6 @@ impl Api {
         let stored = self.commit(call.kind, &key, new, call.now);
         Ok(call.show(200, &stored.bytes, stored.revision))
     }
-}
-
-/// Says that an object is not the one that was meant, as upstream's store says it.
-pub(super) fn other_object(kind: &Kind, key: &str, meant: &str, uid: &str) -> String {
-    format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         UID in precondition: {meant}, UID in object meta: {uid}",
-        kind.space
-    )
 }
 
 /// A body names the object that the path names.

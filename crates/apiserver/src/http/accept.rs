@@ -55,9 +55,18 @@ impl Accept {
         let first = |place: Place| wanted.iter().find_map(|(_, clause)| served(clause, place));
         match (first(place), place) {
             (Some(accept), _) => Ok(accept),
-            (None, Place::Events) if first(Place::Objects).is_some() => Err(no_stream()),
+            (None, Place::Events) if first(Place::Objects).is_some() => Err(no_such_form(STREAM)),
+            // The media type would do, but not what is to be made of objects.
+            (None, _) if wanted.iter().any(|(_, clause)| format(clause, Place::Objects).is_some()) => {
+                Err(no_such_form(WHOLE))
+            }
             (None, _) => Err(not_acceptable(place)),
         }
+    }
+
+    /// How those want to be answered whose request is refused.
+    pub fn of_refusals(header: Option<&str>) -> Format {
+        Accept::parse(header, Place::Objects).map_or(Format::Json, |accept| accept.format)
     }
 }
 
@@ -71,13 +80,18 @@ fn weight(clause: &str) -> u16 {
     thousandths
 }
 
+/// The format of a clause's media type, whatever its parameters.
+fn format(clause: &str, place: Place) -> Option<Format> {
+    match clause.split(';').next()?.trim() {
+        "application/json" | "*/*" => Some(Format::Json),
+        "application/yaml" if place != Place::Events => Some(Format::Yaml),
+        _ => None,
+    }
+}
+
 fn served(clause: &str, place: Place) -> Option<Accept> {
-    let mut parts = clause.split(';').map(str::trim);
-    let format = match parts.next()? {
-        "application/json" | "*/*" | "application/*" => Format::Json,
-        "application/yaml" if place != Place::Events => Format::Yaml,
-        _ => return None,
-    };
+    let format = format(clause, place)?;
+    let parts = clause.split(';').skip(1).map(str::trim);
     let (mut kind, mut group, mut version, mut pretty) = ("", "", "", false);
     for (name, value) in parts.filter_map(|param| param.split_once('=')) {
         match name {
@@ -86,7 +100,7 @@ fn served(clause: &str, place: Place) -> Option<Accept> {
             "v" => version = value,
             "pretty" => pretty = value == "1",
             "charset" if !value.eq_ignore_ascii_case("utf-8") => return None,
-            "stream" if value != "watch" || place != Place::Events => return None,
+            "stream" if value != "watch" => return None,
             _ => {}
         }
     }
@@ -115,10 +129,12 @@ fn shape(kind: &str, group: &str, version: &str, place: Place) -> Option<Shape> 
     }
 }
 
+const WHOLE: &str = "application/json, application/yaml";
 /// What can be had at once cannot always be had as a stream.
-fn no_stream() -> Status {
-    let message = "only the following media types are accepted: application/json;stream=watch";
-    Status::failure(406, "NotAcceptable", message)
+const STREAM: &str = "application/json;stream=watch";
+
+fn no_such_form(kinds: &str) -> Status {
+    Status::failure(406, "NotAcceptable", format!("only the following media types are accepted: {kinds}"))
 }
 
 fn not_acceptable(place: Place) -> Status {

@@ -159,6 +159,8 @@ fn group_versions() -> Vec<GroupVersion> {
     for review in &REVIEWS {
         add(review.group, "v1", review_resource(review));
     }
+    // Groups come in upstream's order: that of its priorities, not of their names.
+    all.sort_by_key(|version| version.group == "coordination.k8s.io" || version.group == "discovery.k8s.io");
     for version in &mut all {
         version.resources.sort_by_key(|resource| resource.name);
     }

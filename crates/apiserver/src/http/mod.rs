@@ -11,6 +11,7 @@ mod connection;
 mod discovery;
 mod events;
 mod health;
+mod messages;
 mod moments;
 mod objects;
 mod openapi;

@@ -10,7 +10,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::accept::{self, Accept, Shape};
 use super::events;
+use super::messages;
 use super::path::Place;
+use super::protobuf;
 use super::query::{self, Counts, Query};
 use super::reply::{self, Manner, Reply};
 use super::request::{Call, not_allowed, not_found};
@@ -60,7 +62,7 @@ pub async fn answer(
             watch(shared, &target, &options, form, asked.timeout_seconds).await
         }
         Deed::Do(verb) => {
-            let body = body(verb, &call)?;
+            let body = body(verb, &target, &call)?;
             let user_agent = call.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
             let request = Request { verb, target, options, body, user_agent: user_agent.to_owned() };
             let answer = act(shared, &request).await?;
@@ -117,11 +119,17 @@ fn check_name(name: &str) -> Result<(), Status> {
 }
 
 /// What was sent, where anything is to be sent. A patch is written as its type says.
-fn body(verb: Verb, call: &Call<'_>) -> Result<Body, Status> {
+fn body(verb: Verb, target: &Target, call: &Call<'_>) -> Result<Body, Status> {
     let format = match verb {
         Verb::Get | Verb::List => return Ok(Body::default()),
         Verb::Patch(PatchType::Apply) => Format::Yaml,
         Verb::Patch(_) => Format::Json,
+        Verb::Create if call.content_type == Some(protobuf::MEDIA_TYPE) && target.subresource.is_empty() => {
+            if let Some(object) = messages::read(target.kind, &call.body) {
+                return Ok(Body { bytes: object?.to_string().into(), format: Format::Json });
+            }
+            accept::body_format(call.content_type)?
+        }
         Verb::Create | Verb::Update => accept::body_format(call.content_type)?,
         Verb::Delete | Verb::DeleteCollection if call.body.is_empty() => Format::Json,
         Verb::Delete | Verb::DeleteCollection => accept::body_format(call.content_type)?,

@@ -1,5 +1,7 @@
-//! Just enough protobuf to read a review: kubectl sends those in no other way.
+//! Just enough protobuf to read reviews and the objects that `kubectl create` makes up: kubectl sends those in no other way.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 /// The media type.
@@ -24,45 +26,116 @@ pub enum Content {
     Text,
     /// Many texts.
     Texts,
+    /// True or false.
+    Flag,
     /// A message.
     Message(&'static [Field]),
+    /// Many messages.
+    Messages(&'static [Field]),
+    /// Texts by their names.
+    TextsByName,
+    /// Bytes by their names.
+    BytesByName,
 }
 
 /// Reads the message in an envelope, as JSON. None if it is no such message.
 pub fn read(sent: &[u8], fields: &[Field]) -> Option<Value> {
     let envelope = sent.strip_prefix(MAGIC)?;
-    // Of the envelope only the message itself matters: its kind is known from the path.
     let message = Reader(envelope).find(|field| field.as_ref().is_none_or(|(number, _)| *number == 2))??.1;
-    message_of(message, fields)
+    message_of(message.bytes(), fields)
+}
+
+/// Reads what an envelope says its message is: an object with `apiVersion` and `kind`.
+pub fn read_type(sent: &[u8]) -> Option<Value> {
+    const TYPE: [Field; 2] = [
+        Field { number: 1, name: "apiVersion", content: Content::Text },
+        Field { number: 2, name: "kind", content: Content::Text },
+    ];
+    let envelope = sent.strip_prefix(MAGIC)?;
+    let message = Reader(envelope).find(|field| field.as_ref().is_none_or(|(number, _)| *number == 1))??.1;
+    message_of(message.bytes(), &TYPE)
 }
 
 fn message_of(message: &[u8], fields: &[Field]) -> Option<Value> {
     let mut object = Map::new();
     for read in Reader(message) {
-        let (number, bytes) = read?;
+        let (number, wire) = read?;
         let Some(field) = fields.iter().find(|field| field.number == number) else { continue };
-        let text = || String::from_utf8(bytes.to_vec()).ok().map(Value::from);
+        let value = value_of(wire, &field.content)?;
         match field.content {
-            Content::Text => {
-                object.insert(field.name.to_owned(), text()?);
+            Content::Text | Content::Flag | Content::Message(_) => {
+                object.insert(field.name.to_owned(), value);
             }
-            Content::Texts => {
-                let texts = object.entry(field.name).or_insert_with(|| Value::Array(Vec::new()));
-                texts.as_array_mut()?.push(text()?);
+            Content::Texts | Content::Messages(_) => {
+                let list = object.entry(field.name).or_insert_with(|| Value::Array(Vec::new()));
+                list.as_array_mut()?.push(value);
             }
-            Content::Message(fields) => {
-                object.insert(field.name.to_owned(), message_of(bytes, fields)?);
+            Content::TextsByName | Content::BytesByName => {
+                let map = object.entry(field.name).or_insert_with(|| Value::Object(Map::new()));
+                map.as_object_mut()?.extend(value.as_object()?.clone());
             }
         }
     }
     Some(Value::Object(object))
 }
 
-/// The fields of a message, by number; those that are not of a length of their own are empty. A last `None` for a message that is broken.
+fn value_of(wire: Wire<'_>, content: &Content) -> Option<Value> {
+    Some(match content {
+        Content::Text | Content::Texts => text(wire)?,
+        Content::Flag => wire.number()?.ne(&0).into(),
+        Content::Message(fields) | Content::Messages(fields) => message_of(wire.bytes(), fields)?,
+        Content::TextsByName => entry(wire, text)?,
+        Content::BytesByName => entry(wire, |wire| Some(STANDARD.encode(wire.bytes()).into()))?,
+    })
+}
+
+fn text(wire: Wire<'_>) -> Option<Value> {
+    String::from_utf8(wire.bytes().to_vec()).ok().map(Value::from)
+}
+
+/// One entry of a map is a message of two fields: a name and a value. Either is left out where it is empty.
+fn entry(wire: Wire<'_>, value_of: impl Fn(Wire<'_>) -> Option<Value>) -> Option<Value> {
+    let (mut name, mut value) = (Wire::Bytes(&[]), Wire::Bytes(&[]));
+    for read in Reader(wire.bytes()) {
+        match read? {
+            (1, wire) => name = wire,
+            (2, wire) => value = wire,
+            _ => {}
+        }
+    }
+    let name = String::from_utf8(name.bytes().to_vec()).ok()?;
+    Some(Value::Object(Map::from_iter([(name, value_of(value)?)])))
+}
+
+/// A field as it was sent.
+#[derive(Clone, Copy)]
+enum Wire<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Wire<'a> {
+    /// Nothing if it is a number.
+    fn bytes(self) -> &'a [u8] {
+        match self {
+            Wire::Number(_) => &[],
+            Wire::Bytes(bytes) => bytes,
+        }
+    }
+
+    fn number(self) -> Option<u64> {
+        match self {
+            Wire::Number(number) => Some(number),
+            Wire::Bytes(_) => None,
+        }
+    }
+}
+
+/// The fields of a message, by number. A last `None` for a message that is broken.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Iterator for Reader<'a> {
-    type Item = Option<(u64, &'a [u8])>;
+    type Item = Option<(u64, Wire<'a>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -77,28 +150,19 @@ impl<'a> Iterator for Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn field(&mut self) -> Option<(u64, &'a [u8])> {
+    fn field(&mut self) -> Option<(u64, Wire<'a>)> {
         let tag = self.varint()?;
-        let bytes = match tag & 7 {
-            0 => {
-                self.varint()?;
-                &[]
-            }
-            1 => {
-                self.take(8)?;
-                &[]
-            }
+        let wire = match tag & 7 {
+            0 => Wire::Number(self.varint()?),
+            1 => Wire::Bytes(self.take(8)?),
             2 => {
                 let length = self.varint()?;
-                self.take(usize::try_from(length).ok()?)?
+                Wire::Bytes(self.take(usize::try_from(length).ok()?)?)
             }
-            5 => {
-                self.take(4)?;
-                &[]
-            }
+            5 => Wire::Bytes(self.take(4)?),
             _ => return None,
         };
-        Some((tag >> 3, bytes))
+        Some((tag >> 3, wire))
     }
 
     fn varint(&mut self) -> Option<u64> {

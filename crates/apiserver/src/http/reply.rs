@@ -86,6 +86,7 @@ pub fn status(status: &Status, manner: Manner) -> Reply {
     if let Some(seconds) = seconds {
         reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+    warn(&mut reply, &status.warnings);
     reply
 }
 

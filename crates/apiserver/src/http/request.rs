@@ -84,7 +84,11 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
         call.body = read(body, call.headers).await?;
         route(shared, parts.uri.path(), call).await
     });
-    let mut reply = answered.await.unwrap_or_else(|status| reply::status(&status, manner));
+    let refused = |status: Status| {
+        let format = Accept::of_refusals(header(&parts.headers, &ACCEPT));
+        reply::status(&status, Manner { format, ..manner })
+    };
+    let mut reply = answered.await.unwrap_or_else(refused);
     reply.headers_mut().insert(AUDIT_ID, audit_id);
     if parts.method == Method::HEAD {
         reply = without_body(reply);
@@ -236,7 +240,8 @@ fn review_at(shared: &Shared, review: &Review, place: &Place<'_>, call: &Call<'_
 
 /// Answers what is not about objects. All of it is only ever read.
 fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result<Reply, Status> {
-    if !matches!(*call.method, Method::GET | Method::HEAD) {
+    // Upstream does not look at the method where it lists groups.
+    if !matches!(*call.method, Method::GET | Method::HEAD) && !matches!(path, Path::Groups) {
         return Err(not_allowed());
     }
     let query = Query::new(call.query);

@@ -136,7 +136,7 @@ impl Review {
             Format::Json => serde_json::from_slice(sent).map_err(|flaw| refuse(&flaw)),
             Format::Yaml => {
                 let json = bindery_fields::yaml_to_json(sent).map_err(|flaw| refuse(&flaw))?;
-                serde_json::from_slice(&json).map_err(|flaw| refuse(&flaw))
+                serde_json::from_slice(&json.json).map_err(|flaw| refuse(&flaw))
             }
         }
     }

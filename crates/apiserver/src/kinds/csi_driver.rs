@@ -124,6 +124,16 @@ impl Rules for CsiDriver {
         }
     }
 
+    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+        let unset = at(new, &["spec", "serviceAccountTokenInSecrets"]).is_none();
+        if !unset || list(new, &["spec", "tokenRequests"]).is_empty() {
+            return Vec::new();
+        }
+        let why =
+            "if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes";
+        vec![format!("spec.serviceAccountTokenInSecrets is unset; {why}")]
+    }
+
     fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         self.check(new, scene, flaws);
         for (field, path) in

@@ -2,6 +2,7 @@
 
 use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, Rules, Scene, Selectable, Sight, column, print, wide};
 use crate::invalid::Flaws;
+use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, text};
 use serde_json::Value;
@@ -136,6 +137,8 @@ impl Rules for Event {
             ("firstTimestamp", "firstTimestamp"),
             ("lastTimestamp", "lastTimestamp"),
             ("count", "count"),
+            // Upstream looks at it twice.
+            ("reason", "reason"),
             ("type", "type"),
             ("eventTime", "eventTime"),
             ("action", "action"),
@@ -144,10 +147,20 @@ impl Rules for Event {
             ("reportingInstance", "reportingInstance"),
         ] {
             let now = at(new, &[field]);
-            if now != at(old, &[field]) {
-                flaws.invalid(shown, now.cloned().unwrap_or_default(), "field is immutable");
+            if now == at(old, &[field]) {
+                continue;
+            }
+            match (field, now) {
+                ("involvedObject" | "related", Some(now)) => {
+                    flaws.invalid_text(shown, &reference(now), "field is immutable");
+                }
+                (_, now) => flaws.invalid(shown, now.cloned().unwrap_or_default(), "field is immutable"),
             }
         }
+    }
+
+    fn care(&self) -> Care {
+        Care::Nothing
     }
 
     fn check_name(&self, name: &str, _prefix: bool) -> Vec<String> {
@@ -227,4 +240,19 @@ fn check_always(object: &Value, new: bool, flaws: &mut Flaws) {
             flaws.invalid(field, "", &format!("can have at most {most} characters"));
         }
     }
+}
+
+/// A reference to an object, as Go shows its own struct.
+fn reference(object: &Value) -> String {
+    let fields = [
+        ("Kind", "kind"),
+        ("Namespace", "namespace"),
+        ("Name", "name"),
+        ("UID", "uid"),
+        ("APIVersion", "apiVersion"),
+        ("ResourceVersion", "resourceVersion"),
+        ("FieldPath", "fieldPath"),
+    ];
+    let shown = fields.map(|(shown, field)| format!("\"{shown}\":{}", Value::from(text(object, &[field]))));
+    format!("{{{}}}", shown.join(","))
 }

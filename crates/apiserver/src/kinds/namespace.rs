@@ -5,7 +5,7 @@ use super::{
 };
 use crate::invalid::Flaws;
 use crate::names;
-use crate::value::{copy, list, set, text};
+use crate::value::{copy, list, set, set_absent, text};
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
@@ -58,7 +58,10 @@ impl Rules for Namespace {
     fn prepare_change(&self, new: &mut Value, old: &Value, scene: &Scene<'_>) {
         match scene.subresource {
             "finalize" => copy(old, new, &["status"]),
-            "status" => copy(old, new, &["spec"]),
+            "status" => {
+                copy(old, new, &["spec"]);
+                set_absent(new, &["status", "phase"], "Active");
+            }
             _ => {
                 copy(old, new, &["spec"]);
                 copy(old, new, &["status"]);
@@ -67,12 +70,12 @@ impl Rules for Namespace {
     }
 
     fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
-        check_finalizers(object, flaws);
+        check_finalizers(object, false, flaws);
     }
 
     fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
         match scene.subresource {
-            "finalize" => check_finalizers(new, flaws),
+            "finalize" => check_finalizers(new, true, flaws),
             "status" => check_phase(new, flaws),
             _ => {}
         }
@@ -87,9 +90,10 @@ impl Rules for Namespace {
     }
 }
 
-fn check_finalizers(object: &Value, flaws: &mut Flaws) {
+/// Finalizers are looked at one by one, but only some are told which one it was.
+fn check_finalizers(object: &Value, numbered: bool, flaws: &mut Flaws) {
     for (index, finalizer) in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str).enumerate() {
-        let path = format!("spec.finalizers[{index}]");
+        let path = if numbered { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
         for flaw in names::qualified(finalizer) {
             flaws.invalid(path.as_str(), finalizer, &flaw);
         }

@@ -4,9 +4,10 @@ use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight
 use crate::invalid::Flaws;
 use crate::names;
 use crate::status::Status;
-use crate::value::{at, entries, list, set, text};
+use crate::value::{at, entries, list, set, text, texts};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
@@ -90,6 +91,13 @@ impl Rules for Node {
         {
             set(object, &["status", "allocatable"], capacity);
         }
+        // Two fields for one thing: the older holds the first of the newer.
+        let first = list(object, &["spec", "podCIDRs"]).first().cloned();
+        match (text(object, &["spec", "podCIDR"]).to_owned(), first) {
+            (one, None) if !one.is_empty() => set(object, &["spec", "podCIDRs"], json!([one])),
+            (one, Some(first)) if one.is_empty() => set(object, &["spec", "podCIDR"], first),
+            (_, _) => {}
+        }
     }
 
     fn admit(&self, object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {
@@ -121,7 +129,17 @@ impl Rules for Node {
                 flaws.unsupported(format!("{path}.effect"), effect, &effects);
             }
             if !seen.insert((key, effect)) {
-                flaws.duplicate(path, taint.clone());
+                // As Go shows its own struct.
+                let [key, value, effect] = [key, value, effect].map(Value::from);
+                let added = at(taint, &["timeAdded"]).cloned().unwrap_or_default();
+                let shown = format!(r#"{{"Key":{key},"Value":{value},"Effect":{effect},"TimeAdded":{added}}}"#);
+                flaws.duplicate_text(path, &shown, "taints must be unique by key and effect pair");
+            }
+        }
+        for (index, range) in texts(object, &["spec", "podCIDRs"]).enumerate() {
+            if !is_cidr(range) {
+                let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+                flaws.invalid(format!("spec.podCIDRs[{index}]"), range, why);
             }
         }
     }
@@ -143,4 +161,15 @@ impl Rules for Node {
     fn selectable(&self) -> &'static [Selectable] {
         &[("spec.unschedulable", |node| (at(node, &["spec", "unschedulable"]) == Some(&Value::Bool(true))).to_string())]
     }
+}
+
+/// Whether a text is a range of addresses, such as `10.9.8.0/24`.
+fn is_cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let most = match address.parse() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }

@@ -6,6 +6,8 @@ use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, entries, map, set, set_default, take, text};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
@@ -37,7 +39,7 @@ struct Secret;
 impl Rules for Secret {
     fn fill_in(&self, object: &mut Value) {
         for (key, value) in take(object, &["stringData"]).as_ref().and_then(Value::as_object).into_iter().flatten() {
-            set(object, &["data", key], base64(value.as_str().unwrap_or_default().as_bytes()));
+            set(object, &["data", key], STANDARD.encode(value.as_str().unwrap_or_default().as_bytes()));
         }
         set_default(object, &["type"], "Opaque");
     }
@@ -61,7 +63,14 @@ impl Rules for Secret {
         match text(object, &["type"]) {
             "kubernetes.io/tls" => ["tls.crt", "tls.key"].into_iter().for_each(needs),
             "kubernetes.io/ssh-auth" => needs("ssh-privatekey"),
-            "kubernetes.io/dockerconfigjson" => needs(".dockerconfigjson"),
+            "kubernetes.io/basic-auth" => {
+                let keys = ["username", "password"];
+                if keys.iter().all(|key| at(object, &["data", key]).is_none()) {
+                    keys.into_iter().for_each(needs);
+                }
+            }
+            "kubernetes.io/dockercfg" => check_json(object, ".dockercfg", flaws),
+            "kubernetes.io/dockerconfigjson" => check_json(object, ".dockerconfigjson", flaws),
             "kubernetes.io/service-account-token" => {
                 let path = ["metadata", "annotations", "kubernetes.io/service-account.name"];
                 if text(object, &path).is_empty() {
@@ -70,6 +79,11 @@ impl Rules for Secret {
             }
             _ => {}
         }
+    }
+
+    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+        let is_tls = text(new, &["type"]) == "kubernetes.io/tls";
+        is_tls.then(|| tls_flaw(new)).flatten().into_iter().collect()
     }
 
     fn care(&self) -> Care {
@@ -90,15 +104,26 @@ impl Rules for Secret {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, byte| (group << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let letter = LETTERS[(group >> (18 - 6 * place)) as usize & 63];
-            out.push(if place <= chunk.len() { char::from(letter) } else { '=' });
+/// An entry that has to be there, and to be JSON.
+fn check_json(object: &Value, key: &str, flaws: &mut Flaws) {
+    let path = format!("data[{key}]");
+    match at(object, &["data", key]).and_then(Value::as_str) {
+        None => flaws.required(path, ""),
+        Some(data) => {
+            // Base64 that is none was refused before.
+            let flaw = bindery_fields::decode::object_mistake(&STANDARD.decode(data).unwrap_or_default());
+            if let Some(flaw) = flaw {
+                flaws.invalid(path, "<secret contents redacted>", &flaw);
+            }
         }
     }
-    out
+}
+
+/// What no client can make a connection with, for it is not even the form of certificate and key.
+fn tls_flaw(object: &Value) -> Option<String> {
+    [("tls.crt", "certificate"), ("tls.key", "key")].into_iter().find_map(|(key, what)| {
+        let data = STANDARD.decode(text(object, &["data", key])).unwrap_or_default();
+        let has_block = data.windows(11).any(|window| window == b"-----BEGIN ");
+        (!has_block).then(|| format!("tls: failed to find any PEM data in {what} input"))
+    })
 }

@@ -86,8 +86,20 @@ impl Rules for StorageClass {
         check_topologies(object, flaws);
     }
 
+    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for (index, term) in list(new, &["allowedTopologies"]).iter().enumerate() {
+            for (place, expression) in list(term, &["matchLabelExpressions"]).iter().enumerate() {
+                let Some(instead) = successor(text(expression, &["key"])) else { continue };
+                let path = format!("allowedTopologies[{index}].matchLabelExpressions[{place}].key");
+                warnings.push(format!("{path}: {instead}"));
+            }
+        }
+        warnings
+    }
+
     fn check_change(&self, new: &Value, old: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
-        for field in ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"] {
+        for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
             let value =
                 |object| at(object, &[field]).filter(|value| value.as_object().is_none_or(|map| !map.is_empty()));
             if value(new) != value(old) {
@@ -168,4 +180,17 @@ fn check_topologies(object: &Value, flaws: &mut Flaws) {
         }
         seen.push(keys);
     }
+}
+
+/// What to say of a label that has been given another name.
+fn successor(label: &str) -> Option<String> {
+    let (since, instead) = match label {
+        "beta.kubernetes.io/arch" => ("v1.14", "kubernetes.io/arch"),
+        "beta.kubernetes.io/os" => ("v1.14", "kubernetes.io/os"),
+        "failure-domain.beta.kubernetes.io/region" => ("v1.17", "topology.kubernetes.io/region"),
+        "failure-domain.beta.kubernetes.io/zone" => ("v1.17", "topology.kubernetes.io/zone"),
+        "beta.kubernetes.io/instance-type" => ("v1.17", "node.kubernetes.io/instance-type"),
+        _ => return None,
+    };
+    Some(format!("deprecated since {since}; use {instead:?} instead"))
 }

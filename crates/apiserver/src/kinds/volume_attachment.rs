@@ -6,7 +6,7 @@ use crate::go_diff;
 use crate::invalid::Flaws;
 use crate::metadata::Care;
 use crate::names;
-use crate::value::{at, copy, set, text};
+use crate::value::{at, copy, list, set, text};
 use serde_json::{Value, json};
 
 pub(crate) static KIND: Kind = Kind {
@@ -82,9 +82,19 @@ impl Rules for Attachment {
             }
             (None, Some(_)) | (Some(_), None) => {}
         }
+        if let (Some(inline), None) = (source("inlineVolumeSpec"), volume) {
+            check_inline(inline, flaws);
+        }
         let node = text(object, &["spec", "nodeName"]);
         for flaw in names::subdomain(node, false) {
             flaws.invalid("spec.nodeName", node, &flaw);
+        }
+        for error in ["attachError", "detachError"] {
+            let code = at(object, &["status", error, "errorCode"]).and_then(Value::as_i64);
+            if let Some(code) = code.filter(|code| *code < 0) {
+                let why = "must be between 0 and 2147483647, inclusive";
+                flaws.invalid(format!("status.{error}.errorCode"), code, why);
+            }
         }
         for flaw in volume.map(|volume| names::subdomain(volume, false)).into_iter().flatten() {
             flaws.invalid("spec.source.persistentVolumeName", volume.unwrap_or_default(), &flaw);
@@ -101,5 +111,33 @@ impl Rules for Attachment {
             let spec = at(new, &["spec"]).unwrap_or(&Value::Null);
             flaws.invalid_text("spec", &go_diff::attachment_spec(spec), "field is immutable");
         }
+    }
+}
+
+/// A volume that is described in the attachment itself: only a driver's, and without what belongs to a volume that is kept.
+fn check_inline(spec: &Value, flaws: &mut Flaws) {
+    const PATH: &str = "spec.source.inlineVolumeSpec";
+    const WHY: &str = "in the context of inline volumes";
+    let present = |field: &str| {
+        at(spec, &[field]).is_some_and(|value| value != "" && value.as_object().is_none_or(|map| !map.is_empty()))
+    };
+    for field in ["claimRef", "capacity"].into_iter().filter(|field| present(field)) {
+        flaws.forbidden(format!("{PATH}.{field}"), &format!("may not be specified {WHY}"));
+    }
+    if at(spec, &["csi"]).is_none() {
+        flaws.required(format!("{PATH}.csi"), &format!("has to be specified {WHY}"));
+    }
+    if list(spec, &["accessModes"]).is_empty() {
+        flaws.required(format!("{PATH}.accessModes"), "");
+    }
+    if !matches!(text(spec, &["persistentVolumeReclaimPolicy"]), "" | "Retain") {
+        flaws.forbidden(format!("{PATH}.persistentVolumeReclaimPolicy"), &format!("may only be Retain {WHY}"));
+    }
+    for field in ["nodeAffinity", "storageClassName"].into_iter().filter(|field| present(field)) {
+        flaws.forbidden(format!("{PATH}.{field}"), &format!("may not be specified {WHY}"));
+    }
+    if !matches!(text(spec, &["volumeMode"]), "" | "Filesystem") {
+        let why = format!("may not specify volumeMode other than Filesystem {WHY}");
+        flaws.forbidden(format!("{PATH}.volumeMode"), &why);
     }
 }

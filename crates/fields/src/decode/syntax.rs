@@ -193,7 +193,7 @@ impl Scanner<'_> {
 }
 
 /// A character as Go quotes it.
-fn go_char(c: char) -> String {
+pub(super) fn go_char(c: char) -> String {
     match c {
         '\u{7}' => "\\a".to_owned(),
         '\u{8}' => "\\b".to_owned(),
