@@ -5,7 +5,6 @@ use super::create::{read_body, settle_namespace, warn_of_double_owners};
 use super::list_options::flaw;
 use super::{Answer, Api, decoded, key_of};
 use crate::invalid::Flaws;
-use crate::kinds::Kind;
 use crate::metadata::{self, Care};
 use crate::status::Status;
 use crate::store::{self, Stored};
