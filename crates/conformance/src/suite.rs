@@ -1,8 +1,10 @@
 //! All runs of a library on two servers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures::StreamExt as _;
+use tokio::time::{Instant, sleep_until};
 
 use crate::compare::{Difference, differences};
 use crate::endpoint::Endpoint;
@@ -14,6 +16,9 @@ const AT_ONCE: usize = 24;
 
 /// How long the embedded server is to remember: no run looks back this far, and what is asked for last has been forgotten.
 pub const HISTORY_SECONDS: u32 = 15;
+
+/// When it has: it looks now and then whether something is to be forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(HISTORY_SECONDS as u64 + 5);
 
 /// Which runs.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +76,11 @@ pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, choice: &
     let (alone, beside): (Vec<&Shape>, Vec<&Shape>) =
         library.shapes.iter().filter(|shape| choice.takes(shape)).partition(|shape| shape.alone);
     let mut outcome = Outcome::default();
+    let forgotten = Instant::now() + FORGOTTEN_AFTER;
     for (shapes, at_once) in [(beside, AT_ONCE), (alone, 1)] {
+        if at_once == 1 && !shapes.is_empty() {
+            sleep_until(forgotten).await;
+        }
         outcome.shapes.extend(shapes.iter().map(|shape| shape.name.clone()));
         let runs =
             shapes.iter().flat_map(|shape| (0..choice.seeds.unwrap_or(shape.seeds)).map(move |seed| (*shape, seed)));

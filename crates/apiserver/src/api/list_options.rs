@@ -74,9 +74,6 @@ pub fn check_watch(options: &Options) -> Result<(), Status> {
     if options.send_initial_events.is_none() && !matching.is_empty() {
         flaws.forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
     }
-    if !matches!(matching, "" | "NotOlderThan") {
-        flaws.unsupported(path, matching, &["NotOlderThan"]);
-    }
     if !options.continue_token.is_empty() {
         flaws.forbidden(path, "resourceVersionMatch is forbidden when continue is provided");
     }
