@@ -43,14 +43,20 @@ impl Server {
 
     /// Starts one that is told more.
     pub fn start_with(args: &[&str]) -> Server {
+        Server::start_as("apiserver", args)
+    }
+
+    /// Starts the API server alone, or with everything that `up` runs on it.
+    fn start_as(command: &str, args: &[&str]) -> Server {
         let folder = folder();
         let kubeconfig = folder.join("kubeconfig");
         let mut process = Command::new(env!("CARGO_BIN_EXE_bindery"))
-            .args(["apiserver", "--listen", "127.0.0.1:0", "--write-kubeconfig"])
+            .args([command, "--listen", "127.0.0.1:0", "--write-kubeconfig"])
             .arg(&kubeconfig)
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .expect("bindery starts");
         let mut output = BufReader::new(process.stdout.take().expect("its output is ours"));
@@ -61,6 +67,11 @@ impl Server {
         let url = said[0].trim().strip_prefix("serves ").expect("it says where it serves").to_owned();
         assert_eq!(said[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
         Server { process, _output: output, url, folder }
+    }
+
+    /// Starts `bindery up` for a test that needs kubectl, or says that it skips.
+    pub fn up_for_kubectl() -> Option<Server> {
+        if Lab::skips_test() { None } else { Some(Server::start_as("up", &[])) }
     }
 
     /// Starts one for a test that needs kubectl, or says that it skips.

@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
-use crate::history::{self, History, Kind};
+use crate::history::{self, History, Kind, Seen};
 use crate::promises;
 use crate::servers::{self, ApiServer};
 
@@ -86,12 +86,21 @@ impl Cluster {
     pub async fn check(&self, pairs: usize) {
         self.bound(pairs).await;
         for kind in [Kind::Volume, Kind::Claim] {
-            let (_, mut listed) = history::list(&self.client, kind).await.expect("a list");
-            listed.sort_by(|a, b| a.name.cmp(&b.name));
-            eventually(|| "the history is complete".into(), || self.history.now(kind) == listed).await;
+            let started = Instant::now();
+            // Listed anew each time: volumes that are too small for any claim may be marked after all claims are bound.
+            while self.history.now(kind) != self.listed(kind).await {
+                assert!(started.elapsed() < PATIENCE, "in vain: the history is complete");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
         }
         promises::check(&self.history.revisions()).expect("all promises are kept");
         assert_eq!(self.history.now(Kind::Claim).len(), pairs, "no claim is left over");
+    }
+
+    async fn listed(&self, kind: Kind) -> Vec<Seen> {
+        let (_, mut listed) = history::list(&self.client, kind).await.expect("a list");
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        listed
     }
 }
 
