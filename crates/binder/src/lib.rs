@@ -25,11 +25,14 @@ mod volume;
 mod wakes;
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Findings, Rule, RuleSet, Verdict};
+use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
 use bindery_volumes::{Kind, ObjectKey};
 
 pub use config::{Config, RecyclerConfig};
 use decision::Decision;
+
+/// The component that the binder's events name as their source, as upstream.
+pub const COMPONENT: &str = "persistentvolume-controller";
 
 /// The binder's rule set.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +50,22 @@ impl Binder {
 impl RuleSet for Binder {
     fn name(&self) -> &'static str {
         "persistentvolume-binder"
+    }
+
+    fn component(&self) -> &'static str {
+        COMPONENT
+    }
+
+    fn queue(&self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::Claim => "claims",
+            Kind::Volume => "volumes",
+            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => kind.as_str(),
+        }
+    }
+
+    fn tempo(&self) -> Tempo {
+        Tempo::Often
     }
 
     fn sees(&self) -> &'static [Kind] {

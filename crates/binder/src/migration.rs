@@ -24,7 +24,7 @@ pub(crate) fn volume(volume: &Volume) -> Option<Write> {
     let edit = VolumeEdit {
         annotations: migrated_to(&volume.annotations, provisioner).into_iter().collect(),
         finalizers: finalizers(volume, provisioner),
-        claim_ref: None,
+        ..VolumeEdit::default()
     };
     (edit != VolumeEdit::default()).then(|| Write::volume(&rules::VOLUME_MIGRATION, volume, Edit::Volume(edit)))
 }

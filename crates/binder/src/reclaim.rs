@@ -11,7 +11,7 @@ use crate::decision::Decision;
 use crate::plugins::{self, Who};
 use crate::provision::measured_as;
 use crate::volume::unbind;
-use crate::{recycler, rules, status};
+use crate::{COMPONENT, recycler, rules, status};
 
 impl Decision<'_> {
     /// Does with a released volume what its policy says.
@@ -108,7 +108,7 @@ impl Decision<'_> {
         let config = match &volume.source {
             Source::HostPath(_) => &self.config.recycler_host_path,
             Source::Nfs(_) => &self.config.recycler_nfs,
-            Source::Csi(_) | Source::Other => {
+            Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Other => {
                 let message = "No recycler plugin found for the volume!";
                 return fail(&rules::RECYCLE_NO_PLUGIN, volume, Reason::VolumeFailedRecycle, message);
             }
@@ -117,7 +117,7 @@ impl Decision<'_> {
             Ok(proof) => proof,
             Err(verdict) => return *verdict,
         };
-        let operation = Operation::Recycle(Recycle { proof, pod: recycler::pod(volume, config) });
+        let operation = Operation::Recycle(Recycle { proof, pod: recycler::pod(volume, config), component: COMPONENT });
         Verdict::request(&rules::RECYCLE_SCRUB, Ask::Operate(operation))
     }
 

@@ -137,7 +137,7 @@ pub(crate) fn unbind(purpose: &'static Rule, volume: &Volume) -> Write {
         VolumeEdit {
             claim_ref: Some(RefEdit::Clear),
             annotations: vec![(Annotation::BoundByController, None)],
-            finalizers: None,
+            ..VolumeEdit::default()
         }
     } else {
         VolumeEdit { claim_ref: Some(RefEdit::ClearUid), ..VolumeEdit::default() }

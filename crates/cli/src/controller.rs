@@ -1,20 +1,18 @@
-//! `bindery controller`: the binder on a cluster.
+//! `bindery controller`: the controllers on a cluster.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_binder::{Binder, Config as BinderConfig, RecyclerConfig};
+use bindery_binder::{Config as BinderConfig, RecyclerConfig};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_runtime::{Api, Lease, LeaseConfig, Observer};
 use clap::ArgAction::Set;
 
+use crate::controllers::{self, Settings};
 use crate::hosting::{CALL_DEADLINE, Hosted, told_to_stop};
 use crate::{connect, duration, metrics, serve, snapshot};
-
-/// The names of the binder, as kube-controller-manager knows it.
-const BINDER: [&str; 2] = ["persistentvolume-binder-controller", "persistentvolume-binder"];
 
 /// Flags. Those of kube-controller-manager keep their names and meanings.
 #[derive(clap::Args)]
@@ -24,8 +22,12 @@ pub struct Args {
     kubeconfig: Option<PathBuf>,
 
     /// Which controllers run: '*' for all, 'NAME' for one, '-NAME' for all but one.
-    #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true)]
+    #[arg(long, value_delimiter = ',', default_value = "*", allow_hyphen_values = true, long_help = controllers_help())]
     controllers: Vec<String>,
+    /// What is switched on or off before it is the default. Known is PersistentVolumeClaimUnusedSinceTime (on): bound claims
+    /// get the condition Unused, which tells since when no pod refers to them.
+    #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',')]
+    feature_gates: Vec<String>,
 
     /// Whether one of several instances leads, and the others stand by.
     #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
@@ -46,9 +48,16 @@ pub struct Args {
     #[arg(long, default_value = "kube-system")]
     leader_elect_resource_namespace: String,
 
-    /// How often everything is looked at again, as a safety net.
+    /// How often the binder looks at everything again, as a safety net.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
     pvclaimbinder_sync_period: Duration,
+    /// How often the others do.
+    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration::parse)]
+    min_resync_period: Duration,
+    /// Accepted as kube-controller-manager has it: what is under way at once, --kube-api-in-flight limits for all alike.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, hide_default_value = true,
+          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    concurrent_ephemeralvolume_syncs: usize,
     /// How many calls a second the API server gets at most; 0 for no limit.
     #[arg(long, default_value_t = 0.0)]
     kube_api_qps: f64,
@@ -89,18 +98,26 @@ pub struct Args {
     listen: SocketAddr,
 }
 
+fn controllers_help() -> String {
+    let names = controllers::names();
+    format!(
+        "Which controllers run: '*' for all, 'NAME' for one, '-NAME' for all but one. The first word that speaks of a \
+         controller decides.\n\nThere are: {}",
+        names.join(", ")
+    )
+}
+
 /// Runs until it is told to stop, or until it leads no more.
 pub async fn run(args: Args) -> Result<(), String> {
-    if !is_enabled(&args.controllers)? {
-        return Err(format!("--controllers leaves nothing to run: the only controller so far is {}", BINDER[0]));
-    }
+    let settings = Settings { binder: binder_config(&args)?, ..Settings::default() }.with_gates(&args.feature_gates)?;
     let engine = Engine::new(
         EngineConfig {
             resync: args.pvclaimbinder_sync_period,
+            resync_rarely: args.min_resync_period,
             requests_max: args.kube_api_in_flight,
             ..EngineConfig::default()
         },
-        vec![Box::new(Binder::new(binder_config(&args)?))],
+        controllers::chosen(&args.controllers, &settings)?,
     );
     let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
     let api = Arc::new(Api::new(
@@ -196,21 +213,6 @@ fn lease_config(args: &Args) -> Result<LeaseConfig, String> {
     })
 }
 
-/// Whether the binder is to run: the first word that speaks of it decides.
-fn is_enabled(controllers: &[String]) -> Result<bool, String> {
-    for word in controllers {
-        let name = word.strip_prefix('-').unwrap_or(word);
-        if name != "*" && !BINDER.contains(&name) {
-            return Err(format!("{name:?} is not in the list of known controllers"));
-        }
-    }
-    let speaks = |word: &&String| BINDER.contains(&word.strip_prefix('-').unwrap_or(word));
-    Ok(match controllers.iter().find(speaks) {
-        Some(word) => !word.starts_with('-'),
-        None => controllers.iter().any(|word| word == "*"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,15 +230,5 @@ mod tests {
         assert!(read("{").is_err());
         std::fs::remove_file(&file).expect("removed");
         assert!(template(Some(&file)).is_err());
-    }
-
-    #[test]
-    fn controllers_are_switched_as_upstream_does() {
-        let enabled = |words: &[&str]| is_enabled(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-        assert_eq!(enabled(&["*"]), Ok(true));
-        assert_eq!(enabled(&["persistentvolume-binder"]), Ok(true));
-        assert_eq!(enabled(&["*", "-persistentvolume-binder-controller"]), Ok(false));
-        assert_eq!(enabled(&[]), Ok(false));
-        assert_eq!(enabled(&["nonsense"]), Err("\"nonsense\" is not in the list of known controllers".into()));
     }
 }

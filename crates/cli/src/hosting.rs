@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_binder::Binder;
 use bindery_engine::{Engine, Input};
 use bindery_runtime::{Api, Brain, Caller, EventSink, Message, Observer, Operator, watch};
-use bindery_verdict::RuleSet;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
@@ -29,9 +27,10 @@ impl Hosted {
         let (outbox, inbox) = unbounded_channel();
         let (events, write_events) = EventSink::new(api.clone());
         let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone(), observer.clone()));
+        let kinds = engine.sees().to_vec();
         let brain = Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
         let mut hosted = Hosted { outbox, events, tasks: JoinSet::new() };
-        for &kind in Binder::default().sees() {
+        for kind in kinds {
             hosted.run("a watch", watch(api.clone(), kind, hosted.outbox.clone()));
         }
         hosted.run("the brain", brain.run());

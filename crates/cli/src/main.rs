@@ -3,6 +3,7 @@
 mod apiserver;
 mod connect;
 mod controller;
+mod controllers;
 mod duration;
 mod explain;
 mod hosting;
@@ -34,7 +35,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the PersistentVolume controller on a cluster, in place of kube-controller-manager's.
+    /// Run the volume controllers on a cluster, in place of kube-controller-manager's.
     Controller(Box<controller::Args>),
     /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
     Up(up::Args),

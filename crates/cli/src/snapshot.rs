@@ -4,10 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bindery_binder::Binder;
 use bindery_mirror::Mirror;
 use bindery_runtime::{Api, list};
-use bindery_verdict::RuleSet;
 use bindery_volumes::{Kind, Object};
 use kube::Client;
 use serde_json::Value;
@@ -27,17 +25,17 @@ pub struct Snapshot {
     pub warnings: Vec<String>,
 }
 
-/// Reads a cluster: everything that the binder looks at.
+/// Reads a cluster: everything that rules look at.
 pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     let api = Api::new(client, CALL_DEADLINE, None);
     let mut snapshot = Snapshot::default();
-    for &kind in Binder::default().sees() {
+    for kind in Kind::ALL {
         match list(&api, kind).await {
             Ok((version, objects)) => {
                 snapshot.known.listed(kind, version.parse().unwrap_or(0), objects);
             }
             // Little rests on these, and not everybody may list them.
-            Err(error) if matches!(kind, Kind::Pod | Kind::Node) => {
+            Err(error) if matches!(kind, Kind::Pod | Kind::Node | Kind::AttributesClass) => {
                 snapshot
                     .warnings
                     .push(format!("cannot list {}s, so it is as if there were none: {error}", kind.as_str()));
@@ -48,7 +46,7 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     Ok(snapshot)
 }
 
-/// Reads files, `-` for standard input. Kinds that the binder does not look at are skipped.
+/// Reads files, `-` for standard input. Kinds that no rule looks at are skipped.
 pub fn of_files(files: &[PathBuf]) -> Result<Snapshot, String> {
     let mut snapshot = Snapshot::default();
     let mut objects = Vec::new();
@@ -58,7 +56,7 @@ pub fn of_files(files: &[PathBuf]) -> Result<Snapshot, String> {
             add(document, "", &mut objects, &mut snapshot.warnings);
         }
     }
-    for &kind in Binder::default().sees() {
+    for kind in Kind::ALL {
         let (of_kind, others): (Vec<Object>, Vec<Object>) =
             objects.into_iter().partition(|object| object.kind() == kind);
         objects = others;

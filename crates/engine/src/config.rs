@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bindery_verdict::Tempo;
+
 /// How the engine is set up.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -10,12 +12,28 @@ pub struct Config {
     pub requests_max: usize,
     /// How many operations may be under way at once. They may take minutes, and use machines of their own.
     pub operations_max: usize,
-    /// How often everything is looked at again. A safety net: a counter tells whether it ever found anything.
+    /// How often everything is looked at again, by the rule sets that do so often. A safety net: a counter tells whether it
+    /// ever found anything.
     pub resync: Duration,
+    /// How often by the others.
+    pub resync_rarely: Duration,
+}
+
+/// As upstream's informers.
+const HALF_A_DAY: Duration = Duration::from_secs(12 * 3600);
+
+impl Config {
+    /// How often a rule set looks at everything again.
+    pub(crate) fn resync_of(&self, tempo: Tempo) -> Duration {
+        match tempo {
+            Tempo::Often => self.resync,
+            Tempo::Rarely => self.resync_rarely,
+        }
+    }
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { requests_max: 256, operations_max: 32, resync: Duration::from_secs(15) }
+        Config { requests_max: 256, operations_max: 32, resync: Duration::from_secs(15), resync_rarely: HALF_A_DAY }
     }
 }

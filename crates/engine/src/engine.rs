@@ -2,10 +2,11 @@
 
 mod answers;
 mod decide;
+mod lists;
 mod requests;
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Findings, RuleSet, Timed, Verdict};
+use bindery_verdict::{Findings, Notice, RuleSet, Timed, Verdict};
 use bindery_volumes::{Kind, Name, Object, ObjectKey};
 use rustc_hash::FxHashMap;
 
@@ -19,7 +20,9 @@ pub struct Engine {
     config: Config,
     sets: Vec<Box<dyn RuleSet + Send>>,
     known: Mirror,
-    /// Kinds that rule sets look at and that were not listed yet.
+    /// Kinds that rule sets look at.
+    seen: Vec<Kind>,
+    /// Those of them that were not listed yet.
     unlisted: Vec<Kind>,
     leading: bool,
     agenda: Agenda,
@@ -28,7 +31,8 @@ pub struct Engine {
     timings: FxHashMap<(Timed, ObjectKey), (Name, Moment)>,
     stats: Stats,
     now: Moment,
-    resync_at: Moment,
+    /// When each rule set looks at everything again.
+    resync_at: Vec<Moment>,
     tick_at: Option<Moment>,
     out: Vec<Output>,
 }
@@ -38,14 +42,16 @@ pub struct Engine {
 impl Engine {
     /// An engine with its rule sets. It knows nothing yet, and does not lead.
     pub fn new(config: Config, sets: Vec<Box<dyn RuleSet + Send>>) -> Engine {
-        let mut unlisted: Vec<Kind> = sets.iter().flat_map(|set| set.sees()).copied().collect();
-        unlisted.sort();
-        unlisted.dedup();
+        let mut seen: Vec<Kind> = sets.iter().flat_map(|set| set.sees()).copied().collect();
+        seen.sort();
+        seen.dedup();
         Engine {
+            resync_at: vec![Moment::default(); sets.len()],
             config,
             sets,
             known: Mirror::default(),
-            unlisted,
+            unlisted: seen.clone(),
+            seen,
             leading: false,
             agenda: Agenda::default(),
             flights: Flights::default(),
@@ -53,7 +59,6 @@ impl Engine {
             timings: FxHashMap::default(),
             stats: Stats::default(),
             now: Moment::default(),
-            resync_at: Moment::default(),
             tick_at: None,
             out: Vec::new(),
         }
@@ -87,6 +92,11 @@ impl Engine {
         &self.known
     }
 
+    /// The kinds of objects that it has to be told of.
+    pub fn sees(&self) -> &[Kind] {
+        &self.seen
+    }
+
     /// What was counted.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -112,13 +122,13 @@ impl Engine {
         self.agenda.len()
     }
 
-    /// The queues, by rule set and kind: what was counted, and how many keys wait to be decided about.
-    pub fn queues(&self) -> impl Iterator<Item = (&'static str, Kind, Queue, usize)> {
+    /// The queues, by name: what was counted, and how many keys wait to be decided about.
+    pub fn queues(&self) -> impl Iterator<Item = (&'static str, Queue, usize)> {
         let sets = self.sets.iter().enumerate();
         sets.flat_map(move |(set, rules)| {
             rules.decides().iter().map(move |&kind| {
                 let (queue, waiting) = self.agenda.queue(set, kind);
-                (rules.name(), kind, queue, waiting)
+                (rules.queue(kind), queue, waiting)
             })
         })
     }
@@ -184,24 +194,40 @@ impl Engine {
         }
     }
 
-    /// Queues every key, kind by kind, in order.
+    /// Queues every key of every rule set.
     fn look_at_everything(&mut self, cause: Cause) {
         for set in 0..self.sets.len() {
-            for &kind in self.sets[set].decides() {
-                let mut keys = self.known.keys(kind);
-                keys.sort_unstable();
-                for key in keys {
-                    self.agenda.wake(Work { set, key }, cause);
-                }
+            self.look_at_all_of(set, cause);
+        }
+    }
+
+    /// Queues every key of a rule set, kind by kind, in order.
+    fn look_at_all_of(&mut self, set: usize, cause: Cause) {
+        for &kind in self.sets[set].decides() {
+            let mut keys = self.known.keys(kind);
+            keys.sort_unstable();
+            for key in keys {
+                self.agenda.wake(Work { set, key }, cause);
             }
         }
-        self.resync_at = self.now + self.config.resync;
+        self.resync_at[set] = self.now + self.config.resync_of(self.sets[set].tempo());
     }
 
     fn resync_if_due(&mut self) {
-        if self.is_active() && self.now >= self.resync_at {
-            self.stats.resyncs += 1;
-            self.look_at_everything(Cause::Resync);
+        if !self.is_active() {
+            return;
         }
+        for set in 0..self.sets.len() {
+            if self.now >= self.resync_at[set] {
+                self.stats.resyncs += 1;
+                self.look_at_all_of(set, Cause::Resync);
+            }
+        }
+    }
+
+    /// Publishes a notice of a rule set.
+    fn publish(&mut self, set: usize, mut notice: Notice) {
+        notice.component = self.sets[set].component();
+        self.out.push(Output::Publish(notice));
     }
 }

@@ -1,8 +1,8 @@
 //! Requests under way: how many, for whom, and which objects they change.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use bindery_verdict::Request;
+use bindery_verdict::{Listing, Request};
 use bindery_volumes::ObjectKey;
 use rustc_hash::FxHashMap;
 
@@ -28,6 +28,10 @@ pub(crate) struct Flights {
     busy: FxHashMap<ObjectKey, RequestId>,
     /// Keys that wait for an object to be free, in order.
     parked: FxHashMap<ObjectKey, VecDeque<Work>>,
+    /// Lists that are wanted, and by whom.
+    wanted_lists: BTreeMap<Listing, Vec<Work>>,
+    /// Lists under way, and for whom.
+    lists: FxHashMap<RequestId, (Listing, Vec<Work>)>,
     /// Keys that wait for room for an operation, in order.
     queued_operations: VecDeque<Work>,
     operations: usize,
@@ -37,7 +41,7 @@ pub(crate) struct Flights {
 impl Flights {
     /// How many reads and writes are under way.
     pub fn requests(&self) -> usize {
-        self.by_id.len() - self.operations
+        self.by_id.len() + self.lists.len() - self.operations
     }
 
     /// How many operations are under way.
@@ -88,6 +92,26 @@ impl Flights {
         Some(flight)
     }
 
+    pub fn want_list(&mut self, listing: Listing, work: Work) {
+        self.wanted_lists.entry(listing).or_default().push(work);
+    }
+
+    /// Notes a list that is wanted, and of which none is under way, as under way; `None` when there is no such list.
+    pub fn depart_list(&mut self) -> Option<(RequestId, Listing)> {
+        let is_under_way = |listing: &Listing| self.lists.values().any(|(other, _)| other == listing);
+        let listing = self.wanted_lists.keys().find(|listing| !is_under_way(listing))?.clone();
+        let askers = self.wanted_lists.remove(&listing)?;
+        self.sent += 1;
+        let id = RequestId(self.sent);
+        self.lists.insert(id, (listing.clone(), askers));
+        Some((id, listing))
+    }
+
+    /// Takes out a list that was answered, and whoever asked for it.
+    pub fn arrive_list(&mut self, id: RequestId) -> Option<(Listing, Vec<Work>)> {
+        self.lists.remove(&id)
+    }
+
     pub fn park(&mut self, on: ObjectKey, work: Work) {
         self.parked.entry(on).or_default().push_back(work);
     }
@@ -109,6 +133,11 @@ impl Flights {
     /// Forgets who waited.
     pub fn clear_parked(&mut self) {
         self.parked.clear();
+        self.wanted_lists.clear();
+        // What is under way was asked for by decisions that count no more.
+        for (_, askers) in self.lists.values_mut() {
+            askers.clear();
+        }
         self.queued_operations.clear();
     }
 }

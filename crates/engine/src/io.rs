@@ -72,6 +72,8 @@ pub enum Answer {
     Deleted(Option<Object>),
     /// What a read found.
     Read(Option<Object>),
+    /// What a list found.
+    Listed(Vec<Object>),
     /// How an operation went.
     Done(Result<(), Failure>),
     /// It was not done, or nobody knows.

@@ -77,7 +77,7 @@ pub(crate) fn events(verdict: &Verdict) -> Vec<String> {
     let later: &[Notice] = match &verdict.action {
         Action::Request(Ask::Write(write)) => &write.then,
         Action::Request(Ask::Create(create)) => &create.then,
-        Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::Operate(_)) => &[],
+        Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::Operate(_)) => &[],
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => &[],
     };
     let said = |notice: &Notice| format!("{}: {}", notice.reason.as_str(), notice.message);

@@ -28,7 +28,8 @@ pub(crate) fn bound_volume(claim: &Claim, verdict: &Verdict) -> Option<(Name, bo
         Action::Request(Request::Write(write)) => written_bind(claim, write).map(|volume| (volume, false)),
         Action::Settle if verdict.rule == &rules::CLAIM_BOUND => claim.volume.clone().map(|volume| (volume, true)),
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
-        Action::Request(Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_)) => None,
+        Action::Request(Request::Create(_) | Request::Delete(_)) => None,
+        Action::Request(Request::Read(_) | Request::List(_) | Request::Operate(_)) => None,
     }
 }
 
@@ -40,7 +41,10 @@ fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
     match (write.target().kind, write.edit()) {
         (Kind::Volume, _) => Some(write.target().name.clone()),
         (_, Edit::Claim(edit)) => edit.volume.clone().or_else(|| claim.volume.clone()),
-        (_, Edit::ClaimStatus(_) | Edit::Volume(_) | Edit::VolumeStatus(_)) => claim.volume.clone(),
+        (
+            _,
+            Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_),
+        ) => claim.volume.clone(),
     }
 }
 
@@ -68,6 +72,11 @@ fn of_request(request: &Request) -> Next {
             say("delete", Some(delete.purpose), format!("deletes PersistentVolume {name}: {}", delete.purpose.why))
         }
         Request::Read(key) => say("read", None, format!("reads {key} live")),
+        Request::List(listing) => {
+            let kind = listing.kind.as_str();
+            let place = if listing.namespace.is_empty() { "".into() } else { format!(" in {}", listing.namespace) };
+            say("list", None, format!("lists every {kind}{place} live"))
+        }
         Request::Operate(operation) => say("operate", None, of_operation(operation)),
     }
 }

@@ -46,6 +46,7 @@ pub struct Mirror {
     volumes_by_claim: Under<ClaimKey, Name>,
     claims_by_volume: Under<Name, ClaimKey>,
     pods_by_claim: PodsByClaim,
+    attributes_users: Under<Name, ObjectKey>,
     looking: Looking,
     /// Default classes: the newest first, then the first by name.
     defaults: BTreeSet<(std::cmp::Reverse<Name>, Name)>,
@@ -104,6 +105,11 @@ impl Mirror {
     /// Pods that use a claim of that name; by name.
     pub fn pods_using(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
         self.pods_by_claim.get(claim).iter().filter_map(|key| self.pods.get(key))
+    }
+
+    /// Claims and volumes that have to do with an attributes class; by key.
+    pub fn attributes_users(&self, class: &Name) -> &[ObjectKey] {
+        self.attributes_users.get(class)
     }
 
     /// Claims that look for any volume and say this of their class (`None`: nothing); by key.
@@ -167,14 +173,10 @@ impl Mirror {
             Kind::Volume => Object::Volume(self.volumes.get(&key.name)?.clone()),
             Kind::Class => Object::Class(self.classes.get(&key.name)?.clone()),
             Kind::AttributesClass => Object::AttributesClass(self.attributes_classes.get(&key.name)?.clone()),
-            Kind::Pod => Object::Pod(self.pods.get(&pod_key(key))?.clone()),
+            Kind::Pod => Object::Pod(self.pods.get(&key.pod_key())?.clone()),
             Kind::Node => Object::Node(self.nodes.get(&key.name)?.clone()),
         })
     }
-}
-
-fn pod_key(key: &ObjectKey) -> PodKey {
-    PodKey { namespace: key.namespace.clone(), name: key.name.clone() }
 }
 
 // === What the engine tells ===
@@ -264,7 +266,7 @@ impl Mirror {
                 Some(Change::of(seen, Object::AttributesClass))
             }
             Kind::Pod => {
-                let seen = self.pods.remove(&pod_key(key), version)?;
+                let seen = self.pods.remove(&key.pod_key(), version)?;
                 self.pods_by_claim.moved(seen.before.as_deref(), seen.after.as_deref());
                 Some(Change::of(seen, Object::Pod))
             }
@@ -308,7 +310,7 @@ impl Mirror {
             Kind::Volume => self.volumes.seen_version(&key.name),
             Kind::Class => self.classes.seen_version(&key.name),
             Kind::AttributesClass => self.attributes_classes.seen_version(&key.name),
-            Kind::Pod => self.pods.seen_version(&pod_key(key)),
+            Kind::Pod => self.pods.seen_version(&key.pod_key()),
             Kind::Node => self.nodes.seen_version(&key.name),
         }
     }
@@ -385,6 +387,9 @@ impl Mirror {
             if let Some(volume) = &before.volume {
                 self.claims_by_volume.remove(volume, key);
             }
+            for class in before.attributes_classes() {
+                self.attributes_users.remove(class, &key.clone().into());
+            }
         }
         if let Some(after) = &after {
             if after.is_looking() {
@@ -392,6 +397,9 @@ impl Mirror {
             }
             if let Some(volume) = &after.volume {
                 self.claims_by_volume.insert(volume.clone(), key.clone());
+            }
+            for class in after.attributes_classes() {
+                self.attributes_users.insert(class.clone(), key.clone().into());
             }
         }
         self.refresh_demand(key);
@@ -415,6 +423,12 @@ impl Mirror {
             self.pool.remove(before);
         }
         self.refresh_pool(name);
+        if let Some(class) = before.as_ref().and_then(|volume| volume.attributes_class.as_ref()) {
+            self.attributes_users.remove(class, &ObjectKey::volume(name.clone()));
+        }
+        if let Some(class) = after.as_ref().and_then(|volume| volume.attributes_class.as_ref()) {
+            self.attributes_users.insert(class.clone(), ObjectKey::volume(name.clone()));
+        }
         let (old, new) = (reserved(&before), reserved(&after));
         if let Some(old) = &old {
             self.volumes_by_claim.remove(old, name);

@@ -28,8 +28,8 @@ pub(crate) enum Fate {
     Drop,
 }
 
-type About = (ObjectKey, Name, EventType);
-type Similar = (ObjectKey, Name, EventType, Reason);
+type About = (&'static str, ObjectKey, Name, EventType);
+type Similar = (About, Reason);
 type Same = (Similar, String);
 
 /// Remembers what was written. It is told the time.
@@ -43,8 +43,8 @@ pub(crate) struct Correlator {
 impl Correlator {
     /// What becomes of a notice at a time.
     pub fn fate(&mut self, notice: &Notice, now: Duration) -> Fate {
-        let about = (notice.about.clone(), notice.meta.uid.clone(), notice.event_type);
-        let similar = (about.0.clone(), about.1.clone(), about.2, notice.reason);
+        let about = about(notice);
+        let similar = (about.clone(), notice.reason);
         let message = self.combined(&similar, &notice.message, now);
         if !self.has_token(about, now) {
             return Fate::Drop;
@@ -60,8 +60,7 @@ impl Correlator {
 
     /// Notes under which name an event was written.
     pub fn written(&mut self, notice: &Notice, message: String, event: String) {
-        let similar = (notice.about.clone(), notice.meta.uid.clone(), notice.event_type, notice.reason);
-        self.same.insert((similar, message), (event, 1));
+        self.same.insert(((about(notice), notice.reason), message), (event, 1));
     }
 
     /// The message, marked as combined where there were too many others.
@@ -90,6 +89,11 @@ impl Correlator {
         *tokens -= if has { 1.0 } else { 0.0 };
         has
     }
+}
+
+/// Who says something of whom, and how grave it is.
+fn about(notice: &Notice) -> About {
+    (notice.component, notice.about.clone(), notice.meta.uid.clone(), notice.event_type)
 }
 
 /// A map that forgets the oldest keys when there are too many.
@@ -140,6 +144,7 @@ mod tests {
             event_type: EventType::Normal,
             reason: Reason::FailedBinding,
             message: message.into(),
+            component: "tests",
         }
     }
 

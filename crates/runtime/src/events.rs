@@ -20,9 +20,6 @@ use crate::correlate::{Correlator, Fate};
 /// So many events wait at most; more are dropped, and counted. As many as upstream's recorder keeps.
 const QUEUE_MAX: usize = 1000;
 
-/// The component that events name as their source, as upstream.
-const COMPONENT: &str = "persistentvolume-controller";
-
 /// Where events are published. Publishing never waits.
 #[derive(Clone)]
 pub struct EventSink {
@@ -83,7 +80,8 @@ impl Writer {
     }
 
     async fn count(&mut self, notice: &Notice, event: &str, count: u32, message: String) {
-        let patch = Patch::Merge(json!({"count": count, "lastTimestamp": time(Timestamp::now()), "message": message}));
+        let patch =
+            Patch::Merge(json!({"count": count, "lastTimestamp": wire_time(Timestamp::now()), "message": message}));
         let reply = self.call(Call::new(path(notice)).patch(event, &PatchParams::default(), &patch)).await;
         // An API server forgets events after an hour: then it is a new one.
         if reply.is_some_and(|reply| reply.status == StatusCode::NOT_FOUND) {
@@ -118,7 +116,8 @@ fn path(notice: &Notice) -> String {
     format!("/api/v1/namespaces/{}/events", namespace(notice))
 }
 
-fn time(now: Timestamp) -> String {
+/// A moment, as the API writes it.
+pub(crate) fn wire_time(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
@@ -147,10 +146,10 @@ fn event(notice: &Notice, message: &str, now: Timestamp) -> Value {
         "reason": notice.reason.as_str(),
         "message": message,
         "count": 1,
-        "firstTimestamp": time(now),
-        "lastTimestamp": time(now),
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
+        "firstTimestamp": wire_time(now),
+        "lastTimestamp": wire_time(now),
+        "source": {"component": notice.component},
+        "reportingComponent": notice.component,
         "reportingInstance": "",
     })
 }

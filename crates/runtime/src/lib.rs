@@ -31,7 +31,7 @@ pub use api::Api;
 pub use brain::{Ask, Brain, Message};
 pub use events::EventSink;
 pub use lease::{Lease, LeaseConfig};
-pub use list::list;
+pub use list::{Unlisted, list};
 pub use observe::{Leased, Observer, Operated};
 pub use operate::Operator;
 pub use send::Caller;

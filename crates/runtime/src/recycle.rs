@@ -108,6 +108,7 @@ impl<'a> Scrub<'a> {
                 event_type: if is_warning { EventType::Warning } else { EventType::Normal },
                 reason: Reason::RecyclerPod,
                 message: format!("Recycler pod: {}", text(&event["message"])),
+                component: self.recycle.component,
             });
         }
     }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::{Answer, Refusal};
-use bindery_verdict::{Create, Delete, Request, Write};
+use bindery_verdict::{Create, Delete, Listing, PatchType, Request, Write};
 use bindery_volumes::{Object, ObjectKey};
 use http::StatusCode;
-use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions};
+use jiff::Timestamp;
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::request::Request as Call;
 
 use crate::api::{Api, Lost, Reply};
+use crate::events::wire_time;
 use crate::operate::Operator;
-use crate::paths;
+use crate::{list, paths};
 
 /// How long to wait where a server is busy and does not say for how long.
 const BUSY: Duration = Duration::from_secs(1);
@@ -37,6 +39,7 @@ impl Caller {
             Request::Create(create) => self.create(&create).await,
             Request::Delete(delete) => self.delete(&delete).await,
             Request::Read(key) => self.read(&key).await,
+            Request::List(listing) => self.list(&listing).await,
             Request::Operate(operation) => Answer::Done(self.operator.operate(operation).await),
         }
     }
@@ -44,7 +47,12 @@ impl Caller {
     async fn write(&self, write: &Write) -> Answer {
         let key = write.target();
         let call = Call::new(paths::collection(key));
-        let (params, patch) = (PatchParams::default(), Patch::Merge(write.patch()));
+        let params = PatchParams::default();
+        let patch = write.patch(&wire_time(Timestamp::now()));
+        let patch = match write.edit().patch_type() {
+            PatchType::Merge => Patch::Merge(patch),
+            PatchType::Strategic => Patch::Strategic(patch),
+        };
         let request = match write.edit().subresource() {
             None => call.patch(&key.name, &params, &patch),
             Some(subresource) => call.patch_subresource(subresource, &key.name, &params, &patch),
@@ -80,6 +88,27 @@ impl Caller {
                 Ok(object) => Answer::Read(Some(object)),
                 Err(error) => Answer::Refused(Refusal::Error(error)),
             },
+        }
+    }
+
+    /// All objects there are, page by page. No version is asked for: what is listed is no older than the call.
+    async fn list(&self, listing: &Listing) -> Answer {
+        let mut objects = Vec::new();
+        let mut params = ListParams { limit: Some(list::PAGE), ..ListParams::default() };
+        loop {
+            let request = Call::new(paths::collection(&listing.target())).list(&params);
+            let reply = match self.call(request).await {
+                Ok(reply) => reply,
+                Err(refusal) => return Answer::Refused(refusal),
+            };
+            let next = match list::read_page(listing.kind, &reply.body, &mut objects) {
+                Ok((_, next)) => next,
+                Err(error) => return Answer::Refused(Refusal::Error(error)),
+            };
+            if next.is_empty() {
+                return Answer::Listed(objects);
+            }
+            params.continue_token = Some(next);
         }
     }
 

@@ -20,12 +20,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::api::Api;
 use crate::brain::Message;
-use crate::list::{Raw, decode, list};
+use crate::list::{Raw, Unlisted, decode, is_optional, list};
 use crate::paths;
 
 /// How long to wait before trying again what failed, doubled each time up to the most.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long to wait before a server is asked again for a kind that it does not serve.
+const NOT_SERVED: Duration = Duration::from_secs(300);
 /// How long a watch lives at most, in seconds: then the server ends it.
 const LIFETIME: u32 = 290;
 /// A watch that has told nothing for longer than it may live is one whose end was lost with its connection.
@@ -51,8 +53,16 @@ pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
         if watch.version.is_none() && !watch.streams {
             match watch.list().await {
                 Ok(()) => {}
+                Err(Unlisted::NotServed) if is_optional(kind) => {
+                    tracing::info!(kind = kind.as_str(), "the server does not serve this kind: there are none");
+                    if !watch.tell_none() {
+                        return;
+                    }
+                    sleep(NOT_SERVED).await;
+                    continue;
+                }
                 Err(error) => {
-                    tracing::warn!(kind = kind.as_str(), error, "cannot list");
+                    tracing::warn!(kind = kind.as_str(), %error, "cannot list");
                     sleep(wait).await;
                     wait = (wait * 2).min(WAIT_MAX);
                     continue;
@@ -108,10 +118,16 @@ struct Watch {
 }
 
 impl Watch {
-    async fn list(&mut self) -> Result<(), String> {
+    async fn list(&mut self) -> Result<(), Unlisted> {
         let (version, objects) = list(&self.api, self.kind).await?;
         self.listed(version, objects);
         Ok(())
+    }
+
+    /// Tells that there is no object of the kind. False when nobody listens any more.
+    fn tell_none(&self) -> bool {
+        let none = Input::Listed { kind: self.kind, version: 0, objects: Vec::new() };
+        self.tell.send(Message::Happened(none)).is_ok()
     }
 
     fn listed(&mut self, version: String, objects: Vec<Object>) -> bool {

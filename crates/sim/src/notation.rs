@@ -331,7 +331,7 @@ fn volume_line(volume: &Volume, value: &Value) -> String {
         Source::HostPath(path) => Some(format!("hostPath:{path}")),
         Source::Nfs(export) => Some(format!("nfs:{}", export.1)),
         Source::Csi(driver) => Some(format!("csi:{driver}")),
-        Source::Other => None,
+        Source::Migrated(_) | Source::Flex(_) | Source::Other => None,
     };
     words.extend(source.map(|source| format!("source={source}")));
     words.extend(volume.finalizers.iter().map(|name| format!("fin={name}")));

@@ -30,7 +30,7 @@ impl Report {
             Request::Write(write) => self.rule(write.purpose),
             Request::Create(create) => self.rule(create.purpose),
             Request::Delete(delete) => self.rule(delete.purpose),
-            Request::Read(_) | Request::Operate(_) => {}
+            Request::Read(_) | Request::List(_) | Request::Operate(_) => {}
         }
     }
 }
@@ -106,6 +106,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             };
             findings.note_read(key, found);
         }
+        (Request::List(listing), Answer::Listed(found)) => findings.note_list(listing, found.into()),
         (Request::Delete(_), Answer::Deleted(Some(object))) => {
             known.answered(object);
             findings.forget_passing();

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bindery_engine::{Answer, Moment, Refusal};
-use bindery_verdict::{Failure, Request, Task};
+use bindery_fields::Schema;
+use bindery_fields::patch::strategic_merge_patch;
+use bindery_verdict::{Failure, PatchType, Request, Task, Write};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::{Value, json};
 
@@ -40,6 +42,9 @@ impl Told {
         }
     }
 }
+
+/// What time it is, always.
+const NOW: &str = "2026-01-01T00:00:00Z";
 
 /// What an API server has against a change: the kind of object, how it was, how it would be.
 pub type Check = fn(Kind, &Value, &Value) -> Result<(), String>;
@@ -115,7 +120,7 @@ impl World {
         let Some(object) = self.objects.get(key).cloned() else { return };
         if has_finalizers(&object) {
             if object["metadata"]["deletionTimestamp"].is_null() {
-                self.edit(key, json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
+                self.edit(key, json!({"metadata": {"deletionTimestamp": NOW}}));
             }
         } else {
             self.remove(key);
@@ -135,7 +140,7 @@ impl World {
         }
         let answer = self.carry_out(request);
         let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
-        if !matches!(request, Request::Read(_)) && refused.is_empty() {
+        if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
             self.effects += 1;
         }
         self.history.push(words + &refused);
@@ -150,14 +155,20 @@ impl World {
     fn carry_out(&mut self, request: &Request) -> Answer {
         match request {
             Request::Read(key) => Answer::Read(self.objects.get(key).map(|object| decode(key.kind, object))),
+            Request::List(listing) => {
+                let is_there = |key: &ObjectKey| {
+                    key.kind == listing.kind && (listing.namespace.is_empty() || key.namespace == listing.namespace)
+                };
+                let found = self.objects.iter().filter(|(key, _)| is_there(key));
+                Answer::Listed(found.map(|(key, object)| decode(key.kind, object)).collect())
+            }
             Request::Write(write) => {
                 let key = write.target();
                 let Some(object) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
                 if !is_as_seen(object, write.uid(), write.version()) {
                     return Answer::Refused(Refusal::Conflict);
                 }
-                let mut changed = object.clone();
-                json_patch::merge(&mut changed, &write.patch());
+                let changed = patched(object, write);
                 if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
                     return Answer::Refused(Refusal::Error(error));
                 }
@@ -227,6 +238,23 @@ impl Answerer for World {
     }
 }
 
+/// An object as a write makes it.
+fn patched(object: &Value, write: &Write) -> Value {
+    let patch = write.patch(NOW);
+    match write.edit().patch_type() {
+        PatchType::Merge => {
+            let mut changed = object.clone();
+            json_patch::merge(&mut changed, &patch);
+            changed
+        }
+        PatchType::Strategic => {
+            let schema = Schema::of("", "v1", write.target().kind.as_str()).expect("the kind is known");
+            let changed = strategic_merge_patch(schema, object, patch.to_string().as_bytes());
+            changed.expect("our patches are well formed").value
+        }
+    }
+}
+
 fn is_as_seen(object: &Value, uid: &str, version: u64) -> bool {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     text("uid") == uid && text("resourceVersion").parse() == Ok(version)
@@ -249,6 +277,7 @@ pub fn describe(request: &Request) -> (&'static str, String) {
         Request::Create(_) => ("create", format!("create {target}")),
         Request::Delete(_) => ("delete", format!("delete {target}")),
         Request::Read(_) => ("read", format!("read {target}")),
+        Request::List(_) => ("list", format!("list {target}")),
         Request::Operate(operation) => ("operate", operation.name()),
     }
 }

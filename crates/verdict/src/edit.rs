@@ -5,21 +5,36 @@ use bindery_volumes::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::{ClaimReport, ProtectionEdit};
+
 /// What a write changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
     /// A claim's annotations and spec.
     Claim(ClaimEdit),
-    /// A claim's status.
+    /// A claim's status: what the binder says in it.
     ClaimStatus(ClaimStatusEdit),
+    /// A claim's status: what the controllers beside the binder say in it.
+    ClaimReport(ClaimReport),
     /// A volume's metadata and spec.
     Volume(VolumeEdit),
     /// A volume's status.
     VolumeStatus(VolumeStatusEdit),
+    /// The finalizer that keeps a claim, a volume or an attributes class from going while it is in use.
+    Protection(ProtectionEdit),
+}
+
+/// How a patch is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchType {
+    /// A JSON merge patch: a list is replaced as a whole.
+    Merge,
+    /// A strategic merge patch: a list whose entries have a key is merged by that key.
+    Strategic,
 }
 
 /// Annotations to set, or to remove where there is no value.
-type AnnotationEdits = Vec<(Annotation, Option<Name>)>;
+pub(crate) type AnnotationEdits = Vec<(Annotation, Option<Name>)>;
 
 /// Changes of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +80,8 @@ pub struct VolumeEdit {
     pub annotations: AnnotationEdits,
     /// All finalizers that it is to have.
     pub finalizers: Option<Box<[Name]>>,
+    /// How much it is to hold.
+    pub capacity: Option<Quantity>,
 }
 
 /// Changes of a volume's status.
@@ -80,18 +97,30 @@ impl Edit {
     /// The subresource that is written to, if not the object itself.
     pub fn subresource(&self) -> Option<&'static str> {
         match self {
-            Edit::Claim(_) | Edit::Volume(_) => None,
-            Edit::ClaimStatus(_) | Edit::VolumeStatus(_) => Some("status"),
+            Edit::Claim(_) | Edit::Volume(_) | Edit::Protection(_) => None,
+            Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::VolumeStatus(_) => Some("status"),
         }
     }
 
-    /// The edit as a JSON merge patch, without the precondition.
-    pub fn patch(&self) -> Map<String, Value> {
+    /// How the patch is to be understood.
+    pub fn patch_type(&self) -> PatchType {
+        match self {
+            Edit::ClaimReport(_) => PatchType::Strategic,
+            Edit::Claim(_) | Edit::ClaimStatus(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => {
+                PatchType::Merge
+            }
+        }
+    }
+
+    /// The edit as a patch, without the precondition. What it says happens at `now` (RFC 3339).
+    pub fn patch(&self, now: &str) -> Map<String, Value> {
         match self {
             Edit::Claim(edit) => edit.patch(),
             Edit::ClaimStatus(edit) => of_status(edit.patch()),
+            Edit::ClaimReport(report) => report.patch(now),
             Edit::Volume(edit) => edit.patch(),
             Edit::VolumeStatus(edit) => of_status(edit.patch()),
+            Edit::Protection(edit) => edit.patch(),
         }
     }
 }
@@ -105,7 +134,7 @@ fn or_null(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { text.into() }
 }
 
-fn metadata(annotations: &AnnotationEdits) -> Map<String, Value> {
+pub(crate) fn metadata(annotations: &AnnotationEdits) -> Map<String, Value> {
     let mut metadata = Map::new();
     if !annotations.is_empty() {
         let value = |value: &Option<Name>| value.as_ref().map_or(Value::Null, |value| value.as_str().into());
@@ -115,7 +144,7 @@ fn metadata(annotations: &AnnotationEdits) -> Map<String, Value> {
     metadata
 }
 
-fn apply_annotations(annotations: &mut Annotations, edits: &AnnotationEdits) {
+pub(crate) fn apply_annotations(annotations: &mut Annotations, edits: &AnnotationEdits) {
     for (annotation, edit) in edits {
         match edit {
             Some(value) => annotations.set(*annotation, value.clone()),
@@ -189,20 +218,37 @@ impl VolumeEdit {
         if let Some(finalizers) = &self.finalizers {
             volume.finalizers = finalizers.clone();
         }
+        if let Some(capacity) = &self.capacity {
+            volume.capacity = Some(capacity.clone());
+        }
     }
 
     fn patch(&self) -> Map<String, Value> {
         let mut metadata = metadata(&self.annotations);
         if let Some(finalizers) = &self.finalizers {
-            let names = finalizers.iter().map(|name| name.as_str()).collect::<Vec<_>>();
-            metadata.insert("finalizers".into(), if names.is_empty() { Value::Null } else { names.into() });
+            metadata.insert("finalizers".into(), list_of(finalizers));
+        }
+        let mut spec = Map::new();
+        if let Some(claim_ref) = &self.claim_ref {
+            spec.insert("claimRef".into(), claim_ref.patch());
+        }
+        if let Some(capacity) = &self.capacity {
+            spec.insert("capacity".into(), json!({"storage": capacity.as_str()}));
         }
         let mut patch = Map::from_iter([("metadata".into(), metadata.into())]);
-        let claim_ref = match &self.claim_ref {
-            None => return patch,
-            Some(RefEdit::Clear) => Value::Null,
-            Some(RefEdit::ClearUid) => json!({"uid": null}),
-            Some(RefEdit::Set(claim, version)) => json!({
+        if !spec.is_empty() {
+            patch.insert("spec".into(), spec.into());
+        }
+        patch
+    }
+}
+
+impl RefEdit {
+    fn patch(&self) -> Value {
+        match self {
+            RefEdit::Clear => Value::Null,
+            RefEdit::ClearUid => json!({"uid": null}),
+            RefEdit::Set(claim, version) => json!({
                 "kind": "PersistentVolumeClaim",
                 "apiVersion": "v1",
                 "namespace": claim.key.namespace.as_str(),
@@ -210,10 +256,14 @@ impl VolumeEdit {
                 "uid": claim.uid.as_str(),
                 "resourceVersion": version.to_string(),
             }),
-        };
-        patch.insert("spec".into(), json!({"claimRef": claim_ref}));
-        patch
+        }
     }
+}
+
+/// Names as a list; none is an absent field.
+pub(crate) fn list_of(names: &[Name]) -> Value {
+    let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
+    if names.is_empty() { Value::Null } else { names.into() }
 }
 
 impl VolumeStatusEdit {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bindery_volumes::{Claim, ClaimKey, Name, Object, ObjectKey, Volume};
 
-use crate::Task;
+use crate::{Listing, Task};
 
 /// Why an operation, or the creation of an object, failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,12 +13,19 @@ pub struct Failure {
     pub error: String,
     /// Whether the storage is still in use, and the operation may succeed later.
     pub in_use: bool,
+    /// Whether there was no answer: it may have been done all the same.
+    pub is_uncertain: bool,
 }
 
 impl Failure {
     /// A failure with its error.
     pub fn new(error: impl Into<String>) -> Failure {
-        Failure { error: error.into(), in_use: false }
+        Failure { error: error.into(), in_use: false, is_uncertain: false }
+    }
+
+    /// A failure of which nobody knows whether it is one.
+    pub fn uncertain(error: impl Into<String>) -> Failure {
+        Failure { is_uncertain: true, ..Failure::new(error) }
     }
 }
 
@@ -27,6 +34,7 @@ impl Failure {
 #[derive(Debug, Clone, Default)]
 pub struct Findings {
     reads: Vec<(ObjectKey, Option<Object>)>,
+    lists: Vec<(Listing, Arc<[Object]>)>,
     outcomes: Vec<(Task, Result<(), Failure>)>,
     offers: Vec<ClaimKey>,
     pauses: usize,
@@ -37,6 +45,12 @@ impl Findings {
     pub fn note_read(&mut self, key: ObjectKey, found: Option<Object>) {
         self.reads.retain(|(known, _)| *known != key);
         self.reads.push((key, found));
+    }
+
+    /// Notes what a live list found.
+    pub fn note_list(&mut self, listing: Listing, found: Arc<[Object]>) {
+        self.lists.retain(|(known, _)| *known != listing);
+        self.lists.push((listing, found));
     }
 
     /// Notes how an operation, or the creation of an object, went.
@@ -64,19 +78,29 @@ impl Findings {
         self.pauses
     }
 
-    /// Forgets what held for a moment only, reads and offers: something has changed since.
+    /// Forgets what held for a moment only, reads, lists and offers: something has changed since.
     pub fn forget_passing(&mut self) {
         self.reads.clear();
+        self.lists.clear();
         self.offers.clear();
     }
 
     /// Whether nothing was found out.
     pub fn is_empty(&self) -> bool {
-        self.reads.is_empty() && self.outcomes.is_empty() && self.offers.is_empty() && self.pauses == 0
+        self.reads.is_empty()
+            && self.lists.is_empty()
+            && self.outcomes.is_empty()
+            && self.offers.is_empty()
+            && self.pauses == 0
     }
 
     fn read(&self, key: &ObjectKey) -> Option<Option<&Object>> {
         self.reads.iter().find(|(known, _)| known == key).map(|(_, found)| found.as_ref())
+    }
+
+    /// What a live list found; `None` when there was none.
+    pub fn listed(&self, listing: &Listing) -> Option<&[Object]> {
+        self.lists.iter().find(|(known, _)| known == listing).map(|(_, found)| &**found)
     }
 
     /// What a live read of a volume found; `None` when there was no read.

@@ -1,7 +1,7 @@
 //! Notices: events to publish about an object.
 
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Claim, Kind, Meta, ObjectKey, Volume};
+use bindery_volumes::{Claim, Kind, Meta, ObjectKey, Pod, Volume};
 
 /// An event to publish. The engine keeps back one that says nothing new.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,17 +16,27 @@ pub struct Notice {
     pub reason: Reason,
     /// In words.
     pub message: String,
+    /// Who says so. The engine fills it in: the component of the rule set.
+    pub component: &'static str,
 }
 
 impl Notice {
     /// A notice about a claim.
     pub fn claim(claim: &Claim, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
-        Notice { about: claim.key().into(), meta: claim.meta.clone(), event_type, reason, message: message.into() }
+        Notice::new(claim.key().into(), &claim.meta, event_type, reason, message)
     }
 
     /// A notice about a volume.
     pub fn volume(volume: &Volume, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
-        let about = ObjectKey { kind: Kind::Volume, namespace: Default::default(), name: volume.name().clone() };
-        Notice { about, meta: volume.meta.clone(), event_type, reason, message: message.into() }
+        Notice::new(ObjectKey::cluster(Kind::Volume, volume.name().clone()), &volume.meta, event_type, reason, message)
+    }
+
+    /// A notice about a pod.
+    pub fn pod(pod: &Pod, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
+        Notice::new(pod.key().into(), &pod.meta, event_type, reason, message)
+    }
+
+    fn new(about: ObjectKey, meta: &Meta, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
+        Notice { about, meta: meta.clone(), event_type, reason, message: message.into(), component: "" }
     }
 }

@@ -1,10 +1,10 @@
 //! Requests: values first, sent later. Each carries what makes it safe to send.
 
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Claim, ClaimKey, Kind, Name, ObjectKey, ReclaimPolicy, Volume};
+use bindery_volumes::{Claim, ClaimKey, Kind, Meta, Name, ObjectKey, ReclaimPolicy, Volume};
 use serde_json::{Value, json};
 
-use crate::{Edit, Notice, ReleaseProof, Rule};
+use crate::{ClaimReport, Edit, Guarded, Notice, ProtectionEdit, ReleaseProof, Rule, UnusedProof};
 
 /// What the engine may be asked to send, one at a time for each key.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub enum Request {
     Delete(Delete),
     /// Read an object, past all caches.
     Read(ObjectKey),
+    /// List objects, past all caches. Whoever asks for the same list at the same time shares it.
+    List(Listing),
     /// Do something outside the API: it may take long.
     Operate(Operation),
 }
@@ -29,6 +31,7 @@ impl Request {
             Request::Create(create) => create.key.clone(),
             Request::Delete(delete) => ObjectKey::volume(delete.proof.name().clone()),
             Request::Read(key) => key.clone(),
+            Request::List(listing) => listing.target(),
             Request::Operate(operation) => operation.target(),
         }
     }
@@ -41,8 +44,25 @@ impl Request {
         match self {
             Request::Write(_) | Request::Create(_) | Request::Delete(_) => true,
             Request::Operate(Operation::DeleteStorage { .. } | Operation::Recycle(_)) => true,
-            Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Read(_) => false,
+            Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) => false,
+            Request::Read(_) | Request::List(_) => false,
         }
+    }
+}
+
+/// All objects of a kind in a namespace, or everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Listing {
+    /// Which kind.
+    pub kind: Kind,
+    /// Where; empty for everywhere.
+    pub namespace: Name,
+}
+
+impl Listing {
+    /// What stands for it where an object's key is wanted: the name of no object.
+    pub fn target(&self) -> ObjectKey {
+        ObjectKey { kind: self.kind, namespace: self.namespace.clone(), name: Name::default() }
     }
 }
 
@@ -83,29 +103,32 @@ impl Write {
     /// A change of a claim.
     pub fn claim(purpose: &'static Rule, claim: &Claim, edit: Edit) -> Write {
         debug_assert!(matches!(edit, Edit::Claim(_) | Edit::ClaimStatus(_)), "a claim gets a claim's edit");
-        Write {
-            target: claim.key().into(),
-            uid: claim.meta.uid.clone(),
-            version: claim.meta.version,
-            edit,
-            purpose,
-            regret: None,
-            then: Vec::new(),
-        }
+        Write::new(purpose, claim.key().into(), &claim.meta, edit)
+    }
+
+    /// A change of a part of a claim's status.
+    pub fn report(purpose: &'static Rule, claim: &Claim, report: ClaimReport) -> Write {
+        Write::new(purpose, claim.key().into(), &claim.meta, Edit::ClaimReport(report))
+    }
+
+    /// Guards an object by its protection finalizer.
+    pub fn guard(purpose: &'static Rule, object: Guarded<'_>) -> Write {
+        Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::guard(object)))
+    }
+
+    /// Takes the protection finalizer off an object. It takes proof that nothing uses it.
+    pub fn unguard(purpose: &'static Rule, object: Guarded<'_>, proof: &UnusedProof) -> Write {
+        Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::unguard(object, proof)))
+    }
+
+    fn new(purpose: &'static Rule, target: ObjectKey, meta: &Meta, edit: Edit) -> Write {
+        Write { target, uid: meta.uid.clone(), version: meta.version, edit, purpose, regret: None, then: Vec::new() }
     }
 
     /// A change of a volume.
     pub fn volume(purpose: &'static Rule, volume: &Volume, edit: Edit) -> Write {
         debug_assert!(matches!(edit, Edit::Volume(_) | Edit::VolumeStatus(_)), "a volume gets a volume's edit");
-        Write {
-            target: ObjectKey::volume(volume.name().clone()),
-            uid: volume.meta.uid.clone(),
-            version: volume.meta.version,
-            edit,
-            purpose,
-            regret: None,
-            then: Vec::new(),
-        }
+        Write::new(purpose, ObjectKey::volume(volume.name().clone()), &volume.meta, edit)
     }
 
     /// Publishes a notice once the write has succeeded.
@@ -142,9 +165,9 @@ impl Write {
         &self.edit
     }
 
-    /// The JSON merge patch to send, with its preconditions.
-    pub fn patch(&self) -> Value {
-        let mut patch = self.edit.patch();
+    /// The patch to send, with its preconditions, where it is `now` (RFC 3339). How it is to be understood, the edit tells.
+    pub fn patch(&self, now: &str) -> Value {
+        let mut patch = self.edit.patch(now);
         let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
         metadata["uid"] = self.uid.as_str().into();
         metadata["resourceVersion"] = self.version.to_string().into();
@@ -219,6 +242,8 @@ pub enum Task {
     DeleteStorage,
     /// Scrubbing a released volume.
     Recycle,
+    /// Creating the claim of an ephemeral volume, by the volume's place in its pod.
+    MakeClaim(usize),
 }
 
 /// Work outside the API, ordered by a rule and done by the runtime. Every one can be done twice without harm.
@@ -261,6 +286,8 @@ pub struct Recycle {
     pub proof: ReleaseProof,
     /// The pod that scrubs it, as JSON. What happens to it is told as events of the volume.
     pub pod: Value,
+    /// Who says what happens to it.
+    pub component: &'static str,
 }
 
 impl Operation {

@@ -206,7 +206,7 @@ fn prune(value: Value) -> Value {
 
 /// Applies a write's patch as an API server does, and checks what holds of every patch.
 fn patched(before: &Value, write: &Write) -> Value {
-    let patch = write.patch();
+    let patch = write.patch("2026-01-01T00:00:00Z");
     for precondition in ["uid", "resourceVersion"] {
         assert_eq!(patch["metadata"][precondition], before["metadata"][precondition], "{precondition} of {patch}");
     }

@@ -52,7 +52,7 @@ fn outcomes_are_counted_by_task() {
     let mut findings = Findings::default();
     findings.note_outcome(Task::SaveVolume, Err(Failure::new("first")));
     findings.note_outcome(Task::CleanUp, Err(Failure::new("another task")));
-    findings.note_outcome(Task::SaveVolume, Err(Failure { error: "second".into(), in_use: true }));
+    findings.note_outcome(Task::SaveVolume, Err(Failure { in_use: true, ..Failure::new("second") }));
     assert_eq!(findings.failure_count(Task::SaveVolume), 2);
     assert_eq!(findings.last_failure(Task::SaveVolume).map(|failure| failure.error.as_str()), Some("second"));
     assert!(findings.last_failure(Task::SaveVolume).is_some_and(|failure| failure.in_use));

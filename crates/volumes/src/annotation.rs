@@ -48,6 +48,8 @@ annotations! {
     BetaStorageClass = "volume.beta.kubernetes.io/storage-class",
     /// On a volume: the capacity that its claim was promised before a resize.
     PreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity",
+    /// On a claim: who makes its volume grow.
+    StorageResizer = "volume.kubernetes.io/storage-resizer",
     /// On a class: it is the default one, when "true".
     IsDefaultClass = "storageclass.kubernetes.io/is-default-class",
     /// On a class: the older twin of the former.

@@ -68,6 +68,49 @@ pub struct ClaimStatus {
     pub capacity: Option<Quantity>,
     /// The attributes class that its volume has now.
     pub attributes_class: Option<Name>,
+    /// What the `Unused` condition says.
+    pub unused: Condition,
+    /// What is said while it grows or changes its attributes; most claims do neither.
+    pub change: Option<Box<ClaimChange>>,
+}
+
+/// What a condition says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// There is none of that type.
+    #[default]
+    Absent,
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Condition {
+    fn parse(text: &str) -> Condition {
+        match text {
+            "True" => Condition::True,
+            "False" => Condition::False,
+            _ => Condition::Unknown,
+        }
+    }
+}
+
+/// What is said of a claim that grows, or that changes its attributes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClaimChange {
+    /// The attributes class that it is to get.
+    pub attributes_target: Option<Name>,
+    /// The size that is being made for it.
+    pub allocated: Option<Quantity>,
+    /// How far that has come; empty when nobody makes it grow.
+    pub resize_status: Name,
+    /// What the `Resizing` condition says.
+    pub resizing: Condition,
+    /// What the `FileSystemResizePending` condition says.
+    pub file_system_pending: Condition,
 }
 
 /// A claim, as far as rules read it.
@@ -81,6 +124,8 @@ pub struct Claim {
     pub finalizers: Box<[Name]>,
     /// Whether somebody deleted it. Upstream binds it all the same, and so do we.
     pub deleting: bool,
+    /// The UID of whoever controls it: of the pod that an ephemeral volume's claim was made for.
+    pub controller: Option<Name>,
     /// `spec.storageClassName`; use [`Claim::class`] for the class it has.
     pub class_field: Option<Name>,
     /// The volume that it names (`spec.volumeName`), if any.
@@ -123,6 +168,13 @@ impl Claim {
     /// Whether it says anything about its class, be it that it wants none.
     pub fn has_class(&self) -> bool {
         self.class_field.is_some() || self.annotations.has(Annotation::BetaStorageClass)
+    }
+
+    /// Every attributes class that it has to do with: the one it asks for, has, or is to get.
+    pub fn attributes_classes(&self) -> impl Iterator<Item = &Name> {
+        let target = self.status.change.as_ref().and_then(|change| change.attributes_target.as_ref());
+        let all = self.attributes_class.iter().chain(&self.status.attributes_class).chain(target);
+        all.filter(|name| !name.is_empty())
     }
 
     /// How much it asks for.
@@ -200,6 +252,49 @@ struct WireStatus {
     access_modes: Option<Vec<Name>>,
     capacity: Option<WireResources>,
     current_volume_attributes_class_name: Option<Name>,
+    modify_volume_status: Option<WireModify>,
+    allocated_resources: Option<WireResources>,
+    allocated_resource_statuses: Option<WireResizeStatus>,
+    conditions: Option<Vec<WireCondition>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireModify {
+    target_volume_attributes_class_name: Option<Name>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireResizeStatus {
+    storage: Option<Name>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    r#type: Name,
+    status: Name,
+}
+
+impl WireStatus {
+    fn condition(&self, condition_type: &str) -> Condition {
+        let conditions = self.conditions.iter().flatten();
+        let of_type = conditions.into_iter().find(|condition| condition.r#type == condition_type);
+        of_type.map_or(Condition::Absent, |condition| Condition::parse(&condition.status))
+    }
+
+    fn change(&mut self, flaws: &mut Flaws) -> Option<Box<ClaimChange>> {
+        let allocated = self.allocated_resources.take().and_then(|resources| resources.storage);
+        let change = ClaimChange {
+            attributes_target: self.modify_volume_status.take().and_then(|s| s.target_volume_attributes_class_name),
+            allocated: flaws.quantity("status.allocatedResources.storage", allocated),
+            resize_status: self.allocated_resource_statuses.take().and_then(|s| s.storage).unwrap_or_default(),
+            resizing: self.condition("Resizing"),
+            file_system_pending: self.condition("FileSystemResizePending"),
+        };
+        (change != ClaimChange::default()).then(|| Box::new(change))
+    }
 }
 
 impl WireSelector {
@@ -223,7 +318,7 @@ impl Lean for Claim {
     }
 
     fn from_wire(wire: Wire, mut flaws: Flaws) -> Claim {
-        let Wire { mut metadata, spec, status } = wire;
+        let Wire { mut metadata, spec, mut status } = wire;
         let requests = spec.resources.and_then(|resources| resources.requests);
         let field = "spec.resources.requests.storage";
         let request = flaws.quantity(field, requests.and_then(|requests| requests.storage));
@@ -232,6 +327,7 @@ impl Lean for Claim {
             meta: metadata.meta(&mut flaws),
             finalizers: metadata.finalizers(),
             deleting: metadata.is_deleting(),
+            controller: metadata.controller(),
             annotations: metadata.annotations,
             class_field: spec.storage_class_name,
             volume: spec.volume_name.filter(|name| !name.is_empty()),
@@ -242,6 +338,8 @@ impl Lean for Claim {
             attributes_class: spec.volume_attributes_class_name,
             has_data_source: spec.data_source.is_some(),
             status: ClaimStatus {
+                unused: status.condition("Unused"),
+                change: status.change(&mut flaws),
                 phase: flaws.word("status.phase", status.phase, ClaimPhase::parse),
                 modes: status.access_modes.map(|names| flaws.access_modes("status.accessModes", &names)),
                 capacity: flaws.quantity("status.capacity.storage", status.capacity.and_then(|c| c.storage)),

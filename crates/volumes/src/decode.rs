@@ -21,6 +21,8 @@ pub(crate) struct WireMeta {
     pub labels: WireLabels,
     finalizers: Option<Vec<Name>>,
     deletion_timestamp: Option<IgnoredAny>,
+    deletion_grace_period_seconds: Option<i64>,
+    owner_references: Option<Vec<WireOwner>>,
     pub creation_timestamp: Option<Name>,
 }
 
@@ -58,6 +60,24 @@ impl WireMeta {
     pub fn is_deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
+
+    /// How long whoever is being deleted still has, in seconds.
+    pub fn grace_seconds(&self) -> Option<i64> {
+        self.deletion_grace_period_seconds
+    }
+
+    /// The UID of whoever controls it: the first owner that says so.
+    pub fn controller(&mut self) -> Option<Name> {
+        let owners = self.owner_references.take().unwrap_or_default();
+        owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid)
+    }
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct WireOwner {
+    uid: Name,
+    controller: Option<bool>,
 }
 
 /// Collects what is wrong with an object; the first flaw is the one that is told.

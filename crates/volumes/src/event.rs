@@ -67,4 +67,10 @@ reasons! {
     ProvisioningCleanupFailed,
     /// A volume was provisioned.
     ProvisioningSucceeded,
+    /// Somebody else makes a claim's volume grow.
+    ExternalExpanding,
+    /// A volume has grown.
+    VolumeResizeSuccessful,
+    /// A volume could not be made to grow.
+    VolumeResizeFailed,
 }

@@ -70,6 +70,11 @@ impl ObjectKey {
     pub fn claim_key(&self) -> ClaimKey {
         ClaimKey { namespace: self.namespace.clone(), name: self.name.clone() }
     }
+
+    /// The pod's key, if it is a pod's.
+    pub fn pod_key(&self) -> PodKey {
+        PodKey { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
 }
 
 impl From<ClaimKey> for ObjectKey {

@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{ClaimKey, Flaw, Meta, Name};
+use crate::{Claim, ClaimKey, Flaw, Meta, Name};
 
 /// Where a pod lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +36,24 @@ pub enum PodPhase {
     Failed,
 }
 
+/// A volume of a pod that is a claim's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodVolume {
+    /// Its name in the pod.
+    pub name: Name,
+    /// The claim: the one that it names, or the one that stands for it.
+    pub claim: Name,
+    /// For an ephemeral volume, what its claim is made from, as JSON; a volume that names its claim has none.
+    pub template: Option<Name>,
+}
+
+impl PodVolume {
+    /// Whether its claim is made for the pod, and goes with it.
+    pub fn is_ephemeral(&self) -> bool {
+        self.template.is_some()
+    }
+}
+
 /// A pod, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
@@ -48,8 +67,10 @@ pub struct Pod {
     pub phase: PodPhase,
     /// Whether one of its containers runs.
     pub has_running_container: bool,
-    /// The claims that it uses, by name: those it names, and those that stand for its ephemeral volumes.
-    pub claims: Vec<Name>,
+    /// Whether it was deleted and its node has let go of it: no time of grace is left.
+    pub is_shut_down: bool,
+    /// Its volumes that are claims', in order.
+    pub volumes: Box<[PodVolume]>,
     /// What could not be understood of it.
     pub flaw: Option<Box<Flaw>>,
 }
@@ -67,7 +88,42 @@ impl Pod {
 
     /// The claims that it uses.
     pub fn claim_keys(&self) -> impl Iterator<Item = ClaimKey> {
-        self.claims.iter().map(|name| ClaimKey { namespace: self.meta.namespace.clone(), name: name.clone() })
+        self.volumes.iter().map(|volume| self.claim_key(volume))
+    }
+
+    /// The claim of one of its volumes.
+    pub fn claim_key(&self, volume: &PodVolume) -> ClaimKey {
+        ClaimKey { namespace: self.meta.namespace.clone(), name: volume.claim.clone() }
+    }
+
+    /// Its volumes that claims are made for, and their places among its claims' volumes.
+    pub fn ephemeral(&self) -> impl Iterator<Item = (usize, &PodVolume)> {
+        self.volumes.iter().enumerate().filter(|(_, volume)| volume.is_ephemeral())
+    }
+
+    /// Whether a claim was made for it. Only the UID counts.
+    pub fn owns(&self, claim: &Claim) -> bool {
+        claim.meta.namespace == self.meta.namespace && claim.controller.as_ref() == Some(&self.meta.uid)
+    }
+
+    /// Whether a claim must not go while this pod is there: the pod has a node, and one of its volumes is the claim's. What it
+    /// has come to does not count, except that a pod whose node has let go of it holds no ephemeral claim any more.
+    pub fn holds(&self, claim: &Claim) -> bool {
+        !self.node.is_empty() && self.volumes_of(claim).any(|volume| !volume.is_ephemeral() || !self.is_shut_down)
+    }
+
+    /// Whether a claim is in use because of this pod, be it that it waits for a node.
+    pub fn uses(&self, claim: &Claim) -> bool {
+        !self.is_terminated() && self.volumes_of(claim).next().is_some()
+    }
+
+    /// Its volumes that are this very claim's.
+    fn volumes_of(&self, claim: &Claim) -> impl Iterator<Item = &PodVolume> {
+        let is_here = claim.meta.namespace == self.meta.namespace;
+        let of_it = move |volume: &&PodVolume| {
+            is_here && volume.claim == claim.meta.name && (!volume.is_ephemeral() || self.owns(claim))
+        };
+        self.volumes.iter().filter(of_it)
     }
 
     /// Whether it uses its volumes no more.
@@ -96,7 +152,13 @@ struct WireSpec {
 struct WireVolume {
     name: Name,
     persistent_volume_claim: Option<WireClaim>,
-    ephemeral: Option<IgnoredAny>,
+    ephemeral: Option<WireEphemeral>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireEphemeral {
+    volume_claim_template: Option<Box<RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -146,13 +208,21 @@ impl Lean for Pod {
     fn from_wire(wire: Wire, mut flaws: Flaws) -> Pod {
         let meta = wire.metadata.meta(&mut flaws);
         let claim_of = |volume: WireVolume| match volume {
-            WireVolume { persistent_volume_claim: Some(claim), .. } => Some(claim.claim_name),
-            WireVolume { ephemeral: Some(_), name, .. } => Some(Name::from(format!("{}-{name}", meta.name))),
+            WireVolume { persistent_volume_claim: Some(claim), name, .. } => {
+                let named = PodVolume { name, claim: claim.claim_name, template: None };
+                (!named.claim.is_empty()).then_some(named)
+            }
+            WireVolume { ephemeral: Some(ephemeral), name, .. } => Some(PodVolume {
+                claim: format!("{}-{name}", meta.name).into(),
+                template: Some(ephemeral.volume_claim_template.map_or("{}".into(), |template| template.get().into())),
+                name,
+            }),
             WireVolume { .. } => None,
         };
         let volumes = wire.spec.volumes.unwrap_or_default();
         Pod {
-            claims: volumes.into_iter().filter_map(claim_of).collect(),
+            volumes: volumes.into_iter().filter_map(claim_of).collect(),
+            is_shut_down: wire.metadata.is_deleting() && wire.metadata.grace_seconds() == Some(0),
             deleting: wire.metadata.is_deleting(),
             node: wire.spec.node_name.unwrap_or_default(),
             has_running_container: wire.status.has_running_container(),

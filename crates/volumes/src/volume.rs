@@ -1,6 +1,7 @@
 //! A volume: a piece of storage (PersistentVolume).
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
 use crate::{AccessModes, Annotation, Annotations, ClaimKey, Flaw, Labels, Meta, NONE, Name, Quantity};
@@ -114,6 +115,10 @@ pub enum Source {
     Nfs(Box<(Name, Name)>),
     /// A volume of a CSI driver.
     Csi(Name),
+    /// A volume of an in-tree plugin, by the plugin's name, whose work a CSI driver has taken over.
+    Migrated(&'static str),
+    /// A volume of a Flex driver.
+    Flex(Name),
     /// Something that the binder leaves to others.
     #[default]
     Other,
@@ -226,6 +231,14 @@ struct WireSpec {
     host_path: Option<WireHostPath>,
     nfs: Option<WireNfs>,
     csi: Option<WireCsi>,
+    flex_volume: Option<WireCsi>,
+    aws_elastic_block_store: Option<IgnoredAny>,
+    gce_persistent_disk: Option<IgnoredAny>,
+    azure_disk: Option<IgnoredAny>,
+    azure_file: Option<IgnoredAny>,
+    cinder: Option<IgnoredAny>,
+    vsphere_volume: Option<IgnoredAny>,
+    portworx_volume: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -270,9 +283,25 @@ impl WireSpec {
             Source::Nfs(Box::new((nfs.server, nfs.path)))
         } else if let Some(csi) = self.csi.take() {
             Source::Csi(csi.driver)
+        } else if let Some(flex) = self.flex_volume.take() {
+            Source::Flex(flex.driver)
         } else {
-            Source::Other
+            self.migrated().map_or(Source::Other, Source::Migrated)
         }
+    }
+
+    /// The in-tree plugin whose work a CSI driver has taken over, if the source is one's.
+    fn migrated(&self) -> Option<&'static str> {
+        let sources = [
+            (&self.aws_elastic_block_store, "kubernetes.io/aws-ebs"),
+            (&self.gce_persistent_disk, "kubernetes.io/gce-pd"),
+            (&self.azure_disk, "kubernetes.io/azure-disk"),
+            (&self.azure_file, "kubernetes.io/azure-file"),
+            (&self.cinder, "kubernetes.io/cinder"),
+            (&self.vsphere_volume, "kubernetes.io/vsphere-volume"),
+            (&self.portworx_volume, "kubernetes.io/portworx-volume"),
+        ];
+        sources.into_iter().find(|(source, _)| source.is_some()).map(|(_, plugin)| plugin)
     }
 }
 

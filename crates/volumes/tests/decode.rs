@@ -109,7 +109,8 @@ fn classes_pods_and_nodes_are_read() {
         }
         Pod::from_json(pod.to_string().as_bytes()).expect("a pod")
     };
-    assert_eq!(pod(json!({}), false).claims, ["data", "p-b"]);
+    let claims = pod(json!({}), false).claim_keys().map(|key| key.to_string()).collect::<Vec<_>>();
+    assert_eq!(claims, ["ns/data", "ns/p-b"]);
     assert_eq!(pod(json!({"phase": "Succeeded"}), false).phase, PodPhase::Succeeded);
     let running = json!({"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]});
     let waiting = json!({"phase": "Running", "containerStatuses": [{"state": {"waiting": {}}}]});

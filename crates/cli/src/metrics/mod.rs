@@ -6,6 +6,7 @@ mod taken;
 use std::collections::BTreeMap;
 
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
+use bindery_companions::rules::ephemeral::MAKE_CLAIM;
 use bindery_engine::Engine;
 use bindery_volumes::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use prometheus_client::encoding::text::encode;
@@ -43,7 +44,7 @@ fn plugin(volume: &Volume) -> String {
         Source::HostPath(_) => "kubernetes.io/host-path".into(),
         Source::Nfs(_) => "kubernetes.io/nfs".into(),
         Source::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
-        Source::Other => "N/A".into(),
+        Source::Migrated(_) | Source::Flex(_) | Source::Other => "N/A".into(),
     }
 }
 
@@ -92,9 +93,13 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
     let of_default_class =
         |counts: &FxHashMap<&str, u64>| counts.get(CLAIM_DEFAULT_CLASS.name).copied().unwrap_or_default();
     let failures = of_default_class(&stats.write_failures);
+    let made = |counts: &FxHashMap<&str, u64>| counts.get(MAKE_CLAIM.name).copied().unwrap_or_default();
+    let failed_makes = made(&stats.write_failures);
     let counters = [
         ("retroactive_storageclass", "Claims given the default class", of_default_class(&stats.written) + failures),
         ("retroactive_storageclass_errors", "Claims that could not be given it", failures),
+        ("ephemeral_volume_controller_create", "Claims of ephemeral volumes", made(&stats.written) + failed_makes),
+        ("ephemeral_volume_controller_create_failures", "Those that could not be made", failed_makes),
         ("bindery_wakes", "Keys woken by a change", stats.wakes),
         ("bindery_resyncs", "Times that everything was looked at again", stats.resyncs),
         ("bindery_resync_finds", "Things to do that only a resync found", stats.resync_finds),

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use bindery_engine::{Engine, Queue, Spread};
-use bindery_volumes::Kind;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -22,8 +21,8 @@ pub fn collect(engine: &Engine, registry: &mut Registry) {
         Family::<Labels, Counter>::default(),
     );
     let mut times = Vec::new();
-    for (_, kind, queue, waiting) in engine.queues() {
-        let labels = vec![("name", name(kind).to_owned())];
+    for (name, queue, waiting) in engine.queues() {
+        let labels = vec![("name", name.to_owned())];
         depth.get_or_create(&labels).set(i64::try_from(waiting).unwrap_or(i64::MAX));
         adds.get_or_create(&labels).inc_by(queue.adds);
         retries.get_or_create(&labels).inc_by(queue.retries);
@@ -33,15 +32,6 @@ pub fn collect(engine: &Engine, registry: &mut Registry) {
     registry.register("workqueue_adds", "Times that a key was put in the queue", adds);
     registry.register("workqueue_retries", "Times that it was so after a failure", retries);
     registry.register_collector(Box::new(Times(times)));
-}
-
-/// A queue's name, which is upstream's.
-fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Claim => "claims",
-        Kind::Volume => "volumes",
-        Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => kind.as_str(),
-    }
 }
 
 #[derive(Debug)]

@@ -6,13 +6,13 @@ mod story;
 use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
-use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_runtime::{Api, Observer};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use crate::apiserver;
+use crate::controllers::{self, Settings};
 use crate::hosting::{CALL_DEADLINE, Hosted, told_to_stop};
 use crate::metrics::Taken;
 
@@ -56,8 +56,7 @@ async fn client(server: &Server) -> Result<Client, String> {
 /// Starts every controller there is. They lead at once: nobody else knows of this server.
 fn host(client: &Client, observer: Arc<dyn Observer>) -> Result<Hosted, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    let binder = Binder::new(BinderConfig { dynamic_provisioning: true, ..BinderConfig::default() });
-    let engine = Engine::new(EngineConfig::default(), vec![Box::new(binder)]);
+    let engine = Engine::new(EngineConfig::default(), controllers::every(&Settings::default()));
     let hosted = Hosted::start(&api, engine, &observer);
     hosted.lead(true)?;
     Ok(hosted)

@@ -6,7 +6,7 @@ use bindery_volumes::{Object, ObjectKey};
 use super::Engine;
 use crate::flights::Flight;
 use crate::progress::Work;
-use crate::{Answer, Output, Refusal, RequestId};
+use crate::{Answer, Refusal, RequestId};
 
 /// What an answer says of an object.
 pub(super) enum Found {
@@ -18,6 +18,9 @@ pub(super) enum Found {
 
 impl Engine {
     pub(super) fn answered(&mut self, id: RequestId, answer: Answer) {
+        if let Some((listing, askers)) = self.flights.arrive_list(id) {
+            return self.listed_live(&listing, askers, answer);
+        }
         let Some(flight) = self.flights.arrive(id) else { return };
         let is_operation = matches!(flight.request, Request::Operate(_));
         let target = flight.request.target();
@@ -34,8 +37,13 @@ impl Engine {
 
     /// Takes in an answer, and has its key looked at again.
     pub(super) fn land(&mut self, flight: Flight, answer: Answer) {
-        if let Request::Write(write) = &flight.request {
-            self.stats.count_write(write.purpose, !matches!(answer, Answer::Refused(_)));
+        let purpose = match &flight.request {
+            Request::Write(write) => Some(write.purpose),
+            Request::Create(create) => Some(create.purpose),
+            Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::Operate(_) => None,
+        };
+        if let Some(purpose) = purpose {
+            self.stats.count_write(purpose, !matches!(answer, Answer::Refused(_)));
         }
         if let Answer::Refused(refusal) = &answer {
             self.stats.refused += 1;
@@ -45,7 +53,9 @@ impl Engine {
         match (request, answer) {
             (Request::Write(write), Answer::Written(object)) => {
                 self.learn(&work, write.target(), Found::Here(object));
-                self.out.extend(write.then.into_iter().map(Output::Publish));
+                for notice in write.then {
+                    self.publish(work.set, notice);
+                }
                 self.go_on(work);
             }
             (Request::Create(create), Answer::Written(object)) => {
@@ -106,7 +116,9 @@ impl Engine {
     }
 
     pub(super) fn created(&mut self, work: Work, create: Create) {
-        self.out.extend(create.then.into_iter().map(Output::Publish));
+        for notice in create.then {
+            self.publish(work.set, notice);
+        }
         self.note_outcome(&work, create.task, Ok(()));
         self.agenda.hurry(work);
     }
@@ -132,7 +144,15 @@ impl Engine {
         match (request, refusal) {
             (Request::Create(create), Refusal::AlreadyExists) => self.created(work, create),
             (Request::Create(create), refusal) => {
-                self.note_outcome(&work, create.task, Err(Failure::new(refusal.to_string())));
+                let failure = match refusal {
+                    Refusal::Lost => Failure::uncertain(refusal.to_string()),
+                    Refusal::Conflict
+                    | Refusal::NotFound
+                    | Refusal::AlreadyExists
+                    | Refusal::Later(..)
+                    | Refusal::Error(_) => Failure::new(refusal.to_string()),
+                };
+                self.note_outcome(&work, create.task, Err(failure));
                 self.agenda.hurry(work);
             }
             (Request::Operate(operation), refusal) => {
@@ -151,7 +171,7 @@ impl Engine {
                 if let Request::Write(write) = &request
                     && let Some(regret) = &write.regret
                 {
-                    self.out.push(Output::Publish(regret.notice(&refusal.to_string())));
+                    self.publish(work.set, regret.notice(&refusal.to_string()));
                 }
                 self.give_back(&work, &request.target());
                 match refusal {

@@ -21,6 +21,7 @@ impl Engine {
             }
             self.decide(work);
         }
+        self.send_lists();
         self.announce_tick();
     }
 
@@ -74,7 +75,9 @@ impl Engine {
             self.stats.notices_kept_back += notices.len() as u64;
             return false;
         }
-        self.out.extend(notices.into_iter().map(Output::Publish));
+        for notice in notices {
+            self.publish(work.set, notice);
+        }
         true
     }
 
@@ -126,7 +129,7 @@ impl Engine {
     }
 
     pub(super) fn announce_tick(&mut self) {
-        let resync = self.is_active().then_some(self.resync_at);
+        let resync = self.resync_at.iter().min().copied().filter(|_| self.is_active());
         let next = self.agenda.next_due().into_iter().chain(resync).min();
         if next != self.tick_at {
             self.tick_at = next;
@@ -140,7 +143,7 @@ fn step(action: &Action) -> Option<&'static Rule> {
         Action::Request(Request::Write(write)) => Some(write.purpose),
         Action::Request(Request::Create(create)) => Some(create.purpose),
         Action::Request(Request::Delete(delete)) => Some(delete.purpose),
-        Action::Request(Request::Read(_) | Request::Operate(_)) => None,
+        Action::Request(Request::Read(_) | Request::List(_) | Request::Operate(_)) => None,
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
     }
 }

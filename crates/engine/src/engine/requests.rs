@@ -26,6 +26,7 @@ impl Engine {
                 self.set_state(&work, State::Parked);
                 return self.flights.park_for_operation(work);
             }
+            Request::List(listing) => return self.want_list(work, listing.clone()),
             Request::Write(write) => self.assume(write),
             Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_) => {}
         }
@@ -59,8 +60,11 @@ impl Engine {
         match write.edit() {
             Edit::Claim(edit) => self.assume_claim(key, |claim| edit.apply(claim)),
             Edit::ClaimStatus(edit) => self.assume_claim(key, |claim| edit.apply(claim)),
+            Edit::ClaimReport(report) => self.assume_claim(key, |claim| report.apply(claim)),
             Edit::Volume(edit) => self.assume_volume(key, |volume| edit.apply(volume)),
             Edit::VolumeStatus(edit) => self.assume_volume(key, |volume| edit.apply(volume)),
+            // Finalizers concern nobody else: there is nothing to show to others.
+            Edit::Protection(_) => {}
         }
     }
 

@@ -64,10 +64,12 @@ impl Hand {
         for output in self.engine.handle(Moment(self.now), input) {
             match output {
                 Output::Send(id, request) => {
-                    if !matches!(request, Request::Read(_)) {
+                    if !matches!(request, Request::Read(_) | Request::List(_)) {
                         let target = request.target();
-                        let is_free =
-                            self.open.values().all(|open| matches!(open, Request::Read(_)) || open.target() != target);
+                        let is_free = self
+                            .open
+                            .values()
+                            .all(|open| matches!(open, Request::Read(_) | Request::List(_)) || open.target() != target);
                         assert!(is_free, "two requests change {target} at once");
                     }
                     self.open.insert(id, request);
@@ -112,6 +114,7 @@ impl Hand {
         match self.only().1 {
             Request::Write(write) => write.purpose.name,
             Request::Read(_) => "read",
+            Request::List(_) => "list",
             Request::Create(_) | Request::Delete(_) | Request::Operate(_) => "other",
         }
     }

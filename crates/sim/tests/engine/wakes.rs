@@ -6,7 +6,7 @@ use bindery_binder::Binder;
 use bindery_engine::{Config, Input};
 use bindery_mirror::{Change, Mirror};
 use bindery_sim::notation;
-use bindery_verdict::{Findings, Rule, RuleSet, Verdict};
+use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
 use bindery_volumes::{Kind, ObjectKey};
 
 use crate::hand::{Hand, NO, PAIR_BOUND, WAITING, claim_key};
@@ -95,6 +95,18 @@ impl RuleSet for Deaf {
     fn name(&self) -> &'static str {
         "deaf"
     }
+    fn component(&self) -> &'static str {
+        self.0.component()
+    }
+
+    fn queue(&self, kind: Kind) -> &'static str {
+        self.0.queue(kind)
+    }
+
+    fn tempo(&self) -> Tempo {
+        self.0.tempo()
+    }
+
     fn sees(&self) -> &'static [Kind] {
         self.0.sees()
     }

@@ -72,6 +72,12 @@ impl Served {
                 Err(status) if status.http_code() == 404 => Answer::Read(None),
                 Err(status) => Answer::Refused(refusal(&status)),
             },
+            Request::List(listing) => {
+                let (_, objects) = self.read_all(listing.kind);
+                let mut objects: Vec<Object> = objects.iter().map(|object| decode(listing.kind, object)).collect();
+                objects.retain(|object| listing.namespace.is_empty() || object.meta().namespace == listing.namespace);
+                Answer::Listed(objects)
+            }
             Request::Write(write) => written(self.write(write)),
             Request::Create(create) => written(self.make(&key, &create.body)),
             Request::Delete(delete) => {
@@ -89,7 +95,12 @@ impl Served {
 
     fn write(&mut self, write: &Write) -> Result<Value, Status> {
         let subresource = write.edit().subresource().unwrap_or_default();
-        self.send(Verb::Patch(PatchType::Merge), write.target(), subresource, &write.patch())
+        let patch_type = match write.edit().patch_type() {
+            bindery_verdict::PatchType::Merge => PatchType::Merge,
+            bindery_verdict::PatchType::Strategic => PatchType::Strategic,
+        };
+        let patch = write.patch(&self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        self.send(Verb::Patch(patch_type), write.target(), subresource, &patch)
     }
 
     /// Reads all objects of a kind, and the revision they are of.
@@ -145,7 +156,7 @@ impl Answerer for Served {
         let answer = self.carry_out(request);
         let (_, words) = describe(request);
         let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
-        if !matches!(request, Request::Read(_)) && refused.is_empty() {
+        if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
             self.effects += 1;
         }
         self.history.push(words + &refused);

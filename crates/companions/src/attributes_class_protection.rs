@@ -1,0 +1,92 @@
+//! The attributes-class-protection controller: an attributes class that claims or volumes refer to does not go.
+
+use bindery_mirror::{Change, Mirror};
+use bindery_verdict::{
+    Findings, Guarded, NotUnused, Request, Rule, RuleSet, Tempo, UnusedProof, Verdict, Write, users,
+};
+use bindery_volumes::{Kind, Name, Object, ObjectKey};
+
+use crate::rules::attributes_class_protection as rules;
+
+/// The rule set of the attributes-class-protection controller.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AttributesClassProtection;
+
+impl RuleSet for AttributesClassProtection {
+    fn name(&self) -> &'static str {
+        "volumeattributesclass-protection"
+    }
+
+    fn component(&self) -> &'static str {
+        self.name()
+    }
+
+    fn queue(&self, _: Kind) -> &'static str {
+        "vacprotection"
+    }
+
+    fn tempo(&self) -> Tempo {
+        Tempo::Rarely
+    }
+
+    fn sees(&self) -> &'static [Kind] {
+        &[Kind::AttributesClass, Kind::Claim, Kind::Volume]
+    }
+
+    fn decides(&self) -> &'static [Kind] {
+        &[Kind::AttributesClass]
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+        if key.kind != Kind::AttributesClass {
+            return Verdict::settle(&rules::NOT_OURS);
+        }
+        let Some(class) = known.attributes_class(&key.name) else { return Verdict::settle(&rules::GONE) };
+        if let Some(flaw) = &class.flaw {
+            return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
+        }
+        let guarded = Guarded::AttributesClass(class);
+        if guarded.wants_to_go() {
+            let known_users = known.attributes_users(&class.meta.name);
+            if !known_users.is_empty() {
+                return Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(known_users)));
+            }
+            return match UnusedProof::of_attributes_class(class, findings) {
+                Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, guarded, &proof)),
+                Err(NotUnused::Look(listing)) => Verdict::request(&rules::LOOK, Request::List(listing)),
+                Err(NotUnused::UsedBy(live)) => {
+                    Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&live)))
+                }
+            };
+        }
+        if guarded.lacks_guard() {
+            return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
+        }
+        Verdict::settle(&rules::AT_REST)
+    }
+
+    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+        let mut wake_class = |name: &Name| wake(ObjectKey::cluster(Kind::AttributesClass, name.clone()));
+        if let Some(Object::AttributesClass(class)) = &change.after {
+            let guarded = Guarded::AttributesClass(class);
+            if guarded.wants_to_go() || guarded.lacks_guard() {
+                wake_class(&class.meta.name);
+            }
+        }
+        // Only who stops referring to a class can let it go.
+        let mut wake_deleted = |name: &Name| {
+            if known.attributes_class(name).is_some_and(|class| class.deleting) {
+                wake_class(name);
+            }
+        };
+        match &change.before {
+            Some(Object::Claim(claim)) => claim.attributes_classes().for_each(&mut wake_deleted),
+            Some(Object::Volume(volume)) => volume.attributes_class.iter().for_each(&mut wake_deleted),
+            Some(Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_)) | None => {}
+        }
+    }
+}

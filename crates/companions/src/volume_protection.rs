@@ -1,0 +1,72 @@
+//! The volume-protection controller: a volume that is bound does not go.
+
+use bindery_mirror::{Change, Mirror};
+use bindery_verdict::{Findings, Guarded, Rule, RuleSet, Tempo, UnusedProof, Verdict, Write};
+use bindery_volumes::{Kind, Object, ObjectKey};
+
+use crate::rules::volume_protection as rules;
+
+/// The rule set of the volume-protection controller.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct VolumeProtection;
+
+impl RuleSet for VolumeProtection {
+    fn name(&self) -> &'static str {
+        "persistentvolume-protection"
+    }
+
+    fn component(&self) -> &'static str {
+        self.name()
+    }
+
+    fn queue(&self, _: Kind) -> &'static str {
+        "pvprotection"
+    }
+
+    fn tempo(&self) -> Tempo {
+        Tempo::Rarely
+    }
+
+    fn sees(&self) -> &'static [Kind] {
+        &[Kind::Volume]
+    }
+
+    fn decides(&self) -> &'static [Kind] {
+        &[Kind::Volume]
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn decide(&self, known: &Mirror, key: &ObjectKey, _: &Findings) -> Verdict {
+        if key.kind != Kind::Volume {
+            return Verdict::settle(&rules::NOT_OURS);
+        }
+        let Some(volume) = known.volume(&key.name) else { return Verdict::settle(&rules::GONE) };
+        if let Some(flaw) = &volume.flaw {
+            return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
+        }
+        let guarded = Guarded::Volume(volume);
+        if guarded.wants_to_go() {
+            // What a volume is used for, it says itself: the write is refused if it says otherwise by now.
+            return match UnusedProof::of_volume(volume) {
+                Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, guarded, &proof)),
+                Err(_) => Verdict::settle(&rules::HELD),
+            };
+        }
+        if guarded.lacks_guard() {
+            return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
+        }
+        Verdict::settle(&rules::AT_REST)
+    }
+
+    fn wake(&self, _: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+        if let Some(Object::Volume(volume)) = &change.after {
+            let guarded = Guarded::Volume(volume);
+            if guarded.wants_to_go() || guarded.lacks_guard() {
+                wake(ObjectKey::volume(volume.name().clone()));
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Live lists: asked for by many keys, sent once for all of them.
+
+use std::sync::Arc;
+
+use bindery_verdict::{Listing, Pace, Request};
+use bindery_volumes::Object;
+
+use super::Engine;
+use crate::progress::{State, Work};
+use crate::{Answer, Output, Refusal};
+
+impl Engine {
+    /// Has a key wait for a list. It is sent when all is decided that can be decided now, so that it is as late as any decision
+    /// that asked for it, and serves all of them.
+    pub(super) fn want_list(&mut self, work: Work, listing: Listing) {
+        self.set_state(&work, State::Parked);
+        self.flights.want_list(listing, work);
+    }
+
+    /// Sends the lists that are wanted, unless the same list is under way: whoever asks now is served by the next one.
+    pub(super) fn send_lists(&mut self) {
+        while let Some((id, listing)) = self.flights.depart_list() {
+            self.stats.sent += 1;
+            self.out.push(Output::Send(id, Request::List(listing)));
+        }
+    }
+
+    /// Serves all who asked for a list.
+    pub(super) fn listed_live(&mut self, listing: &Listing, askers: Vec<Work>, answer: Answer) {
+        let found: Result<Arc<[Object]>, Refusal> = match answer {
+            Answer::Listed(objects) => Ok(objects.into()),
+            Answer::Refused(refusal) => {
+                self.stats.refused += 1;
+                Err(refusal)
+            }
+            Answer::Written(_) | Answer::Deleted(_) | Answer::Read(_) | Answer::Done(_) => {
+                debug_assert!(false, "no answer to a list");
+                Err(Refusal::Lost)
+            }
+        };
+        for work in askers {
+            let Some(progress) = self.agenda.get_mut(&work) else { continue };
+            match &found {
+                Ok(found) => {
+                    progress.findings.note_list(listing.clone(), found.clone());
+                    self.agenda.hurry(work);
+                }
+                Err(Refusal::Later(delay, _)) => {
+                    progress.findings = Default::default();
+                    self.agenda.due(&work, self.now + *delay, false);
+                }
+                Err(_) => self.retry(&work, Pace::Api),
+            }
+        }
+    }
+}
