@@ -1,7 +1,12 @@
 //! A write says one thing in two tongues: the patch that is sent, and the edit that the engine foresees its outcome by. If they
 //! disagreed, rules would be shown a state that never comes.
 
-use bindery_verdict::{ClaimEdit, ClaimStatusEdit, Edit, RefEdit, Rule, VolumeEdit, VolumeStatusEdit, Write};
+use bindery_fields::Schema;
+use bindery_fields::patch::strategic_merge_patch;
+use bindery_verdict::{
+    ClaimEdit, ClaimReport, ClaimStatusEdit, ConditionEdit, ConditionType, Edit, Growth, PatchType, RefEdit, Rule,
+    VolumeEdit, VolumeStatusEdit, Write,
+};
 use bindery_volumes::{
     AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimPhase, ClaimRef, Name, Quantity, Volume, VolumePhase,
 };
@@ -141,8 +146,10 @@ fn volume_edit() -> impl Strategy<Value = Edit> {
     });
     let reference = prop_oneof![set, Just(RefEdit::ClearUid), Just(RefEdit::Clear)];
     let finalizers = prop::collection::vec(name(), 0..3).prop_map(Vec::into_boxed_slice);
-    (prop::option::of(reference), annotation_edits(), prop::option::of(finalizers)).prop_map(
-        |(claim_ref, annotations, finalizers)| Edit::Volume(VolumeEdit { claim_ref, annotations, finalizers }),
+    (prop::option::of(reference), annotation_edits(), prop::option::of(finalizers), prop::option::of(size())).prop_map(
+        |(claim_ref, annotations, finalizers, capacity)| {
+            Edit::Volume(VolumeEdit { claim_ref, annotations, finalizers, capacity })
+        },
     )
 }
 
@@ -150,6 +157,39 @@ fn volume_status_edit() -> impl Strategy<Value = Edit> {
     let phase = prop::sample::select(vec![VolumePhase::Available, VolumePhase::Bound, VolumePhase::Released]);
     (phase, prop_oneof![name(), Just(Name::default())])
         .prop_map(|(phase, message)| Edit::VolumeStatus(VolumeStatusEdit { phase, message }))
+}
+
+fn claim_report() -> impl Strategy<Value = ClaimReport> {
+    let condition = |condition| {
+        let edit = prop_oneof![
+            any::<bool>().prop_map(move |holds| ConditionEdit::Set { condition, holds, reason: "", message: "why" }),
+            Just(ConditionEdit::Remove(condition)),
+        ];
+        prop::option::of(edit)
+    };
+    let conditions = (
+        condition(ConditionType::Unused),
+        condition(ConditionType::Resizing),
+        condition(ConditionType::FileSystemResizePending),
+    );
+    let status = prop::option::of(Just("NodeResizePending"));
+    let growth = (size(), status).prop_map(|(allocated, status)| Growth { allocated, status });
+    (annotation_edits(), conditions, prop::option::of(size()), prop::option::of(growth)).prop_map(
+        |(annotations, (unused, resizing, pending), capacity, growth)| ClaimReport {
+            annotations,
+            conditions: [unused, resizing, pending].into_iter().flatten().collect(),
+            capacity,
+            growth,
+        },
+    )
+}
+
+/// The types of the conditions that rules do not write, in order.
+fn foreign_conditions(claim: &Value) -> Vec<String> {
+    let ours = [ConditionType::Unused, ConditionType::Resizing, ConditionType::FileSystemResizePending];
+    let types = claim["status"]["conditions"].as_array().into_iter().flatten().map(|condition| &condition["type"]);
+    let types = types.filter(|kind| !ours.iter().any(|ours| *kind == ours.as_str()));
+    types.map(ToString::to_string).collect()
 }
 
 // === What must hold ===
@@ -176,13 +216,18 @@ fn own_fields(edit: &Edit) -> Vec<String> {
         Edit::ClaimStatus(_) => {
             &["/status/phase", "/status/accessModes", "/status/capacity", "/status/currentVolumeAttributesClassName"]
         }
-        Edit::Volume(_) => &["/spec/claimRef", "/metadata/finalizers"],
+        Edit::ClaimReport(_) => {
+            &["/status/conditions", "/status/capacity", "/status/allocatedResources", "/status/allocatedResourceStatuses"]
+        }
+        Edit::Volume(_) => &["/spec/claimRef", "/metadata/finalizers", "/spec/capacity"],
         Edit::VolumeStatus(_) => &["/status/phase", "/status/message"],
+        Edit::Protection(_) => &["/metadata/finalizers"],
     };
     let annotations: Vec<String> = match edit {
         Edit::Claim(edit) => edit.annotations.iter().map(annotation).collect(),
         Edit::Volume(edit) => edit.annotations.iter().map(annotation).collect(),
-        Edit::ClaimStatus(_) | Edit::VolumeStatus(_) => Vec::new(),
+        Edit::ClaimReport(report) => report.annotations.iter().map(annotation).collect(),
+        Edit::ClaimStatus(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => Vec::new(),
     };
     fields.iter().map(|field| (*field).to_owned()).chain(annotations).collect()
 }
@@ -211,10 +256,21 @@ fn patched(before: &Value, write: &Write) -> Value {
         assert_eq!(patch["metadata"][precondition], before["metadata"][precondition], "{precondition} of {patch}");
     }
     let writes_status = write.edit().subresource() == Some("status");
-    assert_eq!(patch.get("status").is_some(), writes_status, "the status has an address of its own: {patch}");
+    // A report may be of an annotation alone, which an API server takes by way of the status.
+    let is_report = matches!(write.edit(), Edit::ClaimReport(_));
+    assert!(is_report || patch.get("status").is_some() == writes_status, "the status has an address of its own: {patch}");
     assert!(!(writes_status && patch.get("spec").is_some()), "what is not status would be dropped: {patch}");
-    let mut after = before.clone();
-    json_patch::merge(&mut after, &patch);
+    let after = match write.edit().patch_type() {
+        PatchType::Merge => {
+            let mut after = before.clone();
+            json_patch::merge(&mut after, &patch);
+            after
+        }
+        PatchType::Strategic => {
+            let schema = Schema::of("", "v1", "PersistentVolumeClaim").expect("a kind");
+            strategic_merge_patch(schema, before, patch.to_string().as_bytes()).expect("a patch").value
+        }
+    };
     assert_eq!(foreign(before.clone(), write.edit()), foreign(after.clone(), write.edit()), "by {patch}");
     after
 }
@@ -229,11 +285,30 @@ proptest! {
         match &edit {
             Edit::Claim(edit) => edit.apply(&mut foreseen),
             Edit::ClaimStatus(edit) => edit.apply(&mut foreseen),
-            Edit::Volume(_) | Edit::VolumeStatus(_) => unreachable!("no edit of a claim"),
+            Edit::ClaimReport(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => {
+                unreachable!("no edit of these")
+            }
         }
         let write = Write::claim(&PURPOSE, &seen, edit);
         prop_assert_eq!((write.uid(), write.version()), (&seen.meta.uid, seen.meta.version));
         prop_assert_eq!(claim(&patched(&before, &write)), foreseen);
+    }
+
+    #[test]
+    fn a_report_does_what_it_foresees_and_leaves_foreign_conditions_alone(
+        before in any_claim(), reports in prop::collection::vec(claim_report(), 1..4),
+    ) {
+        // One after the other: what one has set, the next removes.
+        let mut object = before;
+        for report in reports {
+            let seen = claim(&object);
+            let mut foreseen = seen.clone();
+            report.apply(&mut foreseen);
+            let after = patched(&object, &Write::report(&PURPOSE, &seen, report));
+            prop_assert_eq!(claim(&after), foreseen);
+            prop_assert_eq!(foreign_conditions(&object), foreign_conditions(&after));
+            object = after;
+        }
     }
 
     #[test]
@@ -248,7 +323,9 @@ proptest! {
         match &edit {
             Edit::Volume(edit) => edit.apply(&mut foreseen),
             Edit::VolumeStatus(edit) => edit.apply(&mut foreseen),
-            Edit::Claim(_) | Edit::ClaimStatus(_) => unreachable!("no edit of a volume"),
+            Edit::Claim(_) | Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::Protection(_) => {
+                unreachable!("no edit of a volume")
+            }
         }
         let write = Write::volume(&PURPOSE, &seen, edit);
         prop_assert_eq!((write.uid(), write.version()), (&seen.meta.uid, seen.meta.version));
