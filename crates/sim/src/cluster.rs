@@ -1,15 +1,10 @@
-//! What a cluster does around the binder, as far as claims and volumes go: admission and defaults, what an API server refuses,
-//! and the protection controllers.
+//! What an API server does around controllers, as far as claims and volumes go: admission and defaults, and what it refuses.
 //!
-//! Objects are created, changed and deleted here as a person with kubectl would. There are no pods here, so a claim is never in
-//! use.
-
-use std::time::Duration;
+//! Objects are created, changed and deleted here as a person with kubectl would.
 
 use bindery_volumes::{Kind, ObjectKey, finalizer};
 use serde_json::{Value, json};
 
-use crate::run::Run;
 use crate::{Answerer, World};
 
 /// A cluster, as a person with kubectl sees it.
@@ -173,42 +168,6 @@ fn check_volume(before: &Value, after: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What the protection controllers do: they guard what is not deleted, and let go of what is, unless it is in use. Returns
-/// whether they did anything.
-pub fn protect(cluster: &mut impl Cluster) -> bool {
-    let mut edits = Vec::new();
-    for (key, object) in &cluster.objects() {
-        let Some(guard) = guard_of(key.kind) else { continue };
-        let is_guarded = finalizers(object).any(|name| name == guard);
-        let is_used = key.kind == Kind::Volume && object["status"]["phase"] == "Bound";
-        match (is_deleting(object), is_guarded) {
-            (true, true) if !is_used => edits.push((key.clone(), without(object, guard))),
-            (false, false) => edits.push((key.clone(), with(object, guard))),
-            (_, _) => {}
-        }
-    }
-    for (key, finalizers) in &edits {
-        let edit = cluster.patch(key, &json!({"metadata": {"finalizers": finalizers}}));
-        debug_assert_eq!(edit, Ok(()), "protection is always allowed");
-    }
-    !edits.is_empty()
-}
-
-/// Lets the engine and the protection controllers go on, with what is due within so long.
-pub fn settle<W: Cluster>(run: &mut Run<'_, W>, duration: Duration) {
-    let end = run.now() + duration;
-    run.until_idle();
-    loop {
-        while protect(&mut run.world) {
-            run.until_idle();
-        }
-        if run.next_tick().is_none_or(|moment| moment > end) {
-            return;
-        }
-        run.tick();
-    }
-}
-
 fn guard_of(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Claim => Some(finalizer::PVC_PROTECTION),
@@ -228,9 +187,4 @@ fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
 fn with(object: &Value, guard: &str) -> Value {
     let others = finalizers(object).filter(|name| *name != guard);
     others.chain([guard]).collect::<Vec<_>>().into()
-}
-
-fn without(object: &Value, guard: &str) -> Value {
-    let others: Vec<&str> = finalizers(object).filter(|name| *name != guard).collect();
-    if others.is_empty() { Value::Null } else { others.into() }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
+use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
 use bindery_mirror::Mirror;
 use bindery_verdict::{Action, Failure, Findings, Notice, Request, RuleSet};
@@ -129,6 +130,22 @@ pub enum Restart {
     After(usize),
 }
 
+/// Makes the rule sets of an engine, as often as there is a new one.
+pub type Rules<'a> = &'a dyn Fn() -> Vec<Box<dyn RuleSet + Send>>;
+
+/// The controllers that work beside the binder.
+pub fn companions() -> Vec<Box<dyn RuleSet + Send>> {
+    // The states that were recorded know nothing of the `Unused` condition.
+    let claims = ClaimProtection { says_unused: false };
+    vec![
+        Box::new(Ephemeral),
+        Box::new(claims),
+        Box::new(VolumeProtection),
+        Box::new(AttributesClassProtection),
+        Box::new(Expander),
+    ]
+}
+
 /// An engine in a world.
 pub struct Run<'a, W = World> {
     /// The world.
@@ -137,7 +154,7 @@ pub struct Run<'a, W = World> {
     pub engine: Engine,
     /// What happened so far.
     pub report: Report,
-    rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>,
+    rules: Rules<'a>,
     config: Config,
     restart: Restart,
     inbox: VecDeque<(RequestId, Request)>,
@@ -147,20 +164,15 @@ pub struct Run<'a, W = World> {
 
 impl<'a, W: Answerer> Run<'a, W> {
     /// Starts an engine in a world: it lists everything, and leads.
-    pub fn start(world: W, rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>, restart: Restart) -> Run<'a, W> {
+    pub fn start(world: W, rules: Rules<'a>, restart: Restart) -> Run<'a, W> {
         Run::start_with(Config::default(), world, rules, restart)
     }
 
     /// Starts an engine that is set up in some way.
-    pub fn start_with(
-        config: Config,
-        world: W,
-        rules: &'a dyn Fn() -> Box<dyn RuleSet + Send>,
-        restart: Restart,
-    ) -> Run<'a, W> {
+    pub fn start_with(config: Config, world: W, rules: Rules<'a>, restart: Restart) -> Run<'a, W> {
         let mut run = Run {
             world,
-            engine: Engine::new(config.clone(), vec![rules()]),
+            engine: Engine::new(config.clone(), rules()),
             report: Report::default(),
             rules,
             config,
@@ -186,7 +198,7 @@ impl<'a, W: Answerer> Run<'a, W> {
         self.restart = Restart::Never;
         self.inbox.clear();
         self.tick_at = None;
-        self.engine = Engine::new(self.config.clone(), vec![(self.rules)()]);
+        self.engine = Engine::new(self.config.clone(), (self.rules)());
         self.list();
     }
 
@@ -244,6 +256,15 @@ impl<'a, W: Answerer> Run<'a, W> {
         self.until_idle();
         let end = self.now + Duration::from_secs(600);
         while self.now < end {
+            self.tick();
+        }
+    }
+
+    /// Goes on, with what is due within so long.
+    pub fn settle(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        self.until_idle();
+        while self.tick_at.is_some_and(|moment| moment <= end) {
             self.tick();
         }
     }

@@ -216,9 +216,12 @@ fn own_fields(edit: &Edit) -> Vec<String> {
         Edit::ClaimStatus(_) => {
             &["/status/phase", "/status/accessModes", "/status/capacity", "/status/currentVolumeAttributesClassName"]
         }
-        Edit::ClaimReport(_) => {
-            &["/status/conditions", "/status/capacity", "/status/allocatedResources", "/status/allocatedResourceStatuses"]
-        }
+        Edit::ClaimReport(_) => &[
+            "/status/conditions",
+            "/status/capacity",
+            "/status/allocatedResources",
+            "/status/allocatedResourceStatuses",
+        ],
         Edit::Volume(_) => &["/spec/claimRef", "/metadata/finalizers", "/spec/capacity"],
         Edit::VolumeStatus(_) => &["/status/phase", "/status/message"],
         Edit::Protection(_) => &["/metadata/finalizers"],
@@ -258,7 +261,10 @@ fn patched(before: &Value, write: &Write) -> Value {
     let writes_status = write.edit().subresource() == Some("status");
     // A report may be of an annotation alone, which an API server takes by way of the status.
     let is_report = matches!(write.edit(), Edit::ClaimReport(_));
-    assert!(is_report || patch.get("status").is_some() == writes_status, "the status has an address of its own: {patch}");
+    assert!(
+        is_report || patch.get("status").is_some() == writes_status,
+        "the status has an address of its own: {patch}"
+    );
     assert!(!(writes_status && patch.get("spec").is_some()), "what is not status would be dropped: {patch}");
     let after = match write.edit().patch_type() {
         PatchType::Merge => {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bindery_binder::Binder;
 use bindery_engine::Config;
-use bindery_sim::cluster::{self, Cluster};
+use bindery_sim::cluster::Cluster;
 use bindery_sim::oracle::memory::{begin, take};
 use bindery_sim::oracle::{self, Event, Ledger, Recorded};
-use bindery_sim::run::{Restart, Run};
+use bindery_sim::run::{Restart, Run, companions};
 use bindery_verdict::{Notice, RuleSet};
 use serde_json::Value;
 
@@ -44,18 +44,21 @@ pub struct End<W> {
 /// Carries out a state.
 pub fn carry_out<W: Cluster>(recorded: &Recorded, way: Way) -> End<W> {
     let (world, mut ledger) = begin::<W>(recorded);
-    let rules = || -> Box<dyn RuleSet + Send> { Box::new(Binder::default()) };
+    let rules = || -> Vec<Box<dyn RuleSet + Send>> {
+        let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
+        std::iter::once(binder).chain(companions()).collect()
+    };
     let restart = if let Way::RestartAfter(effects) = way { Restart::After(effects) } else { Restart::Never };
     let mut config = Config::default();
     if way != Way::NewEngineEachTime {
-        config.resync = NEVER;
+        (config.resync, config.resync_rarely) = (NEVER, NEVER);
     }
     let mut run = Run::start_with(config, world, &rules, restart);
-    cluster::settle(&mut run, SETTLE);
+    run.settle(SETTLE);
     for action in recorded.rounds().flatten() {
         if way == Way::NewEngineEachTime {
             run.replace_engine();
-            cluster::settle(&mut run, SETTLE);
+            run.settle(SETTLE);
         }
         let step = recorded.step(action, &ledger);
         // An action that is refused has no effect.
@@ -63,9 +66,9 @@ pub fn carry_out<W: Cluster>(recorded: &Recorded, way: Way) -> End<W> {
         if way == Way::NewEngineEachTime {
             run.replace_engine();
         }
-        cluster::settle(&mut run, SETTLE);
+        run.settle(SETTLE);
     }
-    cluster::settle(&mut run, SETTLE_LAST);
+    run.settle(SETTLE_LAST);
     End { world: run.world, notices: run.report.notices, ledger }
 }
 

@@ -189,7 +189,7 @@ fn once(case: &Case, key: &ObjectKey) -> Result<Report, String> {
 
 fn until_stable(case: &Case, restart: Restart, end: &str) -> Result<(usize, Report), String> {
     let config = case.config.clone();
-    let rules = move || -> Box<dyn RuleSet + Send> { Box::new(Binder::new(config.clone())) };
+    let rules = move || -> Vec<Box<dyn RuleSet + Send>> { vec![Box::new(Binder::new(config.clone()))] };
     let mut world = case.world();
     if let Some(happens) = case.meanwhile {
         happens(&mut world);
