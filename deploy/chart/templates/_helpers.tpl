@@ -19,6 +19,16 @@ app.kubernetes.io/component: persistentvolume-controller
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 
+{{- /* The controllers that run, or * for all of them. */}}
+{{- define "bindery.controllers" -}}
+{{- $on := list }}
+{{- $all := true }}
+{{- range $name, $enabled := .Values.controllers }}
+{{- if $enabled }}{{ $on = append $on $name }}{{ else }}{{ $all = false }}{{ end }}
+{{- end }}
+{{- if $all }}*{{ else }}{{ join "," $on }}{{ end }}
+{{- end }}
+
 {{- define "bindery.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
