@@ -1,7 +1,7 @@
 //! The volume-protection controller: a volume that is bound does not go.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Findings, Guarded, Rule, RuleSet, Tempo, UnusedProof, Verdict, Write};
+use bindery_verdict::{Findings, Guarded, Rule, RuleSet, Tempo, UnusedProof, Verdict, Write, users};
 use bindery_volumes::{Kind, Object, ObjectKey};
 
 use crate::rules::volume_protection as rules;
@@ -52,7 +52,7 @@ impl RuleSet for VolumeProtection {
             // What a volume is used for, it says itself: the write is refused if it says otherwise by now.
             return match UnusedProof::of_volume(volume) {
                 Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, guarded, &proof)),
-                Err(_) => Verdict::settle(&rules::HELD),
+                Err(claims) => Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&claims))),
             };
         }
         if guarded.lacks_guard() {

@@ -131,12 +131,12 @@ impl UnusedProof {
         })
     }
 
-    /// Looks at the volume itself: it is not bound.
-    pub fn of_volume(volume: &Volume) -> Result<UnusedProof, NotUnused> {
+    /// Looks at the volume itself: it is not bound. Else says to which claim.
+    pub fn of_volume(volume: &Volume) -> Result<UnusedProof, Vec<ObjectKey>> {
         if volume.phase != VolumePhase::Bound {
             return Ok(UnusedProof(volume.meta.clone()));
         }
-        Err(NotUnused::UsedBy(volume.claim_ref.iter().map(|claim| claim.key.clone().into()).collect()))
+        Err(volume.claim_ref.iter().map(|claim| claim.key.clone().into()).collect())
     }
 
     /// Looks at the claims and volumes that were listed live: none of them refers to the class.
