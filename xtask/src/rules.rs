@@ -10,16 +10,21 @@ pub fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/rules.md")
 }
 
+/// Every rule there is.
+fn all() -> Vec<&'static Rule> {
+    bindery_binder::rules::ALL.iter().copied().chain(bindery_companions::rules::all()).collect()
+}
+
 /// The page.
 pub fn page() -> String {
-    let rules = bindery_binder::rules::ALL;
+    let rules = all();
     let mut page = String::from(
         "# The rules\n\n\
          Every decision that Bindery makes is one of these. Logs, metrics, explanations and tests call them by these names, which do\n\
          not change. This page is made from their declarations by `cargo xtask rules`; a test checks that it is current.\n",
     );
     let mut section = "";
-    for rule in rules {
+    for rule in &rules {
         let group = group(rule);
         if group != section {
             section = group;
@@ -51,12 +56,12 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_well_formed() {
-        let mut names: Vec<&str> = bindery_binder::rules::ALL.iter().map(|rule| rule.name).collect();
+        let mut names: Vec<&str> = super::all().iter().map(|rule| rule.name).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count, "every rule has a name of its own");
-        for rule in bindery_binder::rules::ALL {
+        for rule in super::all() {
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == '-';
             assert!(rule.name.chars().all(is_plain) && rule.name.contains('.'), "{}", rule.name);
             assert!(rule.why.ends_with('.') && rule.why.len() > 20, "{} says why in a sentence", rule.name);

@@ -1,12 +1,12 @@
-//! `bindery explain`: why a claim or a volume is as it is.
+//! `bindery explain`: why a claim, a volume or a pod is as it is.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 use bindery_binder::Binder;
-use bindery_explain::{Explanation, LINES, explain_claim, explain_volume};
+use bindery_explain::{Explanation, LINES, explain_claim, explain_pod, explain_volume};
 use bindery_mirror::Mirror;
-use bindery_volumes::{ClaimKey, Kind, Name};
+use bindery_volumes::{ClaimKey, Kind, Name, PodKey};
 
 use crate::connect;
 use crate::snapshot::{self, Snapshot};
@@ -14,10 +14,10 @@ use crate::snapshot::{self, Snapshot};
 /// What to explain, and where.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to explain: pvc/NAME or pv/NAME.
+    /// What to explain: pvc/NAME, pv/NAME or pod/NAME.
     #[arg(value_parser = target)]
     target: Target,
-    /// The claim's namespace [default: that of the kubeconfig's context, else "default"].
+    /// The namespace of the claim or the pod [default: that of the kubeconfig's context, else "default"].
     #[arg(short, long)]
     namespace: Option<String>,
     /// For a person, or for a program.
@@ -29,7 +29,7 @@ pub struct Args {
     /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Read files instead of a cluster: what `kubectl get pv,pvc,sc,pods,nodes -A -o yaml` writes; - for standard input.
+    /// Read files instead of a cluster: what `kubectl get pv,pvc,sc,vac,pods,nodes -A -o yaml` writes; - for standard input.
     #[arg(short, long = "filename", value_name = "FILE", conflicts_with = "kubeconfig")]
     files: Vec<PathBuf>,
 }
@@ -44,14 +44,16 @@ enum Format {
 enum Target {
     Claim(Name),
     Volume(Name),
+    Pod(Name),
 }
 
 fn target(text: &str) -> Result<Target, String> {
     match text.split_once('/') {
-        Some((_, "")) | None => Err("it should be pvc/NAME or pv/NAME".into()),
+        Some((_, "")) | None => Err("it should be pvc/NAME, pv/NAME or pod/NAME".into()),
         Some(("pvc" | "persistentvolumeclaim" | "persistentvolumeclaims", name)) => Ok(Target::Claim(name.into())),
         Some(("pv" | "persistentvolume" | "persistentvolumes", name)) => Ok(Target::Volume(name.into())),
-        Some((kind, _)) => Err(format!("{kind:?} is neither pvc nor pv")),
+        Some(("po" | "pod" | "pods", name)) => Ok(Target::Pod(name.into())),
+        Some((kind, _)) => Err(format!("{kind:?} is neither pvc nor pv nor pod")),
     }
 }
 
@@ -83,14 +85,19 @@ pub async fn run(args: Args) -> Result<(), String> {
 fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, String> {
     let binder = Binder::default();
     let lines_max = if args.all { usize::MAX } else { LINES };
+    let namespace = args.namespace.as_deref().unwrap_or(context);
     match &args.target {
         Target::Volume(name) => {
             explain_volume(&binder, known, name, lines_max).map_err(|not_found| not_found.to_string())
         }
         Target::Claim(name) => {
-            let key = ClaimKey::new(args.namespace.as_deref().unwrap_or(context), name.clone());
+            let key = ClaimKey::new(namespace, name.clone());
             explain_claim(&binder, known, &key, lines_max)
-                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, name)))
+                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Claim, name)))
+        }
+        Target::Pod(name) => {
+            let key = PodKey { namespace: namespace.into(), name: name.clone() };
+            explain_pod(known, &key).map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Pod, name)))
         }
     }
 }
@@ -101,10 +108,10 @@ pub fn of_claim(known: &Mirror, namespace: &str, name: &str) -> Result<String, S
     explanation.map(|explanation| explanation.to_string()).map_err(|not_found| not_found.to_string())
 }
 
-/// Where else there is a claim of that name.
-fn elsewhere(known: &Mirror, name: &Name) -> String {
+/// Where else there is an object of that kind and name.
+fn elsewhere(known: &Mirror, kind: Kind, name: &Name) -> String {
     let mut namespaces: Vec<Name> =
-        known.keys(Kind::Claim).into_iter().filter(|key| key.name == *name).map(|key| key.namespace).collect();
+        known.keys(kind).into_iter().filter(|key| key.name == *name).map(|key| key.namespace).collect();
     namespaces.sort();
     match namespaces.as_slice() {
         [] => String::new(),

@@ -41,7 +41,8 @@ enum Command {
     Up(up::Args),
     /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
     Apiserver(apiserver::Args),
-    /// Say why a claim or a volume is as it is: by which rule, what it waits for, and what is wrong with each candidate.
+    /// Say why a claim, a volume or a pod is as it is: by which rule, what it waits for, who holds it back from being deleted,
+    /// and what is wrong with each candidate.
     Explain(Box<explain::Args>),
     /// Write a script with which a shell completes what is typed.
     Completions {

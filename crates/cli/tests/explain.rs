@@ -71,9 +71,11 @@ fn programs_read_json() {
 
     let fields: Vec<&String> = explained.as_object().expect("it is an object").keys().collect();
     let stable = [
+        "beside",
         "bind",
         "candidates",
         "events",
+        "isDeleting",
         "kind",
         "more",
         "name",
@@ -110,9 +112,9 @@ fn what_cannot_be_read_is_an_error() {
     let (code, error) = refused(&["explain", "-f", "/does/not/exist", "pvc/data"]);
     assert_eq!(code, Some(1));
     assert!(error.starts_with("bindery: /does/not/exist: "), "{error}");
-    let (code, error) = refused(&["explain", "-f", DUMP, "pod/data"]);
+    let (code, error) = refused(&["explain", "-f", DUMP, "secret/data"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("\"pod\" is neither pvc nor pv"), "{error}");
+    assert!(error.contains("\"secret\" is neither pvc nor pv nor pod"), "{error}");
 }
 
 #[test]

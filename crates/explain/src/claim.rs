@@ -6,7 +6,7 @@ use bindery_verdict::{Action, Notice, Request as Ask, Verdict};
 use bindery_volumes::{Claim, ClaimKey, Kind, Name, Request};
 
 use crate::candidates::{self, Ranked};
-use crate::{Bind, Explanation, NotFound, next, terms, waits};
+use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
 
 /// Why a claim is as it is, and at most so many candidates one by one.
 pub fn explain_claim(
@@ -39,7 +39,10 @@ pub fn explain_claim(
         reason: verdict.rule.why,
         note: verdict.note.clone(),
         events: events(&verdict),
-        waits_for: waits::claim(known, claim, &verdict, &terms, bind.as_ref()),
+        waits_for: beside::claim_goes_when(known, claim)
+            .or_else(|| waits::claim(known, claim, &verdict, &terms, bind.as_ref())),
+        is_deleting: claim.deleting,
+        beside: beside::of_claim(known, claim),
         terms: claim.flaw.is_none().then_some(terms),
         next: next::next(&verdict),
         bind,

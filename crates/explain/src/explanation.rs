@@ -7,14 +7,16 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The kind of object: `PersistentVolumeClaim` or `PersistentVolume`.
+    /// The kind of object: `PersistentVolumeClaim`, `PersistentVolume` or `Pod`.
     pub kind: &'static str,
     /// Its namespace; empty for a volume.
     pub namespace: Name,
     /// Its name.
     pub name: Name,
-    /// The phase that its status tells.
+    /// The phase that its status tells; of a pod whether it has a node, or how it ended.
     pub phase: &'static str,
+    /// Whether somebody deleted it.
+    pub is_deleting: bool,
     /// The rule that applies.
     pub rule: &'static str,
     /// What the rule does, and why.
@@ -29,9 +31,12 @@ pub struct Explanation {
     pub next: Next,
     /// Who it is bound to, or would be.
     pub bind: Option<Bind>,
+    /// What the controllers beside the binder say of it.
+    pub beside: Vec<Beside>,
     /// What has to happen for it to go on, in a sentence.
     pub waits_for: Option<String>,
-    /// For a claim the volumes that it could have, for a volume the claims that could have it. The nearest first.
+    /// For a claim the volumes that it could have, for a volume the claims that could have it, the nearest first; for a pod the
+    /// claims of its volumes, in order.
     pub candidates: Vec<Candidate>,
     /// Candidates that got no line, in groups.
     pub more: Vec<More>,
@@ -61,12 +66,30 @@ pub struct Terms {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Next {
-    /// In a word: `nothing`, `write`, `create`, `delete`, `read`, `operate`, `offer` or `retry`.
+    /// In a word: `nothing`, `write`, `create`, `delete`, `read`, `list`, `operate`, `offer` or `retry`.
     pub action: &'static str,
     /// Which step that is, by the name of its rule.
     pub step: Option<&'static str>,
     /// In words.
     pub text: String,
+}
+
+/// What a controller beside the binder says of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Beside {
+    /// Which controller.
+    pub controller: &'static str,
+    /// The rule that applies.
+    pub rule: &'static str,
+    /// What the rule does, and why.
+    pub reason: &'static str,
+    /// What is particular about this case.
+    pub note: Option<String>,
+    /// What the rule tells as events.
+    pub events: Vec<String>,
+    /// What is done next.
+    pub next: Next,
 }
 
 /// Who belongs to whom.

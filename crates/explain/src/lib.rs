@@ -1,18 +1,20 @@
-//! Why a claim or a volume is as it is.
+//! Why a claim, a volume or a pod is as it is.
 //!
-//! An [`Explanation`] comes from the very functions that decide: the rule and what is next from the binder's `decide`, the reasons
-//! against a volume from the tests that matching makes. So it says that a claim would bind to a volume exactly when the binder
-//! would bind it. [`explain_claim`] and [`explain_volume`] make one, its `Display` is what a person reads, and it can be
+//! An [`Explanation`] comes from the very functions that decide: the rule and what is next from the rule sets' `decide`, the
+//! reasons against a volume from the tests that matching makes. So it says that a claim would bind to a volume exactly when the
+//! binder would bind it. [`explain_claim`], [`explain_volume`] and [`explain_pod`] make one, its `Display` is what a person reads, and it can be
 //! serialized for programs.
 //!
 //! This room does not know where objects come from, nor any rule of its own: it has no client, no clock and no file, and whatever
 //! it says is read off a verdict. It changes nothing and sends nothing. What it is shown counts as read just now: where a rule
 //! wants a live read, it is told what is shown.
 
+mod beside;
 mod candidates;
 mod claim;
 mod explanation;
 mod next;
+mod pod;
 mod terms;
 mod text;
 mod volume;
@@ -21,7 +23,8 @@ mod waits;
 use bindery_volumes::ObjectKey;
 
 pub use claim::explain_claim;
-pub use explanation::{Bind, Candidate, Explanation, More, Next, Terms};
+pub use explanation::{Beside, Bind, Candidate, Explanation, More, Next, Terms};
+pub use pod::explain_pod;
 pub use volume::explain_volume;
 
 /// How many lines candidates get, unless all are asked for.

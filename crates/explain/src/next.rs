@@ -1,6 +1,6 @@
 //! What a verdict does next, in words; and which volume it binds, if that is what it does.
 
-use bindery_binder::{Binder, rules};
+use bindery_binder::rules;
 use bindery_mirror::Mirror;
 use bindery_verdict::{Action, Edit, Findings, Operation, Request, Rule, RuleSet, Verdict, Write};
 use bindery_volumes::{Claim, Kind, Name, ObjectKey};
@@ -10,14 +10,25 @@ use crate::Next;
 /// The most live reads that one decision makes; more is a defect.
 const READS_MAX: usize = 8;
 
-/// What the binder says about a key when every live read finds what is known.
-pub(crate) fn verdict(binder: &Binder, known: &Mirror, key: &ObjectKey) -> Verdict {
+/// What a rule set says about a key when every live read and list finds what is known.
+pub(crate) fn verdict(rules: &dyn RuleSet, known: &Mirror, key: &ObjectKey) -> Verdict {
     let mut findings = Findings::default();
-    let mut verdict = binder.decide(known, key, &findings);
+    let mut verdict = rules.decide(known, key, &findings);
     for _ in 0..READS_MAX {
-        let Action::Request(Request::Read(wanted)) = &verdict.action else { break };
-        findings.note_read(wanted.clone(), known.object(wanted));
-        verdict = binder.decide(known, key, &findings);
+        match &verdict.action {
+            Action::Request(Request::Read(wanted)) => findings.note_read(wanted.clone(), known.object(wanted)),
+            Action::Request(Request::List(listing)) => {
+                let is_there = |key: &ObjectKey| listing.namespace.is_empty() || key.namespace == listing.namespace;
+                let keys = known.keys(listing.kind).into_iter().filter(is_there);
+                findings.note_list(listing.clone(), keys.filter_map(|key| known.object(&key)).collect());
+            }
+            Action::Request(Request::Write(_) | Request::Create(_) | Request::Delete(_) | Request::Operate(_))
+            | Action::Settle
+            | Action::Offer(_)
+            | Action::Retry(_)
+            | Action::Pause(_) => break,
+        }
+        verdict = rules.decide(known, key, &findings);
     }
     verdict
 }

@@ -30,6 +30,14 @@ impl Explanation {
         if self.bind.as_ref().is_none_or(|bind| !bind.is_done) || self.next.action != "nothing" {
             facts.push(("next", self.next.text.clone()));
         }
+        for beside in &self.beside {
+            let note = beside.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            facts.push(("beside", format!("{}{note} [{}]", beside.reason, beside.rule)));
+            facts.extend(beside.events.iter().map(|event| ("event", event.clone())));
+            if beside.next.action != "nothing" {
+                facts.push(("next", beside.next.text.clone()));
+            }
+        }
         facts
     }
 }
@@ -51,7 +59,8 @@ impl fmt::Display for Bind {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bold, dim, plain) = if f.alternate() { ("\x1b[1m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
-        writeln!(f, "{bold}{} is {}{plain}   {dim}[{}]{plain}", self.title(), self.phase, self.rule)?;
+        let deleting = if self.is_deleting { ", and being deleted" } else { "" };
+        writeln!(f, "{bold}{} is {}{deleting}{plain}   {dim}[{}]{plain}", self.title(), self.phase, self.rule)?;
         writeln!(f, "{}", self.reason)?;
         let facts = self.facts();
         let labels = facts.iter().map(|(label, _)| label.len());

@@ -6,7 +6,7 @@ use bindery_volumes::{Claim, Kind, Name, ObjectKey, Request, Volume, VolumePhase
 
 use crate::candidates::{self, Ranked, Standing, ranked};
 use crate::claim::events;
-use crate::{Bind, Explanation, NotFound, next, terms, waits};
+use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
 
 /// Why a volume is as it is, and at most so many of the claims that could have it one by one.
 pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: usize) -> Result<Explanation, NotFound> {
@@ -25,7 +25,9 @@ pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: u
         reason: verdict.rule.why,
         note: verdict.note.clone(),
         events: events(&verdict),
-        waits_for: waits::volume(volume, &verdict, &terms),
+        waits_for: beside::volume_goes_when(volume).or_else(|| waits::volume(volume, &verdict, &terms)),
+        is_deleting: volume.deleting,
+        beside: beside::of_volume(known, volume),
         terms: volume.flaw.is_none().then_some(terms),
         next: next::next(&verdict),
         bind: bind(binder, known, volume),
