@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 pub const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 /// Where volumes are made.
 pub const VOLUMES: &str = "/api/v1/persistentvolumes";
+/// Where pods are made.
+pub const PODS: &str = "/api/v1/namespaces/default/pods";
+/// Where events are told.
+pub const EVENTS: &str = "/api/v1/namespaces/default/events";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
 /// How many objects are made at once.
@@ -53,6 +57,26 @@ pub fn volume(n: usize) -> Value {
 /// The n-th claim, which fits the n-th volume and no smaller one.
 pub fn claim(n: usize) -> Value {
     claim_named(&format!("c-{n:06}"), "bench", &size(n))
+}
+
+/// The n-th pod, whose ephemeral volume fits the n-th volume and no smaller one. It waits for a node.
+pub fn pod(n: usize) -> Value {
+    let name = format!("p-{n:06}");
+    let template = json!({"spec": claim_named(&name, "bench", &size(n))["spec"]});
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "c", "image": "none"}],
+            "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}],
+        },
+    })
+}
+
+/// All objects at a path.
+pub async fn list(client: &Client, path: &str) -> Result<Vec<Value>, String> {
+    let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
+    let mut list: Value = client.request(request).await.map_err(|error| format!("{path}: {error}"))?;
+    Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
 /// A volume and a claim in a class of their own: when they are bound, a binder has come up.

@@ -4,6 +4,11 @@ use std::path::{Path, PathBuf};
 
 use bindery_lab::{Lab, Running};
 
+const BINDER: &str = "persistentvolume-binder-controller";
+const CONTROLLERS: &str = "persistentvolume-binder-controller,ephemeral-volume-controller,\
+    persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,\
+    volumeattributesclass-protection-controller,persistentvolume-expander-controller";
+
 /// A binder that is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Contender {
@@ -28,9 +33,10 @@ impl Contender {
         }
     }
 
-    /// Starts it on a lab, as the user of a kubeconfig.
-    pub fn start(self, lab: &Lab, kubeconfig: &Path, programs: &Programs) -> Result<Running, String> {
+    /// Starts it on a lab, as the user of a kubeconfig: the binder alone, or all controllers.
+    pub fn start(self, lab: &Lab, kubeconfig: &Path, programs: &Programs, all: bool) -> Result<Running, String> {
         let kubeconfig = kubeconfig.display();
+        let controllers = format!("--controllers={}", if all { CONTROLLERS } else { BINDER });
         match self {
             Self::Bindery => {
                 let flags = [
@@ -38,6 +44,9 @@ impl Contender {
                     &format!("--kubeconfig={kubeconfig}"),
                     "--leader-elect=false",
                     "--listen=127.0.0.1:0",
+                    &controllers,
+                    // As the reference's version has it.
+                    "--feature-gates=PersistentVolumeClaimUnusedSinceTime=false",
                 ];
                 lab.start_program(&programs.bindery, flags)
             }
@@ -45,7 +54,7 @@ impl Contender {
                 let flags = [
                     &format!("--kubeconfig={kubeconfig}"),
                     "--leader-elect=false",
-                    "--controllers=persistentvolume-binder-controller",
+                    &controllers,
                     "--kube-api-qps=10000",
                     "--kube-api-burst=10000",
                     "--secure-port=0",

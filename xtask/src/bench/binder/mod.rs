@@ -31,6 +31,9 @@ pub struct Options {
     /// How many claims are bound in a scenario.
     #[arg(long, default_value_t = 1_000)]
     pub pairs: usize,
+    /// How many pods are made in the scenario `ephemeral`.
+    #[arg(long, default_value_t = 5_000)]
+    pub pods: usize,
     /// Measure only this scenario. May be repeated.
     #[arg(long, value_name = "SCENARIO", value_enum)]
     pub only: Vec<Scenario>,
@@ -48,8 +51,11 @@ pub struct Options {
 impl Options {
     /// The arguments that say the same.
     pub fn to_args(&self) -> Vec<OsString> {
-        let mut args: Vec<OsString> =
-            vec![format!("--pairs={}", self.pairs).into(), format!("--rounds={}", self.rounds).into()];
+        let mut args: Vec<OsString> = ["pairs", "pods", "rounds"]
+            .into_iter()
+            .zip([self.pairs, self.pods, self.rounds])
+            .map(|(name, value)| format!("--{name}={value}").into())
+            .collect();
         let name = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned()).unwrap_or_default();
         args.extend(self.only.iter().map(|only| format!("--only={}", name(only.to_possible_value())).into()));
         args.extend(self.contender.iter().map(|one| format!("--contender={}", name(one.to_possible_value())).into()));
@@ -76,12 +82,12 @@ pub fn measure(options: &Options, programs: &Programs) -> Result<String, String>
         if scenario == Scenario::Mem {
             memory = run::memory_of(&runtime, &contenders, programs)?;
         }
-        for setup in scenario.setups(options.pairs) {
+        for setup in scenario.setups(options.pairs, options.pods) {
             let mut rounds = vec![Vec::new(); contenders.len()];
             // Round by round, so that a machine that is busy for a while slows all of them.
             for _ in 0..options.rounds.max(1) {
                 for (place, &contender) in contenders.iter().enumerate() {
-                    if contender == Contender::Bindery || !scenario.is_for_bindery_alone() {
+                    if scenario.is_for(contender) {
                         let measured = run::bind(&runtime, &setup, contender, programs)?;
                         say(table::binds(std::slice::from_ref(&measured)).lines().last().unwrap_or_default());
                         rounds[place].push(measured);
@@ -94,6 +100,10 @@ pub fn measure(options: &Options, programs: &Programs) -> Result<String, String>
     let mut page = String::new();
     if !binds.is_empty() {
         page += &table::binds(&binds);
+    }
+    if binds.iter().any(|one| one.made.is_some()) {
+        page += "\n";
+        page += &table::made(&binds);
     }
     if !memory.is_empty() {
         page += if page.is_empty() { "" } else { "\n" };

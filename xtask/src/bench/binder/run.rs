@@ -1,9 +1,12 @@
 //! One measurement: a new API server, a scenario, and one binder in it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bindery_lab::Lab;
+use kube::Client;
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::cluster::{
@@ -47,6 +50,19 @@ pub struct Measured {
     pub writes: Writes,
     /// The binder's memory at the end.
     pub memory: Memory,
+    /// What it made beside, where pods' claims are measured.
+    pub made: Option<Made>,
+}
+
+/// What was made of pods.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// Claims that there are at the end, without the canary.
+    pub claims: usize,
+    /// Events that there are.
+    pub events: usize,
+    /// The most events about one object.
+    pub events_max: u64,
 }
 
 /// Measures one binder in one scenario.
@@ -57,12 +73,15 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
     let kubeconfig = runtime.block_on(kubeconfig(&lab, setup.delay))?;
     let client = runtime.block_on(client(lab.kubeconfig()))?;
     let volumes = (0..setup.volumes).map(volume).collect();
-    let claims: Vec<_> = (0..setup.claims).map(claim).collect();
+    let (path, asked): (_, Vec<_>) = match setup.by_pods {
+        true => (cluster::PODS, (0..setup.claims).map(cluster::pod).collect()),
+        false => (CLAIMS, (0..setup.claims).map(claim).collect()),
+    };
     runtime.block_on(async {
         create_classes(&client).await?;
         if setup.is_cold {
             create(&client, cluster::VOLUMES, volumes).await?;
-            create(&client, CLAIMS, claims.clone()).await
+            create(&client, path, asked.clone()).await
         } else {
             let (volume, claim) = canaries();
             create_available(&client, volumes).await?;
@@ -74,7 +93,7 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
     progress("starting");
     let mut before = runtime.block_on(writes(&client))?;
     let mut start = Instant::now();
-    let mut running = contender.start(&lab, &kubeconfig, programs)?;
+    let mut running = contender.start(&lab, &kubeconfig, programs, setup.by_pods)?;
     let pid = running.pid();
     let mut cpu_before = 0.0;
     let seen = runtime.block_on(async {
@@ -85,7 +104,7 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
             cpu_before = cpu_seconds(pid);
             start = Instant::now();
             let client = client.clone();
-            tokio::spawn(async move { create(&client, CLAIMS, claims).await.inspect_err(|error| say(error)) });
+            tokio::spawn(async move { create(&client, path, asked).await.inspect_err(|error| say(error)) });
         }
         let step = (setup.claims / 4).max(1);
         let tell = |bound| {
@@ -100,6 +119,7 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
         return Err(format!("{} ended ({status}):\n{}", running.name(), last_words(&running.log())));
     }
     let after = runtime.block_on(writes(&client))?;
+    let made = setup.by_pods.then(|| runtime.block_on(made(&client))).transpose()?;
     let memory = memory(pid);
     keep_log(&setup.name, contender, running.log_file());
     running.kill()?;
@@ -115,7 +135,23 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
         cpu_ms: (seen.cpu - cpu_before) * 1_000.0 * each,
         writes: Writes { done: (after.done - before.done) * each, refused: (after.refused - before.refused) * each },
         memory,
+        made,
     })
+}
+
+/// Looks at what there is after pods were made.
+async fn made(client: &Client) -> Result<Made, String> {
+    // Events are written off the binding path: those that are to come have come by then.
+    tokio::time::sleep(CALM).await;
+    let claims = cluster::list(client, CLAIMS).await?;
+    let events = cluster::list(client, cluster::EVENTS).await?;
+    let mut about: BTreeMap<String, u64> = BTreeMap::new();
+    for event in &events {
+        *about.entry(event["involvedObject"]["uid"].to_string()).or_default() += event["count"].as_u64().unwrap_or(1);
+    }
+    let is_canary = |claim: &&Value| claim["metadata"]["name"] == cluster::CANARY;
+    let claims = claims.len() - claims.iter().filter(is_canary).count();
+    Ok(Made { claims, events: events.len(), events_max: about.values().max().copied().unwrap_or_default() })
 }
 
 /// Measures the memory of binders that start on pairs that are bound already, one after the other.
@@ -133,7 +169,7 @@ pub fn memory_of(
         create(&client, CLAIMS, (0..MEMORY_PAIRS).map(claim).collect()).await?;
         Witness::start(&client).await
     })?;
-    let mut limit = Contender::Limit.start(&lab, lab.kubeconfig(), programs)?;
+    let mut limit = Contender::Limit.start(&lab, lab.kubeconfig(), programs, false)?;
     let tell = |bound| {
         if bound % 2_000 == 0 {
             say(&format!("mem: {bound} bound"));
@@ -147,7 +183,7 @@ pub fn memory_of(
     let mut all = Vec::new();
     for &contender in contenders {
         say(&format!("mem: {}", contender.name()));
-        let mut running = contender.start(&lab, lab.kubeconfig(), programs)?;
+        let mut running = contender.start(&lab, lab.kubeconfig(), programs, false)?;
         std::thread::sleep(MEMORY_AFTER);
         let memory = memory(running.pid());
         if let Some(status) = running.ended() {

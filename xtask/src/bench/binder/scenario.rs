@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
+use super::contender::Contender;
+
 /// A scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
@@ -15,6 +17,8 @@ pub enum Scenario {
     Slow,
     /// Like burst, with five times as many volumes as claims.
     Pool,
+    /// The controllers run, volumes are Available, and pods with an ephemeral volume each are made all at once.
+    Ephemeral,
     /// What a claim costs in a pool of 1,000 volumes, and in one of 20,000.
     Flat,
     /// Memory of a binder that starts on 10,000 bound pairs.
@@ -34,6 +38,8 @@ pub struct Setup {
     pub is_cold: bool,
     /// How much later requests arrive.
     pub delay: Option<Duration>,
+    /// Whether the claims are those of pods' ephemeral volumes.
+    pub by_pods: bool,
 }
 
 /// Claims in a pool whose size is varied: enough to measure, few for the smallest pool.
@@ -42,8 +48,15 @@ const FLAT_POOLS: [usize; 2] = [1_000, 20_000];
 
 impl Scenario {
     /// All that is bound in it, or nothing where binding is not what is measured.
-    pub fn setups(self, pairs: usize) -> Vec<Setup> {
-        let setup = |name: String, volumes, claims| Setup { name, volumes, claims, is_cold: false, delay: None };
+    pub fn setups(self, pairs: usize, pods: usize) -> Vec<Setup> {
+        let setup = |name: String, volumes, claims| Setup {
+            name,
+            volumes,
+            claims,
+            is_cold: false,
+            delay: None,
+            by_pods: false,
+        };
         match self {
             Self::Cold => vec![Setup { is_cold: true, ..setup(format!("cold, {pairs} pairs"), pairs, pairs) }],
             Self::Burst => vec![setup(format!("burst, {pairs} claims"), pairs, pairs)],
@@ -55,6 +68,9 @@ impl Scenario {
                 let volumes = 5 * pairs;
                 vec![setup(format!("pool, {pairs} claims in {volumes} volumes"), volumes, pairs)]
             }
+            Self::Ephemeral => {
+                vec![Setup { by_pods: true, ..setup(format!("ephemeral, {pods} pods"), pods, pods) }]
+            }
             Self::Flat => FLAT_POOLS
                 .map(|volumes| setup(format!("flat, {FLAT_CLAIMS} claims in {volumes} volumes"), volumes, FLAT_CLAIMS))
                 .into(),
@@ -62,9 +78,18 @@ impl Scenario {
         }
     }
 
-    /// Whether only this project's binder is measured: what matters is its own cost in one pool and in another, and others
-    /// would take minutes.
-    pub fn is_for_bindery_alone(self) -> bool {
-        self == Self::Flat
+    /// Whether somebody is measured in it.
+    pub fn is_for(self, contender: Contender) -> bool {
+        match (self, contender) {
+            (_, Contender::Bindery) => true,
+            // What matters is its own cost in one pool and in another, and others would take minutes.
+            (Self::Flat, Contender::Upstream | Contender::Limit) => false,
+            // Who decides nothing makes no claims.
+            (Self::Ephemeral, Contender::Limit) => false,
+            (
+                Self::Cold | Self::Burst | Self::Slow | Self::Pool | Self::Ephemeral | Self::Mem,
+                Contender::Upstream | Contender::Limit,
+            ) => true,
+        }
     }
 }

@@ -37,6 +37,27 @@ pub fn binds(all: &[Measured]) -> String {
     table
 }
 
+/// A table of what pods' claims were made, and of events.
+pub fn made(all: &[Measured]) -> String {
+    let mut table = String::from(
+        "| scenario | controllers | claims for pods | events | most about one object |\n|---|---|---|---|---|\n",
+    );
+    for one in all {
+        let Some(made) = one.made else { continue };
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} for {} | {} | {} |",
+            one.scenario,
+            one.contender.name(),
+            made.claims,
+            one.claims,
+            made.events,
+            made.events_max
+        );
+    }
+    table
+}
+
 /// A table of memory, with the ratio to upstream.
 pub fn memory(all: &[(Contender, Memory)]) -> String {
     let upstream = all.iter().find(|(contender, _)| *contender == Contender::Upstream);
@@ -67,6 +88,7 @@ mod tests {
             cpu_ms: 0.5,
             writes: Writes { done: 4.0, refused: 0.0 },
             memory: Memory { now: 10.0, peak: 12.0 },
+            made: None,
         };
         let all = [
             one("cold", Contender::Bindery, 200.0),
