@@ -18,8 +18,8 @@ pub trait Cluster: Answerer {
     /// Changes an object by a merge patch, unless the change is not allowed. One that changes nothing is no change.
     fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused>;
 
-    /// Writes an object's phase.
-    fn set_phase(&mut self, key: &ObjectKey, phase: &str) -> Result<(), Refused>;
+    /// Changes an object's status by a merge patch.
+    fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused>;
 
     /// Deletes an object: at once, or as soon as it has no finalizers.
     fn delete(&mut self, key: &ObjectKey) -> Result<(), Refused>;
@@ -95,8 +95,8 @@ impl Cluster for World {
         Ok(())
     }
 
-    fn set_phase(&mut self, key: &ObjectKey, phase: &str) -> Result<(), Refused> {
-        Cluster::patch(self, key, &json!({"status": {"phase": phase}}))
+    fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+        Cluster::patch(self, key, patch)
     }
 
     fn delete(&mut self, key: &ObjectKey) -> Result<(), Refused> {

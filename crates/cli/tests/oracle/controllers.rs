@@ -1,28 +1,69 @@
-//! The controllers that run: ours, and beside it those of kube-controller-manager that protect and expand; or only those of
-//! kube-controller-manager.
+//! The controllers that run: ours, upstream's, or some of either, with a scheduler where pods are about.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use bindery_lab::{Lab, Running};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::servers;
 
+/// Who plays.
+#[derive(Debug, Clone, Copy)]
+pub struct Cast {
+    /// Whether `bindery controller` does.
+    pub ours: bool,
+    /// The controllers of kube-controller-manager that do.
+    pub upstreams: &'static [&'static str],
+    /// Whether kube-scheduler does.
+    pub scheduler: bool,
+}
+
+/// All that upstream has for claims and volumes.
+pub const UPSTREAMS_VOLUMES: &[&str] = &[
+    "persistentvolume-binder-controller",
+    "ephemeral-volume-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolume-expander-controller",
+    "volumeattributesclass-protection-controller",
+];
+
+/// The same, and what collects the claims of pods that are gone.
+pub const UPSTREAMS_AND_COLLECTOR: &[&str] = &[
+    "persistentvolume-binder-controller",
+    "ephemeral-volume-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolume-expander-controller",
+    "volumeattributesclass-protection-controller",
+    "garbage-collector-controller",
+];
+
+/// What runs beside the binder.
+pub const UPSTREAMS_COMPANIONS: &[&str] = &[
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolume-expander-controller",
+];
+
 /// What runs until this is dropped.
 pub struct Controllers {
-    ours: Running,
-    _others: Running,
+    ours: Option<Running>,
+    _others: Vec<Running>,
 }
 
 impl Controllers {
-    pub fn start(lab: &Lab) -> Controllers {
-        Controllers { _others: upstreams(lab, &BESIDE), ours: ours(lab) }
+    pub fn start(cast: Cast, lab: &Lab) -> Controllers {
+        let upstreams = (!cast.upstreams.is_empty()).then(|| upstreams(lab, cast.upstreams));
+        let scheduler = cast.scheduler.then(|| scheduler(lab));
+        let ours = cast.ours.then(|| ours(lab));
+        Controllers { ours, _others: upstreams.into_iter().chain(scheduler).collect() }
     }
 
     /// What ours says, in lines of JSON.
     pub fn log(&self) -> String {
-        self.ours.log()
+        self.ours.as_ref().map(Running::log).unwrap_or_default()
     }
 
     /// What ours counts under a name.
@@ -51,19 +92,7 @@ fn ours(lab: &Lab) -> Running {
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-/// The reference: all that upstream has for claims and volumes, looking at everything every other second.
-pub fn reference(lab: &Lab) -> Running {
-    let all = [&["persistentvolume-binder-controller", "ephemeral-volume-controller"], &BESIDE[..]].concat();
-    upstreams(lab, &all)
-}
-
-/// What runs beside ours.
-const BESIDE: [&str; 3] = [
-    "persistentvolumeclaim-protection-controller",
-    "persistentvolume-protection-controller",
-    "persistentvolume-expander-controller",
-];
-
+/// Controllers of kube-controller-manager, looking at everything every other second.
 fn upstreams(lab: &Lab, controllers: &[&str]) -> Running {
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     let controllers = format!("--controllers={}", controllers.join(","));
@@ -79,4 +108,26 @@ fn upstreams(lab: &Lab, controllers: &[&str]) -> Running {
         "--secure-port=0",
     ];
     lab.start_program("kube-controller-manager", args).expect("kube-controller-manager starts")
+}
+
+/// kube-scheduler, which tries a pod again after a second at most: when nobody has written for longer, nobody will.
+fn scheduler(lab: &Lab) -> Running {
+    let config = json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {
+            "kubeconfig": lab.kubeconfig(),
+            "contentType": "application/json",
+            "acceptContentTypes": "application/json",
+            "qps": 10000,
+            "burst": 10000,
+        },
+        "leaderElection": {"leaderElect": false},
+        "podInitialBackoffSeconds": 1,
+        "podMaxBackoffSeconds": 1,
+    });
+    let file = lab.folder().join("scheduler.json");
+    std::fs::write(&file, config.to_string()).expect("the scheduler's configuration is written");
+    let args = [format!("--config={}", file.display()), "--secure-port=0".to_owned()];
+    lab.start_program("kube-scheduler", args).expect("kube-scheduler starts")
 }

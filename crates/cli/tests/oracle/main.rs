@@ -5,6 +5,7 @@
 //! the same in memory.
 
 mod controllers;
+mod probe;
 mod replay;
 mod server;
 #[path = "../servers/mod.rs"]
@@ -13,17 +14,17 @@ mod servers;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bindery_sim::oracle::{DEVIATIONS, recorded};
-use controllers::Controllers;
-use replay::{End, Pace, WOKEN, carry_out};
+use bindery_sim::oracle::{DEVIATIONS, Recorded, recorded, recorded_with_pods};
+use controllers::{Cast, Controllers, UPSTREAMS_AND_COLLECTOR, UPSTREAMS_COMPANIONS, UPSTREAMS_VOLUMES};
+use replay::{End, Pace, SCHEDULED, WOKEN, carry_out};
 use server::{Server, Watched};
 use servers::ApiServer;
 
 /// So many of the states with one outcome may end otherwise on purpose.
 const DEVIATIONS_MAX: usize = 6;
 
-/// So many states must the reference bring to the same end again. It races with itself, and eight runs did not see every end.
-const REFERENCE_AGREES_MIN: usize = 590;
+/// So many in a hundred states must the reference bring to the same end again. It races with itself, and not every end was seen.
+const REFERENCE_AGREES_MIN_PERCENT: usize = 98;
 
 /// The reference looks at everything every other second, and tells again and again what it sees.
 const PATIENT: Pace =
@@ -35,50 +36,88 @@ const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 /// That nobody writes any more is seen by nobody writing for a while: a machine that is busy with another test would lie.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// Ours, with those of upstream's that protect and expand.
+const OURS: Cast = Cast { ours: true, upstreams: UPSTREAMS_COMPANIONS, scheduler: false };
+
+/// Ours where pods are about: the garbage collector and the scheduler are upstream's.
+const OURS_WITH_PODS: Cast = Cast {
+    ours: true,
+    upstreams: &[
+        "ephemeral-volume-controller",
+        "persistentvolumeclaim-protection-controller",
+        "persistentvolume-protection-controller",
+        "persistentvolume-expander-controller",
+        "garbage-collector-controller",
+    ],
+    scheduler: true,
+};
+
+/// The reference.
+const REFERENCE: Cast = Cast { ours: false, upstreams: UPSTREAMS_VOLUMES, scheduler: false };
+
+/// The reference where pods are about.
+const REFERENCE_WITH_PODS: Cast = Cast { ours: false, upstreams: UPSTREAMS_AND_COLLECTOR, scheduler: true };
+
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
-    every_state_ends_as_recorded(ApiServer::Real);
+    ours_ends_as_recorded(ApiServer::Real, OURS, &recorded(), &WOKEN);
 }
 
 #[test]
 fn and_so_does_every_state_on_the_embedded_server() {
-    every_state_ends_as_recorded(ApiServer::Embedded);
+    ours_ends_as_recorded(ApiServer::Embedded, OURS, &recorded(), &WOKEN);
 }
 
-fn every_state_ends_as_recorded(api_server: ApiServer) {
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(lab) = api_server.start() else { return };
-    let all = recorded();
-    assert_eq!(all.len(), 600);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (ends, controllers) = runtime.block_on(async {
-        let server = Server::connect(lab.kubeconfig()).await;
-        carry_out(&server, &all, &WOKEN, || Controllers::start(&lab)).await
+#[test]
+fn every_state_with_pods_ends_as_the_reference_was_seen_to_end() {
+    ours_ends_as_recorded(ApiServer::Real, OURS_WITH_PODS, &recorded_with_pods(), &SCHEDULED);
+}
+
+fn ours_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded], pace: &Pace) {
+    play(api_server, cast, all, pace, |ends, controllers| {
+        let [finds, dropped] = ["bindery_resync_finds", "bindery_events_dropped"].map(|name| controllers.count(name));
+        let failures = disagreeing(ends, &controllers.log());
+        let agreeing = count_events(ends);
+        assert!(failures.is_empty(), "{} states end otherwise:\n\n{}", failures.len(), failures.join("\n\n"));
+        assert!(agreeing * 100 >= ends.len() * EVENTS_AGREE_MIN_PERCENT, "only {agreeing} publish the same events");
+        assert_eq!(finds, 0, "what concerns a claim or a volume wakes it: a resync finds nothing to do");
+        assert_eq!(dropped, 0, "no event is dropped");
     });
-    let [finds, dropped] = ["bindery_resync_finds", "bindery_events_dropped"].map(|name| controllers.count(name));
-    let failures = disagreeing(&ends, &controllers.log());
-    let agreeing = count_events(&ends);
-    assert!(failures.is_empty(), "{} states end otherwise:\n\n{}", failures.len(), failures.join("\n\n"));
-    assert!(agreeing * 100 >= ends.len() * EVENTS_AGREE_MIN_PERCENT, "only {agreeing} publish the same events");
-    assert_eq!(finds, 0, "what concerns a claim or a volume wakes it: a resync finds nothing to do");
-    assert_eq!(dropped, 0, "no event is dropped");
 }
 
 #[test]
 fn the_reference_itself_takes_the_embedded_server_for_a_cluster() {
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(lab) = ApiServer::Embedded.start() else { return };
-    let all = recorded();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (ends, _reference) = runtime.block_on(async {
-        let server = Server::connect(lab.kubeconfig()).await;
-        carry_out(&server, &all, &PATIENT, || controllers::reference(&lab)).await
+    reference_ends_as_recorded(ApiServer::Embedded, REFERENCE, &recorded());
+}
+
+#[test]
+#[ignore = "nothing of ours runs: for whoever changes how states are carried out"]
+fn the_reference_itself_ends_as_it_was_seen_to_end() {
+    reference_ends_as_recorded(ApiServer::Real, REFERENCE_WITH_PODS, &recorded_with_pods());
+}
+
+fn reference_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded]) {
+    play(api_server, cast, all, &PATIENT, |ends, _| {
+        let others: Vec<_> = ends.iter().filter(|end| end.recorded.outcome_of(&end.objects).is_none()).collect();
+        let agreeing = ends.len() - others.len();
+        println!("{agreeing} of {} states end as recorded", ends.len());
+        count_events(ends);
+        let explained: Vec<_> = others.iter().map(|end| end.recorded.explain(&end.objects)).collect();
+        let is_enough = agreeing * 100 >= ends.len() * REFERENCE_AGREES_MIN_PERCENT;
+        assert!(is_enough, "only {agreeing} end as recorded:\n\n{}", explained.join("\n\n"));
     });
-    let others: Vec<_> = ends.iter().filter(|end| end.recorded.outcome_of(&end.objects).is_none()).collect();
-    let agreeing = ends.len() - others.len();
-    println!("{agreeing} of {} states end as recorded", ends.len());
-    let explained: Vec<_> = others.iter().map(|end| end.recorded.explain(&end.objects)).collect();
-    assert!(agreeing >= REFERENCE_AGREES_MIN, "only {agreeing} end as recorded:\n\n{}", explained.join("\n\n"));
+}
+
+/// Carries out all states on an API server, if there can be one, and looks at the ends while the controllers still run.
+fn play(api_server: ApiServer, cast: Cast, all: &[Recorded], pace: &Pace, look: impl FnOnce(&[End<'_>], &Controllers)) {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(lab) = api_server.start() else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (ends, controllers) = runtime.block_on(async {
+        let server = Server::connect(lab.kubeconfig()).await;
+        carry_out(&server, all, pace, || Controllers::start(cast, &lab)).await
+    });
+    look(&ends, &controllers);
 }
 
 /// The states that end otherwise and are no exceptions, to read, each with what our controller said about it.

@@ -25,7 +25,7 @@ const EVENTS: &str = "/api/v1/namespaces/default/events";
 pub enum Watched {
     /// Everything, events too.
     Everything,
-    /// Claims and volumes: events may go on.
+    /// Claims, volumes and pods: events may go on.
     Objects,
 }
 
@@ -59,13 +59,15 @@ impl Server {
         self.call(Method::PATCH, &status, "application/merge-patch+json", Some(patch)).await
     }
 
+    /// Deletes an object, at once if it is a pod.
     pub async fn delete(&self, key: &ObjectKey) -> Result<Value, String> {
-        self.call(Method::DELETE, &path(key), "application/json", None).await
+        let grace = if key.kind == Kind::Pod { "?gracePeriodSeconds=0" } else { "" };
+        self.call(Method::DELETE, &format!("{}{grace}", path(key)), "application/json", None).await
     }
 
-    /// All claims of the default namespace, or all volumes.
+    /// All objects of a kind, in the default namespace if the kind has any.
     pub async fn objects(&self, kind: Kind) -> Vec<(ObjectKey, Value)> {
-        let namespace = if kind == Kind::Claim { "default" } else { "" };
+        let namespace = if matches!(kind, Kind::Claim | Kind::Pod) { "default" } else { "" };
         let key = |name: &str| ObjectKey { kind, namespace: namespace.into(), name: name.into() };
         let with_key = |object: Value| (key(object["metadata"]["name"].as_str().expect("a name")), object);
         self.list(&collection(&key(""))).await.into_iter().map(with_key).collect()
@@ -99,10 +101,10 @@ impl Server {
         answer["metadata"]["resourceVersion"].as_str().expect("a revision").to_owned()
     }
 
-    /// The revisions of all claims and volumes.
+    /// The revisions of all claims, volumes and pods.
     async fn revisions(&self) -> String {
         let mut revisions = Vec::new();
-        for kind in [Kind::Volume, Kind::Claim] {
+        for kind in [Kind::Volume, Kind::Claim, Kind::Pod] {
             let revision = |(_, object): (_, Value)| object["metadata"]["resourceVersion"].to_string();
             revisions.extend(self.objects(kind).await.into_iter().map(revision));
         }
@@ -137,6 +139,8 @@ fn collection(key: &ObjectKey) -> String {
         Kind::Claim => format!("/api/v1/namespaces/{}/persistentvolumeclaims", key.namespace),
         Kind::Volume => "/api/v1/persistentvolumes".to_owned(),
         Kind::Class => "/apis/storage.k8s.io/v1/storageclasses".to_owned(),
-        Kind::AttributesClass | Kind::Pod | Kind::Node => panic!("no state has any {}", key.kind.as_str()),
+        Kind::Pod => format!("/api/v1/namespaces/{}/pods", key.namespace),
+        Kind::Node => "/api/v1/nodes".to_owned(),
+        Kind::AttributesClass => panic!("no state has any {}", key.kind.as_str()),
     }
 }

@@ -1,8 +1,10 @@
 //! States that were recorded with the reference controller: what they consist of, how they are carried out, and where they ended.
 //!
-//! [`recorded`] reads them. A state is carried out in [`Step`]s, in memory or on an API server: whoever does so notes in a
-//! [`Ledger`] what was created and what was refused. [`objects`] brings where it ended into the form of the recording.
+//! [`recorded`] and [`recorded_with_pods`] read them. A state begins as it stands ([`Recorded::beginning`]), and then things are
+//! done to it ([`Recorded::actions`]), both in [`Step`]s, in memory or on an API server: whoever does so notes in a [`Ledger`]
+//! what was created and what was refused. [`Recorded::end`] brings where it ended into the form of the recording.
 
+mod described;
 pub mod memory;
 mod outcome;
 mod state;
@@ -13,8 +15,8 @@ use std::io::Read as _;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-pub use outcome::{Event, difference, event, objects};
-pub use state::{Ledger, Step, creations, provisioned};
+pub use outcome::{Event, difference, event};
+pub use state::{Ledger, Step};
 
 /// States that end otherwise with us, on purpose: their id, and why.
 pub const DEVIATIONS: &[(&str, &str)] = &[
@@ -36,7 +38,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The outcome that an end (see [`objects`]) is.
+    /// The outcome that an end (see [`Recorded::end`]) is.
     pub fn outcome_of(&self, end: &Value) -> Option<&Value> {
         self.outcomes.iter().find(|outcome| outcome::recorded_objects(outcome) == *end)
     }
@@ -44,11 +46,6 @@ impl Recorded {
     /// Whether it is in a list of exceptions.
     pub fn is_among(&self, deviations: &[(&str, &str)]) -> bool {
         deviations.iter().any(|(id, _)| *id == self.id)
-    }
-
-    /// The rounds, each of actions that come one after the other.
-    pub fn rounds(&self) -> impl Iterator<Item = &[Value]> {
-        list(&self.state["rounds"]).iter().map(list)
     }
 
     /// The events that the reference published on the way to an end, or to the first one if it is not among those seen.
@@ -77,11 +74,19 @@ impl Recorded {
     }
 }
 
-/// All recorded states.
+/// The recorded states of claims and volumes alone.
 pub fn recorded() -> Vec<Recorded> {
-    const PACKED: &[u8] = include_bytes!("../../../../tests/oracle/vectors.jsonl.gz");
+    unpack(include_bytes!("../../../../tests/oracle/vectors.jsonl.gz"))
+}
+
+/// The recorded states with nodes and pods, where a scheduler and a garbage collector ran too.
+pub fn recorded_with_pods() -> Vec<Recorded> {
+    unpack(include_bytes!("../../../../tests/oracle/pods.jsonl.gz"))
+}
+
+fn unpack(packed: &[u8]) -> Vec<Recorded> {
     let mut lines = String::new();
-    GzDecoder::new(PACKED).read_to_string(&mut lines).expect("the file can be unpacked");
+    GzDecoder::new(packed).read_to_string(&mut lines).expect("the file can be unpacked");
     let read = |line| {
         let mut line: Value = serde_json::from_str(line).expect("a line is JSON");
         let state = line["state"].take();

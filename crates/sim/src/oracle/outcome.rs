@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bindery_volumes::{Kind, ObjectKey};
 use serde_json::{Map, Value, json};
 
-use super::{Ledger, list, text};
+use super::{Ledger, Recorded, list, text};
 
 /// Events are told apart by kind, name, type and reason.
 pub type Event = [String; 4];
@@ -13,23 +13,36 @@ pub type Event = [String; 4];
 /// A claim that is to grow is an affair of the expander, which ran beside the binder.
 const OF_OTHERS: [&str; 1] = ["ExternalExpanding"];
 
-/// What is left of claims and volumes, and what was refused.
-pub fn objects<'a>(left: impl IntoIterator<Item = (&'a ObjectKey, &'a Value)>, ledger: &Ledger) -> Value {
-    let mut volumes = Map::new();
-    let mut claims = Map::new();
-    for (key, object) in left {
-        match key.kind {
-            Kind::Volume => volumes.insert(key.name.to_string(), volume(ledger, object)),
-            Kind::Claim => claims.insert(key.name.to_string(), claim(ledger, &key.name, object)),
-            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => None,
-        };
+impl Recorded {
+    /// Where it ended, in the form of the recording: what is left of claims, volumes and pods, and what was refused.
+    pub fn end<'a>(
+        &self,
+        left: impl IntoIterator<Item = (&'a ObjectKey, &'a Value), IntoIter: Clone>,
+        ledger: &Ledger,
+    ) -> Value {
+        let left = left.into_iter();
+        let claims_left = left.clone().filter(|(key, _)| key.kind == Kind::Claim);
+        let live = claims_left.map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
+        let claims_known = Known { ledger, live };
+        let [mut volumes, mut claims, mut pods] = std::array::from_fn(|_| Map::new());
+        for (key, object) in left {
+            let name = key.name.to_string();
+            match key.kind {
+                Kind::Volume => volumes.insert(name, volume(&claims_known, object)),
+                Kind::Claim if self.has_pods() => claims.insert(name, with_use(claim(ledger, object), object)),
+                Kind::Claim => claims.insert(name, claim(ledger, object)),
+                Kind::Pod => pods.insert(name, pod(object)),
+                Kind::Class | Kind::AttributesClass | Kind::Node => None,
+            };
+        }
+        json!({"volumes": volumes, "claims": claims, "pods": pods, "rejected": ledger.rejected})
     }
-    json!({"volumes": volumes, "claims": claims, "rejected": ledger.rejected})
 }
 
-/// The same part of a recorded outcome.
+/// The same part of a recorded outcome. Where no pods were about, none were recorded.
 pub(super) fn recorded_objects(outcome: &Value) -> Value {
-    json!({"volumes": outcome["volumes"], "claims": outcome["claims"], "rejected": outcome["rejected"]})
+    let pods = if outcome["pods"].is_null() { json!({}) } else { outcome["pods"].clone() };
+    json!({"volumes": outcome["volumes"], "claims": outcome["claims"], "pods": pods, "rejected": outcome["rejected"]})
 }
 
 /// An event, unless it is another controller's.
@@ -44,9 +57,30 @@ pub(super) fn recorded_events(outcome: &Value) -> BTreeSet<Event> {
     list(&outcome["events"]).iter().filter_map(ours).collect()
 }
 
-fn volume(ledger: &Ledger, object: &Value) -> Value {
+/// The claims there were, and those there are.
+struct Known<'a> {
+    ledger: &'a Ledger,
+    /// The UIDs of all claims that are left.
+    live: BTreeSet<&'a str>,
+}
+
+impl Known<'_> {
+    /// Whose UID it is: nobody's, that of the K-th claim of that name, that of a claim which a controller created, or one
+    /// that no claim has.
+    fn who(&self, name: &str, uid: &str) -> String {
+        match self.ledger.generation(name, uid) {
+            Some(at) => format!("claim{at}"),
+            None if uid.is_empty() => "none".into(),
+            None if self.live.contains(uid) => "live".into(),
+            None => "stale".into(),
+        }
+    }
+}
+
+fn volume(known: &Known<'_>, object: &Value) -> Value {
     let claim_ref = &object["spec"]["claimRef"];
-    let referred = || json!({"name": claim_ref["name"], "uid": who(ledger, &claim_ref["name"], &claim_ref["uid"])});
+    let (name, uid) = (text(&claim_ref["name"]), text(&claim_ref["uid"]));
+    let referred = || json!({"name": name, "uid": known.who(name, uid)});
     json!({
         "phase": object["status"]["phase"],
         "claimRef": if claim_ref.is_null() { Value::Null } else { referred() },
@@ -57,10 +91,12 @@ fn volume(ledger: &Ledger, object: &Value) -> Value {
     })
 }
 
-fn claim(ledger: &Ledger, name: &str, object: &Value) -> Value {
-    let status = &object["status"];
+fn claim(ledger: &Ledger, object: &Value) -> Value {
+    let (metadata, status) = (&object["metadata"], &object["status"]);
+    let generation = ledger.generation(text(&metadata["name"]), text(&metadata["uid"]));
     json!({
-        "gen": ledger.uids.get(name).and_then(|uids| uids.iter().position(|uid| object["metadata"]["uid"] == **uid)),
+        // A claim that a controller created has none.
+        "gen": generation.map_or(json!(-1), |at| json!(at)),
         "phase": status["phase"],
         "volumeName": text(&object["spec"]["volumeName"]),
         "ann": annotations(object),
@@ -71,13 +107,24 @@ fn claim(ledger: &Ledger, name: &str, object: &Value) -> Value {
     })
 }
 
-/// Whose UID it is: nobody's, that of the K-th claim of that name, or one that no claim has.
-fn who(ledger: &Ledger, name: &Value, uid: &Value) -> String {
-    let uids = ledger.uids.get(text(name)).map_or(&[][..], Vec::as_slice);
-    match text(uid) {
-        "" => "none".into(),
-        uid => uids.iter().position(|known| known == uid).map_or("stale".into(), |at| format!("claim{at}")),
-    }
+/// A claim with what was recorded besides where pods were about.
+fn with_use(mut claim: Value, object: &Value) -> Value {
+    claim["owner"] = list(&object["metadata"]["ownerReferences"]).iter().map(|owner| owner["name"].clone()).collect();
+    claim["request"] = object["spec"]["resources"]["requests"]["storage"].clone();
+    let mut conditions: Vec<&str> =
+        list(&object["status"]["conditions"]).iter().map(|condition| text(&condition["type"])).collect();
+    conditions.sort_unstable();
+    claim["conditions"] = conditions.into();
+    claim
+}
+
+fn pod(object: &Value) -> Value {
+    let refuses = |condition: &Value| condition["type"] == "PodScheduled" && condition["status"] == "False";
+    json!({
+        "node": object["spec"]["nodeName"],
+        "phase": object["status"]["phase"],
+        "unschedulable": list(&object["status"]["conditions"]).iter().any(refuses),
+    })
 }
 
 fn annotations(object: &Value) -> Value {

@@ -1,20 +1,22 @@
-//! A recorded state: the objects it describes, and its actions.
+//! A recorded state as a course of steps: what it begins with, and what is then done to it.
 
 use std::collections::BTreeMap;
 
-use bindery_volumes::{Annotation, ClaimKey, Kind, ObjectKey};
+use bindery_volumes::{Annotation, ClaimKey, Kind, ObjectKey, PodKey};
 use serde_json::{Map, Value, json};
 
+use super::described::{
+    claim_object, class_object, like, node_object, node_status, node_taints, on_node, pod_object, provisioned_object,
+    volume_object,
+};
 use super::{Recorded, list, text};
-
-const STALE_UID: &str = "00000000-0000-0000-0000-00000000dead";
 
 /// What became of the creations of a state.
 #[derive(Debug, Default)]
 pub struct Ledger {
     /// What the API server refused to create, and why.
     pub rejected: Vec<(String, String)>,
-    /// The UIDs of all claims there were, by name, in order.
+    /// The UIDs of all claims that the state's actions created, by name, in order.
     pub uids: BTreeMap<String, Vec<String>>,
 }
 
@@ -30,174 +32,135 @@ impl Ledger {
         }
     }
 
-    /// The UID that a volume's reference is written with.
-    fn uid(&self, claim: &str, which: &str) -> Option<&str> {
-        match which {
-            "claim" => self.uids.get(claim).and_then(|uids| uids.last()).map(String::as_str),
-            "stale" => Some(STALE_UID),
-            _ => None,
-        }
+    /// Which of the claims of that name it is that has the UID, counted from 0.
+    pub(super) fn generation(&self, claim: &str, uid: &str) -> Option<usize> {
+        self.uids.get(claim)?.iter().position(|known| known == uid)
     }
 }
 
 /// Something that is done to a cluster. One that is refused has no effect.
 #[derive(Debug)]
 pub enum Step {
-    /// An object is created, and if there is a phase, that is then written. The outcome is noted in the [`Ledger`].
-    Create(ObjectKey, Value, Option<String>),
+    /// An object is created. The outcome is noted in the [`Ledger`].
+    Create(ObjectKey, Value),
     /// An object is changed by a merge patch.
     Patch(ObjectKey, Value),
-    /// An object is deleted.
+    /// An object's status is changed by a merge patch.
+    PatchStatus(ObjectKey, Value),
+    /// An object is deleted, at once if it is a pod.
     Delete(ObjectKey),
-    /// What an external provisioner saves under that name for a claim, if anything: see [`provisioned`].
+    /// What an external provisioner saves under that name for a claim, if anything: see [`Recorded::provisioned`].
     Provision(ObjectKey, String),
 }
 
-/// What a state begins with, in order. What is made of one depends on what became of those before.
-pub fn creations(state: &Value) -> impl Iterator<Item = Box<dyn Fn(&Ledger) -> Step + Send + '_>> {
-    let classes = list(&state["classes"]).iter().map(|class| -> Box<dyn Fn(&Ledger) -> Step + Send> {
-        let key = ObjectKey::cluster(Kind::Class, text(&class["name"]));
-        Box::new(move |_| Step::Create(key.clone(), class_object(class), None))
-    });
-    let claims = list(&state["claims"])
-        .iter()
-        .map(|claim| -> Box<dyn Fn(&Ledger) -> Step + Send> { Box::new(|_| create_claim(claim)) });
-    let volumes = list(&state["volumes"])
-        .iter()
-        .map(|volume| -> Box<dyn Fn(&Ledger) -> Step + Send> { Box::new(|ledger| create_volume(volume, ledger)) });
-    classes.chain(claims).chain(volumes)
-}
-
 impl Recorded {
-    /// The step that an action is.
-    pub fn step(&self, action: &Value, ledger: &Ledger) -> Step {
-        let claim = || claim_key(text(&action["name"]));
-        let volume = || ObjectKey::volume(text(&action["name"]));
+    /// Whether pods and nodes are about, and with them a scheduler and a garbage collector.
+    pub fn has_pods(&self) -> bool {
+        self.state["pods"].is_array()
+    }
+
+    /// The actions that make what stands when the controllers start.
+    pub fn beginning(&self) -> Vec<Value> {
+        let claims = if self.has_pods() { vec![] } else { self.creations("claims", "claim") };
+        let nodes = self.creations("nodes", "node");
+        [self.creations("classes", "class"), claims, self.creations("volumes", "volume"), nodes].concat()
+    }
+
+    /// What is then done, one after the other, each when everything has come to rest. Where pods are about, claims and then
+    /// pods are created first.
+    pub fn actions(&self) -> Vec<Value> {
+        let claims = if self.has_pods() { self.creations("claims", "claim") } else { vec![] };
+        let rounds = list(&self.state["rounds"]).iter().flat_map(list).cloned().collect();
+        [claims, self.creations("pods", "pod"), rounds].concat()
+    }
+
+    /// The actions that create what the state has of a kind.
+    fn creations(&self, field: &str, kind: &str) -> Vec<Value> {
+        let create = |described: &Value| json!({"do": format!("create-{kind}"), kind: described});
+        list(&self.state[field]).iter().map(create).collect()
+    }
+
+    /// The steps of an action.
+    pub fn steps(&self, action: &Value, ledger: &Ledger) -> Vec<Step> {
+        let name = text(&action["name"]);
+        let (claim, volume, pod) = (|| claim_key(name), || volume_key(name), || pod_key(name));
         match text(&action["do"]) {
-            "delete-claim" => Step::Delete(claim()),
-            "delete-volume" => Step::Delete(volume()),
-            "create-claim" => {
-                let original = list(&self.state["claims"]).iter().find(|claim| claim["name"] == action["like"]);
-                create_claim(&like(original.expect("there is such a claim")))
-            }
-            "create-volume" => create_volume(&action["volume"], ledger),
+            "create-class" => create(class_key, &action["class"], class_object),
+            "create-claim" => create(claim_key, &self.claim_of(action), claim_object),
+            "create-volume" => create(volume_key, &action["volume"], |volume| volume_object(volume, ledger)),
+            "create-pod" => create(pod_key, &action["pod"], |pod| pod_object(&self.id, pod)),
+            "create-node" => create_node(&self.id, &action["node"]),
+            "delete-claim" => vec![Step::Delete(claim())],
+            "delete-volume" => vec![Step::Delete(volume())],
+            "delete-pod" => vec![Step::Delete(pod())],
+            "finish-pod" => vec![Step::PatchStatus(pod(), json!({"status": {"phase": "Succeeded"}}))],
             "annotate-claim" => {
                 let annotations = Map::from_iter([(text(&action["key"]).to_owned(), action["value"].clone())]);
-                Step::Patch(claim(), json!({"metadata": {"annotations": annotations}}))
+                vec![Step::Patch(claim(), json!({"metadata": {"annotations": annotations}}))]
             }
-            "clear-claimref" => Step::Patch(volume(), json!({"spec": {"claimRef": null}})),
-            "set-reclaim" => Step::Patch(volume(), json!({"spec": {"persistentVolumeReclaimPolicy": action["value"]}})),
-            "provision" => Step::Provision(claim(), text(&action["volume"]).to_owned()),
+            "resize-claim" => {
+                let requests = json!({"storage": action["request"]});
+                vec![Step::Patch(claim(), json!({"spec": {"resources": {"requests": requests}}}))]
+            }
+            "clear-claimref" => vec![Step::Patch(volume(), json!({"spec": {"claimRef": null}}))],
+            "set-reclaim" => {
+                vec![Step::Patch(volume(), json!({"spec": {"persistentVolumeReclaimPolicy": action["value"]}}))]
+            }
+            "provision" => vec![Step::Provision(claim(), text(&action["volume"]).to_owned())],
             other => panic!("{other:?} is no action"),
         }
     }
-}
 
-/// What an external provisioner would save for a claim as it is, if it asks for one.
-pub fn provisioned(claim: &Value, name: &str) -> Option<(ObjectKey, Value)> {
-    let provisioner = claim["metadata"]["annotations"][Annotation::StorageProvisioner.key()].as_str();
-    let provisioner = provisioner.filter(|_| claim["spec"]["volumeName"].is_null())?;
-    let spec = &claim["spec"];
-    let driver = provisioner.split('/').next().unwrap_or_default();
-    let volume = json!({
-        "metadata": {"name": name, "annotations": {Annotation::ProvisionedBy.key(): provisioner}},
-        "spec": {
-            "capacity": spec["resources"]["requests"],
-            "accessModes": spec["accessModes"],
-            "volumeMode": spec["volumeMode"],
-            "persistentVolumeReclaimPolicy": "Delete",
-            "storageClassName": spec["storageClassName"].as_str().unwrap_or_default(),
-            "csi": {"driver": driver, "volumeHandle": name},
-            "claimRef": claim_ref(text(&claim["metadata"]["name"]), claim["metadata"]["uid"].as_str()),
-        },
-    });
-    Some((ObjectKey::volume(name), volume))
-}
-
-fn create_claim(claim: &Value) -> Step {
-    Step::Create(claim_key(text(&claim["name"])), claim_object(claim), phase(claim))
-}
-
-fn create_volume(volume: &Value, ledger: &Ledger) -> Step {
-    Step::Create(ObjectKey::volume(text(&volume["name"])), volume_object(volume, ledger), phase(volume))
-}
-
-fn phase(object: &Value) -> Option<String> {
-    object["phase"].as_str().map(str::to_owned)
-}
-
-fn volume_object(volume: &Value, ledger: &Ledger) -> Value {
-    let name = text(&volume["name"]);
-    let mut spec = json!({
-        "capacity": {"storage": volume["capacity"]},
-        "accessModes": volume["accessModes"],
-        "persistentVolumeReclaimPolicy": volume["reclaim"],
-        "storageClassName": volume["class"],
-    });
-    copy(volume, &mut spec, &["volumeMode"]);
-    let (source, value) = match text(&volume["source"]) {
-        "csi" => ("csi", json!({"driver": "ex.example.com", "volumeHandle": name})),
-        "hostPath" => ("hostPath", json!({"path": format!("/tmp/oracle/{name}")})),
-        "nfs" => ("nfs", json!({"server": "192.0.2.1", "path": format!("/{name}")})),
-        "local" => ("local", json!({"path": format!("/mnt/{name}")})),
-        other => panic!("{other:?} is no source"),
-    };
-    spec[source] = value;
-    if source == "local" {
-        let hostname = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-1"]});
-        spec["nodeAffinity"] = json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [hostname]}]}});
+    /// The claim that is to be created: one that is described, or one like another of the state.
+    fn claim_of(&self, action: &Value) -> Value {
+        let is_meant = |claim: &&Value| claim["name"] == action["like"];
+        match list(&self.state["claims"]).iter().find(is_meant) {
+            Some(original) => like(original),
+            None => action["claim"].clone(),
+        }
     }
-    if let Some(claim) = volume["claimRef"]["name"].as_str() {
-        spec["claimRef"] = claim_ref(claim, ledger.uid(claim, text(&volume["claimRef"]["uid"])));
+
+    /// What an external provisioner would save for a claim as it is, if it asks for one.
+    pub fn provisioned(&self, claim: &Value, name: &str) -> Option<(ObjectKey, Value)> {
+        let mut volume = provisioned_object(claim, name)?;
+        let node = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
+        if let Some(node) = node.filter(|_| self.has_pods()) {
+            volume["spec"]["nodeAffinity"] = on_node(node);
+        }
+        Some((volume_key(name), volume))
     }
-    let mut metadata = json!({"name": name, "annotations": volume["ann"], "labels": volume["labels"]});
-    copy(volume, &mut metadata, &["finalizers"]);
-    json!({"metadata": metadata, "spec": spec})
 }
 
-/// A claim like another, as it is created anew: it names no volume, and of its annotations only the selected node is kept.
-fn like(claim: &Value) -> Value {
-    let node = Annotation::SelectedNode.key();
-    let mut claim = claim.clone();
-    claim["ann"] = claim["ann"][node].as_str().map_or(json!({}), |name| json!({node: name}));
-    claim["phase"] = Value::Null;
-    claim["volumeName"] = Value::Null;
-    claim
+/// An object is created, and then, if it is to have a phase, that is written.
+fn create(key: impl Fn(&str) -> ObjectKey, described: &Value, object: impl Fn(&Value) -> Value) -> Vec<Step> {
+    let key = key(text(&described["name"]));
+    let create = Step::Create(key.clone(), object(described));
+    let phase = described["phase"].as_str().map(|phase| Step::PatchStatus(key, json!({"status": {"phase": phase}})));
+    [create].into_iter().chain(phase).collect()
 }
 
-fn class_object(class: &Value) -> Value {
-    let mut object = json!({"metadata": {"name": class["name"]}});
-    copy(class, &mut object, &["provisioner", "volumeBindingMode", "reclaimPolicy"]);
-    object
-}
-
-fn claim_object(claim: &Value) -> Value {
-    let mut spec =
-        json!({"accessModes": claim["accessModes"], "resources": {"requests": {"storage": claim["request"]}}});
-    if claim["class"].is_string() {
-        spec["storageClassName"] = claim["class"].clone();
-    }
-    copy(claim, &mut spec, &["volumeMode", "selector", "volumeName"]);
-    let metadata = json!({"namespace": "default", "name": claim["name"], "annotations": claim["ann"]});
-    json!({"metadata": metadata, "spec": spec})
-}
-
-fn claim_ref(name: &str, uid: Option<&str>) -> Value {
-    let mut claim_ref =
-        json!({"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "default", "name": name});
-    if let Some(uid) = uid {
-        claim_ref["uid"] = uid.into();
-    }
-    claim_ref
+/// Admission taints a new node, and has nobody say what it has room for: a kubelet would see to both.
+fn create_node(state: &str, node: &Value) -> Vec<Step> {
+    let key = ObjectKey::cluster(Kind::Node, text(&node["name"]));
+    vec![
+        Step::Create(key.clone(), node_object(state, node)),
+        Step::Patch(key.clone(), json!({"spec": {"taints": node_taints(node)}})),
+        Step::PatchStatus(key, json!({"status": node_status()})),
+    ]
 }
 
 fn claim_key(name: &str) -> ObjectKey {
     ClaimKey { namespace: "default".into(), name: name.into() }.into()
 }
 
-/// Copies the fields that are there.
-fn copy(from: &Value, to: &mut Value, fields: &[&str]) {
-    for field in fields.iter().filter(|field| !from[**field].is_null()) {
-        to[*field] = from[*field].clone();
-    }
+fn pod_key(name: &str) -> ObjectKey {
+    PodKey { namespace: "default".into(), name: name.into() }.into()
+}
+
+fn volume_key(name: &str) -> ObjectKey {
+    ObjectKey::volume(name)
+}
+
+fn class_key(name: &str) -> ObjectKey {
+    ObjectKey::cluster(Kind::Class, name)
 }

@@ -40,7 +40,7 @@ const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 fn explain<W: Cluster>(recorded: &Recorded, way: Way, end: &End<W>) -> String {
     let writes: Vec<&str> =
         end.world.history().iter().map(String::as_str).filter(|words| !words.starts_with("read")).collect();
-    format!("{way:?}: {}\n  history: {}", recorded.explain(&end.objects()), writes.join("; "))
+    format!("{way:?}: {}\n  history: {}", recorded.explain(&end.objects), writes.join("; "))
 }
 
 fn assert_none(failures: &[String]) {
@@ -56,7 +56,7 @@ fn every_state_ends_as_the_reference_was_seen_to_end<W: Cluster>() {
     let mut agreed: BTreeMap<bool, [usize; 2]> = BTreeMap::new();
     for recorded in &all {
         let end = carry_out::<W>(recorded, Way::Straight);
-        let agrees = recorded.outcome_of(&end.objects()).is_some();
+        let agrees = recorded.outcome_of(&end.objects).is_some();
         let [agreeing, total] = agreed.entry(recorded.outcomes.len() > 1).or_default();
         *agreeing += usize::from(agrees);
         *total += 1;
@@ -84,7 +84,7 @@ fn nearly_every_state_publishes_the_same_events<W: Cluster>() {
     let mut agreeing = 0;
     for recorded in &all {
         let end = carry_out::<W>(recorded, Way::Straight);
-        match recorded.explain_events(&end.objects(), &end.events()) {
+        match recorded.explain_events(&end.objects, &end.events()) {
             None => agreeing += 1,
             Some(difference) => println!("{difference}"),
         }
@@ -99,7 +99,7 @@ fn a_new_engine_at_every_turn_changes_no_end<W: Cluster>() {
     let mut failures = Vec::new();
     for recorded in recorded().iter().filter(|recorded| !recorded.is_among(DEVIATIONS)) {
         let end = carry_out::<W>(recorded, Way::NewEngineEachTime);
-        if recorded.outcome_of(&end.objects()).is_none() {
+        if recorded.outcome_of(&end.objects).is_none() {
             failures.push(explain(recorded, Way::NewEngineEachTime, &end));
         }
     }
@@ -115,7 +115,7 @@ fn a_restart_after_any_effect_changes_no_end<W: Cluster>() {
         for after in 1..=effects {
             let way = Way::RestartAfter(after);
             let end = carry_out::<W>(recorded, way);
-            if recorded.outcome_of(&end.objects()).is_none() && !recorded.is_among(RESTART_DEVIATIONS) {
+            if recorded.outcome_of(&end.objects).is_none() && !recorded.is_among(RESTART_DEVIATIONS) {
                 failures.push(explain(recorded, way, &end));
             }
         }

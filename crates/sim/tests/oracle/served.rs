@@ -201,9 +201,8 @@ impl Cluster for Served {
         patched.map(drop).map_err(|status| refused(&status))
     }
 
-    fn set_phase(&mut self, key: &ObjectKey, phase: &str) -> Result<(), Refused> {
-        let patch = json!({"status": {"phase": phase}});
-        let patched = self.send(Verb::Patch(PatchType::Merge), key, "status", &patch);
+    fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+        let patched = self.send(Verb::Patch(PatchType::Merge), key, "status", patch);
         patched.map(drop).map_err(|status| refused(&status))
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bindery_binder::Binder;
 use bindery_engine::Config;
 use bindery_sim::cluster::Cluster;
-use bindery_sim::oracle::memory::{begin, take};
-use bindery_sim::oracle::{self, Event, Ledger, Recorded};
+use bindery_sim::oracle::memory::{act, begin};
+use bindery_sim::oracle::{self, Event, Recorded};
 use bindery_sim::run::{Restart, Run, companions};
 use bindery_verdict::{Notice, RuleSet};
 use serde_json::Value;
@@ -34,11 +34,12 @@ pub enum Way {
 
 /// What a state was brought to.
 pub struct End<W> {
-    /// The objects.
+    /// The cluster.
     pub world: W,
+    /// What is left in it, in the form of the recording.
+    pub objects: Value,
     /// What was published.
     pub notices: Vec<Notice>,
-    ledger: Ledger,
 }
 
 /// Carries out a state.
@@ -55,30 +56,24 @@ pub fn carry_out<W: Cluster>(recorded: &Recorded, way: Way) -> End<W> {
     }
     let mut run = Run::start_with(config, world, &rules, restart);
     run.settle(SETTLE);
-    for action in recorded.rounds().flatten() {
+    for action in recorded.actions() {
         if way == Way::NewEngineEachTime {
             run.replace_engine();
             run.settle(SETTLE);
         }
-        let step = recorded.step(action, &ledger);
-        // An action that is refused has no effect.
-        let _ = take(step, &mut run.world, &mut ledger);
+        act(recorded, &action, &mut run.world, &mut ledger);
         if way == Way::NewEngineEachTime {
             run.replace_engine();
         }
         run.settle(SETTLE);
     }
     run.settle(SETTLE_LAST);
-    End { world: run.world, notices: run.report.notices, ledger }
+    let left = run.world.objects();
+    let objects = recorded.end(left.iter().map(|(key, object)| (key, object)), &ledger);
+    End { world: run.world, objects, notices: run.report.notices }
 }
 
 impl<W: Cluster> End<W> {
-    /// What is left, in the form of the recording.
-    pub fn objects(&self) -> Value {
-        let left = self.world.objects();
-        oracle::objects(left.iter().map(|(key, object)| (key, object)), &self.ledger)
-    }
-
     /// The events that were published.
     pub fn events(&self) -> BTreeSet<Event> {
         let event = |notice: &Notice| {
