@@ -6,6 +6,7 @@
 
 mod controllers;
 mod probe;
+mod quiet;
 mod replay;
 mod server;
 #[path = "../servers/mod.rs"]
@@ -16,8 +17,9 @@ use std::time::Duration;
 
 use bindery_sim::oracle::{DEVIATIONS, Recorded, recorded, recorded_with_pods};
 use controllers::{Cast, Controllers, UPSTREAMS_AND_COLLECTOR, UPSTREAMS_COMPANIONS, UPSTREAMS_VOLUMES};
+use quiet::Watched;
 use replay::{End, Pace, SCHEDULED, WOKEN, carry_out};
-use server::{Server, Watched};
+use server::Server;
 use servers::ApiServer;
 
 /// So many of the states with one outcome may end otherwise on purpose.

@@ -10,7 +10,8 @@ use futures::stream::iter;
 use serde_json::Value;
 
 use crate::probe::Probe;
-use crate::server::{Server, Watched};
+use crate::quiet::{Listener, Watched};
+use crate::server::Server;
 
 /// So many states are seen to at a time.
 const AT_ONCE: usize = 16;
@@ -58,18 +59,18 @@ pub async fn carry_out<'a, T>(
     pace: &Pace,
     start: impl FnOnce() -> T,
 ) -> (Vec<End<'a>>, T) {
-    let quiet = |duration| server.quiet(pace.watched, duration);
     let since = Instant::now();
     let say = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
     let mut courses: Vec<Course> = all.iter().map(Course::new).collect();
     iter(&mut courses).for_each_concurrent(AT_ONCE, |course| course.begin(server)).await;
     say("all states stand");
 
+    let mut listener = Listener::start(server, pace.watched);
     let probe = Probe::set_up(server, all.iter().any(Recorded::has_pods)).await;
     let controllers = start();
     probe.wait(server).await;
     say("the controllers are up");
-    quiet(pace.quiet).await;
+    listener.quiet(pace.quiet).await;
     say("the beginning has settled");
 
     for turn in 1.. {
@@ -79,10 +80,10 @@ pub async fn carry_out<'a, T>(
             break;
         }
         iter(todo).for_each_concurrent(AT_ONCE, |course| course.go_on(server)).await;
-        quiet(pace.quiet).await;
+        listener.quiet(pace.quiet).await;
         say(&format!("turn {turn} has settled in {count} states"));
     }
-    quiet(pace.quiet_last).await;
+    listener.quiet(pace.quiet_last).await;
     let ends = ends(server, courses).await;
     say("the end was read");
     (ends, controllers)

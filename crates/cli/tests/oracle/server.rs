@@ -1,35 +1,20 @@
-//! An API server as a person with kubectl sees it: create, change, delete, list, and wait until nobody writes any more.
+//! An API server as a person with kubectl sees it: create, change, delete, list, watch.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use bindery_volumes::{Kind, ObjectKey};
+use futures::{AsyncBufReadExt as _, Stream};
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
-use tokio::time::sleep;
-
-/// How often it is looked whether anything was written.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// Whoever still writes after so long never stops.
-const QUIET_WITHIN: Duration = Duration::from_secs(90);
 
 /// Events of namespaced objects lie beside them, those of others in the default namespace, where the claims are too.
-const EVENTS: &str = "/api/v1/namespaces/default/events";
-
-/// What is looked at to see whether anybody still writes.
-#[derive(Clone, Copy)]
-pub enum Watched {
-    /// Everything, events too.
-    Everything,
-    /// Claims, volumes and pods: events may go on.
-    Objects,
-}
+pub const EVENTS: &str = "/api/v1/namespaces/default/events";
 
 /// A client of an API server.
+#[derive(Clone)]
 pub struct Server {
     client: Client,
 }
@@ -65,50 +50,26 @@ impl Server {
         self.call(Method::DELETE, &format!("{}{grace}", path(key)), "application/json", None).await
     }
 
-    /// All objects of a kind, in the default namespace if the kind has any.
+    /// All objects of a kind.
     pub async fn objects(&self, kind: Kind) -> Vec<(ObjectKey, Value)> {
-        let namespace = if matches!(kind, Kind::Claim | Kind::Pod) { "default" } else { "" };
-        let key = |name: &str| ObjectKey { kind, namespace: namespace.into(), name: name.into() };
+        let of_kind = some(kind);
+        let key = |name: &str| ObjectKey { name: name.into(), ..of_kind.clone() };
         let with_key = |object: Value| (key(object["metadata"]["name"].as_str().expect("a name")), object);
-        self.list(&collection(&key(""))).await.into_iter().map(with_key).collect()
+        self.list(&collection(&of_kind)).await.into_iter().map(with_key).collect()
     }
 
     pub async fn events(&self) -> Vec<Value> {
         self.list(EVENTS).await
     }
 
-    /// Waits until nobody has written anything for so long.
-    pub async fn quiet(&self, watched: Watched, duration: Duration) {
-        let started = Instant::now();
-        let mut last = (String::new(), started);
-        while last.1.elapsed() < duration {
-            assert!(started.elapsed() < QUIET_WITHIN, "somebody still writes after {QUIET_WITHIN:?}");
-            sleep(LOOK).await;
-            let revision = match watched {
-                Watched::Everything => self.revision().await,
-                Watched::Objects => self.revisions().await,
-            };
-            if revision != last.0 {
-                last = (revision, Instant::now());
-            }
-        }
-    }
-
-    /// The revision of a list is that of all that is stored, whatever the list is of.
-    async fn revision(&self) -> String {
-        let path = "/api/v1/persistentvolumes?limit=1";
-        let answer = self.call(Method::GET, path, "application/json", None).await.expect("a list");
-        answer["metadata"]["resourceVersion"].as_str().expect("a revision").to_owned()
-    }
-
-    /// The revisions of all claims, volumes and pods.
-    async fn revisions(&self) -> String {
-        let mut revisions = Vec::new();
-        for kind in [Kind::Volume, Kind::Claim, Kind::Pod] {
-            let revision = |(_, object): (_, Value)| object["metadata"]["resourceVersion"].to_string();
-            revisions.extend(self.objects(kind).await.into_iter().map(revision));
-        }
-        revisions.join(" ")
+    /// What a watch of a collection says from now on: one line for each change.
+    pub async fn watch(&self, path: &str) -> impl Stream<Item = std::io::Result<String>> + use<> {
+        let list = self.call(Method::GET, &format!("{path}?limit=1"), "application/json", None).await.expect("a list");
+        let revision = list["metadata"]["resourceVersion"].as_str().expect("a revision");
+        let request = Request::get(format!("{path}?watch=true&resourceVersion={revision}"));
+        let request = request.body(Vec::new()).expect("a request");
+        let answer = self.client.request_stream(request).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        answer.lines()
     }
 
     async fn list(&self, path: &str) -> Vec<Value> {
@@ -128,6 +89,17 @@ impl Server {
         assert_ne!(status, StatusCode::UNAUTHORIZED, "{path}: {answer}");
         if status.is_success() { Ok(answer) } else { Err(answer["reason"].as_str().unwrap_or_default().to_owned()) }
     }
+}
+
+/// The path of all objects of a kind, in the default namespace if the kind has any.
+pub fn all_of(kind: Kind) -> String {
+    collection(&some(kind))
+}
+
+/// The key of an object without a name.
+fn some(kind: Kind) -> ObjectKey {
+    let namespace = if matches!(kind, Kind::Claim | Kind::Pod) { "default" } else { "" };
+    ObjectKey { kind, namespace: namespace.into(), name: "".into() }
 }
 
 fn path(key: &ObjectKey) -> String {

@@ -86,8 +86,8 @@ pub(super) fn provisioned_object(claim: &Value, name: &str) -> Option<Value> {
     }))
 }
 
-/// A pod that selects the nodes of its state, or the one that it is pinned to.
-pub(super) fn pod_object(state: &str, pod: &Value) -> Value {
+/// A pod that selects the nodes of its state, or the one that it is pinned to; else it prefers one, if any.
+pub(super) fn pod_object(state: &str, pod: &Value, preferred: Option<&str>) -> Value {
     let named = list(&pod["claims"]).iter().enumerate();
     let named =
         named.map(|(at, claim)| json!({"name": format!("c{at}"), "persistentVolumeClaim": {"claimName": claim}}));
@@ -103,14 +103,18 @@ pub(super) fn pod_object(state: &str, pod: &Value) -> Value {
     let volumes: Vec<Value> = named.chain(ephemeral).collect();
     let mount = |volume: &Value| json!({"name": volume["name"], "mountPath": format!("/{}", text(&volume["name"]))});
     let mounts: Vec<Value> = volumes.iter().map(mount).collect();
-    let mut selector = json!({"state": state});
+    let (mut selector, mut affinity) = (json!({"state": state}), json!({}));
     if let Some(node) = pod["node"].as_str() {
         selector[HOSTNAME] = node.into();
+    } else if let Some(node) = preferred {
+        let preference = json!({"weight": 100, "preference": node_term(node)});
+        affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = json!([preference]);
     }
     json!({
         "metadata": {"namespace": "default", "name": pod["name"]},
         "spec": {
             "nodeSelector": selector,
+            "affinity": affinity,
             "volumes": volumes,
             "containers": [{"name": "c", "image": "i", "volumeMounts": mounts}],
         },
@@ -146,8 +150,12 @@ pub(super) fn node_status() -> Value {
 
 /// The affinity of a volume that only one node can reach.
 pub(super) fn on_node(name: &str) -> Value {
-    let hostname = json!({"key": HOSTNAME, "operator": "In", "values": [name]});
-    json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [hostname]}]}})
+    json!({"required": {"nodeSelectorTerms": [node_term(name)]}})
+}
+
+/// What selects a node by its name.
+fn node_term(name: &str) -> Value {
+    json!({"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [name]}]})
 }
 
 fn claim_ref(name: &str, uid: Option<&str>) -> Value {

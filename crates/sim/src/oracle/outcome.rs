@@ -13,6 +13,10 @@ pub type Event = [String; 4];
 /// A claim that is to grow is an affair of the expander, which ran beside the binder.
 const OF_OTHERS: [&str; 1] = ["ExternalExpanding"];
 
+/// Whether these are published is chance: a claim may be looked at before its pod is scheduled or only after, and a pod before
+/// its claims are there or only after. The reference does not repeat itself here.
+const BY_CHANCE: [&str; 2] = ["WaitForPodScheduled", "FailedScheduling"];
+
 impl Recorded {
     /// Where it ended, in the form of the recording: what is left of claims, volumes and pods, and what was refused.
     pub fn end<'a>(
@@ -21,6 +25,22 @@ impl Recorded {
         ledger: &Ledger,
     ) -> Value {
         let left = left.into_iter();
+        let end = self.form(left.clone(), ledger, is_unschedulable);
+        if self.outcome_of(&end).is_some() {
+            return end;
+        }
+        // A scheduler may look at a pod before the claim of its ephemeral volume is there, or after. If it then waits for the
+        // claim to be bound, what it said before stays, by chance.
+        let by_chance = self.form(left, ledger, |pod| is_unschedulable(pod) && !says_claim_is_to_come(pod));
+        if self.outcome_of(&by_chance).is_some() { by_chance } else { end }
+    }
+
+    fn form<'a>(
+        &self,
+        left: impl Iterator<Item = (&'a ObjectKey, &'a Value)> + Clone,
+        ledger: &Ledger,
+        is_unschedulable: impl Fn(&Value) -> bool,
+    ) -> Value {
         let claims_left = left.clone().filter(|(key, _)| key.kind == Kind::Claim);
         let live = claims_left.map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
         let claims_known = Known { ledger, live };
@@ -31,7 +51,7 @@ impl Recorded {
                 Kind::Volume => volumes.insert(name, volume(&claims_known, object)),
                 Kind::Claim if self.has_pods() => claims.insert(name, with_use(claim(ledger, object), object)),
                 Kind::Claim => claims.insert(name, claim(ledger, object)),
-                Kind::Pod => pods.insert(name, pod(object)),
+                Kind::Pod => pods.insert(name, pod(object, is_unschedulable(object))),
                 Kind::Class | Kind::AttributesClass | Kind::Node => None,
             };
         }
@@ -45,10 +65,10 @@ pub(super) fn recorded_objects(outcome: &Value) -> Value {
     json!({"volumes": outcome["volumes"], "claims": outcome["claims"], "pods": pods, "rejected": outcome["rejected"]})
 }
 
-/// An event, unless it is another controller's.
+/// An event, unless it is another controller's or published by chance.
 pub fn event(kind: &str, name: &str, event_type: &str, reason: &str) -> Option<Event> {
-    let is_ours = !OF_OTHERS.contains(&reason);
-    is_ours.then(|| [kind, name, event_type, reason].map(str::to_owned))
+    let is_compared = !OF_OTHERS.contains(&reason) && !BY_CHANCE.contains(&reason);
+    is_compared.then(|| [kind, name, event_type, reason].map(str::to_owned))
 }
 
 /// The events of a recorded outcome that the binder published.
@@ -118,13 +138,27 @@ fn with_use(mut claim: Value, object: &Value) -> Value {
     claim
 }
 
-fn pod(object: &Value) -> Value {
-    let refuses = |condition: &Value| condition["type"] == "PodScheduled" && condition["status"] == "False";
+fn pod(object: &Value, is_unschedulable: bool) -> Value {
     json!({
         "node": object["spec"]["nodeName"],
         "phase": object["status"]["phase"],
-        "unschedulable": list(&object["status"]["conditions"]).iter().any(refuses),
+        "unschedulable": is_unschedulable,
     })
+}
+
+/// What a scheduler has against a pod, if it has anything.
+fn objection(pod: &Value) -> Option<&str> {
+    let refuses = |condition: &&Value| condition["type"] == "PodScheduled" && condition["status"] == "False";
+    let objection = list(&pod["status"]["conditions"]).iter().find(refuses);
+    objection.map(|condition| text(&condition["message"]))
+}
+
+fn is_unschedulable(pod: &Value) -> bool {
+    objection(pod).is_some()
+}
+
+fn says_claim_is_to_come(pod: &Value) -> bool {
+    objection(pod).is_some_and(|words| words.contains("waiting for ephemeral volume controller"))
 }
 
 fn annotations(object: &Value) -> Value {

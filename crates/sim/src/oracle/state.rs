@@ -88,7 +88,7 @@ impl Recorded {
             "create-class" => create(class_key, &action["class"], class_object),
             "create-claim" => create(claim_key, &self.claim_of(action), claim_object),
             "create-volume" => create(volume_key, &action["volume"], |volume| volume_object(volume, ledger)),
-            "create-pod" => create(pod_key, &action["pod"], |pod| pod_object(&self.id, pod)),
+            "create-pod" => create(pod_key, &action["pod"], |pod| pod_object(&self.id, pod, self.node_seen(pod))),
             "create-node" => create_node(&self.id, &action["node"]),
             "delete-claim" => vec![Step::Delete(claim())],
             "delete-volume" => vec![Step::Delete(volume())],
@@ -118,6 +118,15 @@ impl Recorded {
             Some(original) => like(original),
             None => action["claim"].clone(),
         }
+    }
+
+    /// The node that was chosen for a pod: it is there, or its claims were to be. Between equal nodes a scheduler throws dice.
+    fn node_seen(&self, pod: &Value) -> Option<&str> {
+        let (seen, name) = (&self.outcomes[0], text(&pod["name"]));
+        let ephemeral = list(&pod["ephemeral"]).iter().map(|volume| format!("{name}-{}", text(&volume["name"])));
+        let claims = list(&pod["claims"]).iter().map(|claim| text(claim).to_owned()).chain(ephemeral);
+        let selected = |claim: String| seen["claims"][claim]["ann"][Annotation::SelectedNode.key()].as_str();
+        seen["pods"][name]["node"].as_str().or_else(|| claims.into_iter().find_map(selected))
     }
 
     /// What an external provisioner would save for a claim as it is, if it asks for one.
