@@ -1,4 +1,4 @@
-//! The controllers that run: ours, upstream's, or some of either, with a scheduler where pods are about.
+//! The controllers that run: ours or upstream's, and upstream's scheduler and garbage collector where pods are about.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,16 +11,25 @@ use crate::servers;
 /// Who plays.
 #[derive(Debug, Clone, Copy)]
 pub struct Cast {
-    /// Whether `bindery controller` does.
-    pub ours: bool,
-    /// The controllers of kube-controller-manager that do.
-    pub upstreams: &'static [&'static str],
-    /// Whether kube-scheduler does.
+    /// Who sees to claims and volumes.
+    pub volumes: Volumes,
+    /// Whether kube-scheduler plays.
     pub scheduler: bool,
+    /// Whether the garbage collector of kube-controller-manager does: it takes the claims of pods that are gone.
+    pub collector: bool,
 }
 
-/// All that upstream has for claims and volumes.
-pub const UPSTREAMS_VOLUMES: &[&str] = &[
+/// Who sees to claims and volumes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Volumes {
+    /// `bindery controller`.
+    Ours,
+    /// kube-controller-manager: the reference.
+    Upstreams,
+}
+
+/// All that kube-controller-manager has for claims and volumes.
+const UPSTREAMS_VOLUMES: [&str; 6] = [
     "persistentvolume-binder-controller",
     "ephemeral-volume-controller",
     "persistentvolumeclaim-protection-controller",
@@ -29,23 +38,13 @@ pub const UPSTREAMS_VOLUMES: &[&str] = &[
     "volumeattributesclass-protection-controller",
 ];
 
-/// The same, and what collects the claims of pods that are gone.
-pub const UPSTREAMS_AND_COLLECTOR: &[&str] = &[
-    "persistentvolume-binder-controller",
-    "ephemeral-volume-controller",
-    "persistentvolumeclaim-protection-controller",
-    "persistentvolume-protection-controller",
-    "persistentvolume-expander-controller",
-    "volumeattributesclass-protection-controller",
-    "garbage-collector-controller",
-];
-
-/// What runs beside the binder.
-pub const UPSTREAMS_COMPANIONS: &[&str] = &[
-    "persistentvolumeclaim-protection-controller",
-    "persistentvolume-protection-controller",
-    "persistentvolume-expander-controller",
-];
+impl Cast {
+    fn upstreams(self) -> Vec<&'static str> {
+        let volumes = UPSTREAMS_VOLUMES.into_iter().filter(|_| self.volumes == Volumes::Upstreams);
+        let collector = self.collector.then_some("garbage-collector-controller");
+        volumes.chain(collector).collect()
+    }
+}
 
 /// What runs until this is dropped.
 pub struct Controllers {
@@ -55,9 +54,10 @@ pub struct Controllers {
 
 impl Controllers {
     pub fn start(cast: Cast, lab: &Lab) -> Controllers {
-        let upstreams = (!cast.upstreams.is_empty()).then(|| upstreams(lab, cast.upstreams));
+        let controllers = cast.upstreams();
+        let upstreams = (!controllers.is_empty()).then(|| upstreams(lab, &controllers));
         let scheduler = cast.scheduler.then(|| scheduler(lab));
-        let ours = cast.ours.then(|| ours(lab));
+        let ours = (cast.volumes == Volumes::Ours).then(|| ours(lab));
         Controllers { ours, _others: upstreams.into_iter().chain(scheduler).collect() }
     }
 
@@ -88,7 +88,15 @@ impl Controllers {
 
 fn ours(lab: &Lab) -> Running {
     let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab).display());
-    let args = ["controller", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+    let args = [
+        "controller",
+        "-v",
+        &kubeconfig,
+        "--leader-elect=false",
+        "--listen=127.0.0.1:0",
+        // Off in the version that the states were recorded with.
+        "--feature-gates=PersistentVolumeClaimUnusedSinceTime=false",
+    ];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 

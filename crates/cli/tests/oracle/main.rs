@@ -1,8 +1,8 @@
-//! Recorded states of the reference controller, carried out by `bindery controller` on a real API server and on the embedded one:
-//! they must end where the reference was seen to end. And so must they by the reference itself, on the embedded one.
+//! Recorded states of the reference, carried out by `bindery controller` on a real API server and on the embedded one: they must
+//! end where the reference was seen to end. And so must they by the reference itself, on the embedded one.
 //!
-//! Beside it run the controllers that protect and expand, which are kube-controller-manager's. See `crates/sim/tests/oracle` for
-//! the same in memory.
+//! Nothing else runs; where pods are about, kube-scheduler does, and on the real server kube-controller-manager's garbage
+//! collector. See `crates/sim/tests/oracle` for the same in memory, without pods.
 
 mod controllers;
 mod probe;
@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bindery_sim::oracle::{DEVIATIONS, Recorded, recorded, recorded_with_pods};
-use controllers::{Cast, Controllers, UPSTREAMS_AND_COLLECTOR, UPSTREAMS_COMPANIONS, UPSTREAMS_VOLUMES};
+use controllers::{Cast, Controllers, Volumes};
 use quiet::Watched;
 use replay::{End, Pace, SCHEDULED, WOKEN, carry_out};
 use server::Server;
@@ -38,27 +38,20 @@ const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 /// That nobody writes any more is seen by nobody writing for a while: a machine that is busy with another test would lie.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Ours, with those of upstream's that protect and expand.
-const OURS: Cast = Cast { ours: true, upstreams: UPSTREAMS_COMPANIONS, scheduler: false };
+/// Ours alone.
+const OURS: Cast = Cast { volumes: Volumes::Ours, scheduler: false, collector: false };
 
-/// Ours where pods are about: the garbage collector and the scheduler are upstream's.
-const OURS_WITH_PODS: Cast = Cast {
-    ours: true,
-    upstreams: &[
-        "ephemeral-volume-controller",
-        "persistentvolumeclaim-protection-controller",
-        "persistentvolume-protection-controller",
-        "persistentvolume-expander-controller",
-        "garbage-collector-controller",
-    ],
-    scheduler: true,
-};
+/// Ours where pods are about: the scheduler and the garbage collector are upstream's.
+const OURS_WITH_PODS: Cast = Cast { scheduler: true, collector: true, ..OURS };
+
+/// The same on the embedded server, which collects garbage itself.
+const OURS_WITH_PODS_EMBEDDED: Cast = Cast { collector: false, ..OURS_WITH_PODS };
 
 /// The reference.
-const REFERENCE: Cast = Cast { ours: false, upstreams: UPSTREAMS_VOLUMES, scheduler: false };
+const REFERENCE: Cast = Cast { volumes: Volumes::Upstreams, ..OURS };
 
 /// The reference where pods are about.
-const REFERENCE_WITH_PODS: Cast = Cast { ours: false, upstreams: UPSTREAMS_AND_COLLECTOR, scheduler: true };
+const REFERENCE_WITH_PODS: Cast = Cast { volumes: Volumes::Upstreams, ..OURS_WITH_PODS };
 
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
@@ -73,6 +66,11 @@ fn and_so_does_every_state_on_the_embedded_server() {
 #[test]
 fn every_state_with_pods_ends_as_the_reference_was_seen_to_end() {
     ours_ends_as_recorded(ApiServer::Real, OURS_WITH_PODS, &recorded_with_pods(), &SCHEDULED);
+}
+
+#[test]
+fn and_so_does_every_state_with_pods_on_the_embedded_server() {
+    ours_ends_as_recorded(ApiServer::Embedded, OURS_WITH_PODS_EMBEDDED, &recorded_with_pods(), &SCHEDULED);
 }
 
 fn ours_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded], pace: &Pace) {

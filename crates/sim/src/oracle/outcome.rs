@@ -10,9 +10,6 @@ use super::{Ledger, Recorded, list, text};
 /// Events are told apart by kind, name, type and reason.
 pub type Event = [String; 4];
 
-/// A claim that is to grow is an affair of the expander, which ran beside the binder.
-const OF_OTHERS: [&str; 1] = ["ExternalExpanding"];
-
 /// Whether these are published is chance: a claim may be looked at before its pod is scheduled or only after, and a pod before
 /// its claims are there or only after. The reference does not repeat itself here.
 const BY_CHANCE: [&str; 2] = ["WaitForPodScheduled", "FailedScheduling"];
@@ -65,13 +62,13 @@ pub(super) fn recorded_objects(outcome: &Value) -> Value {
     json!({"volumes": outcome["volumes"], "claims": outcome["claims"], "pods": pods, "rejected": outcome["rejected"]})
 }
 
-/// An event, unless it is another controller's or published by chance.
+/// An event, unless it is published by chance.
 pub fn event(kind: &str, name: &str, event_type: &str, reason: &str) -> Option<Event> {
-    let is_compared = !OF_OTHERS.contains(&reason) && !BY_CHANCE.contains(&reason);
+    let is_compared = !BY_CHANCE.contains(&reason);
     is_compared.then(|| [kind, name, event_type, reason].map(str::to_owned))
 }
 
-/// The events of a recorded outcome that the binder published.
+/// The events of a recorded outcome.
 pub(super) fn recorded_events(outcome: &Value) -> BTreeSet<Event> {
     let ours = |words: &Value| event(text(&words[0]), text(&words[1]), text(&words[2]), text(&words[3]));
     list(&outcome["events"]).iter().filter_map(ours).collect()
