@@ -6,10 +6,9 @@ use std::time::Duration;
 use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
 use bindery_mirror::Mirror;
-use bindery_verdict::{Action, Failure, Findings, Notice, Request, RuleSet};
+use bindery_verdict::{Action, Failure, Findings, Notice, Request, RuleSet, Task};
 use bindery_volumes::{Kind, ObjectKey};
 
-use crate::world::Told;
 use crate::{Answerer, World};
 
 /// What happened while rules ran.
@@ -22,7 +21,13 @@ pub struct Report {
 }
 
 impl Report {
-    fn rule(&mut self, rule: &'static bindery_verdict::Rule) {
+    /// Adds what happened in another run.
+    pub fn take_in(&mut self, other: Report) {
+        self.rules.extend(other.rules);
+        self.notices.extend(other.notices);
+    }
+
+    pub(crate) fn rule(&mut self, rule: &'static bindery_verdict::Rule) {
         self.rules.insert(rule.name);
     }
 
@@ -87,15 +92,18 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             known.answered(object);
             findings.note_outcome(create.task, Ok(()));
             report.notices.extend(create.then);
-            // What it made is another object's business.
-            return false;
+            // A volume that it made is another object's business; a pod may want another claim.
+            return matches!(create.task, Task::MakeClaim(_));
         }
         (Request::Create(create), Answer::Refused(refusal)) => {
-            let outcome = if refusal == Refusal::AlreadyExists {
-                report.notices.extend(create.then);
-                Ok(())
-            } else {
-                Err(Failure::new(refusal.to_string()))
+            let outcome = match &refusal {
+                Refusal::AlreadyExists => {
+                    report.notices.extend(create.then);
+                    Ok(())
+                }
+                Refusal::Lost => Err(Failure::uncertain(refusal.to_string())),
+                Refusal::Later(..) => return false,
+                Refusal::Conflict | Refusal::NotFound | Refusal::Error(_) => Err(Failure::new(refusal.to_string())),
             };
             findings.forget_passing();
             findings.note_outcome(create.task, outcome);
@@ -220,12 +228,18 @@ impl<'a, W: Answerer> Run<'a, W> {
 
     /// Answers and tells until nothing is under way. Time does not pass.
     pub fn until_idle(&mut self) {
+        self.go_on(true);
+    }
+
+    /// Answers until nothing is under way, while the watch says nothing.
+    pub fn until_idle_without_watch(&mut self) {
+        self.go_on(false);
+    }
+
+    fn go_on(&mut self, watches: bool) {
         for _ in 0..100_000 {
-            if let Some(told) = self.world.told() {
-                self.tell(match told {
-                    Told::Changed(object) => Input::Watched(object),
-                    Told::Gone(key, version) => Input::Gone { key, version },
-                });
+            if let Some(told) = watches.then(|| self.world.told()).flatten() {
+                self.tell(told.into());
             } else if let Some((id, request)) = self.inbox.pop_front() {
                 let answer = self.world.answer(&request);
                 if let Restart::After(effects) = self.restart

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bindery_engine::{Answer, Moment, Refusal};
+use bindery_engine::{Answer, Input, Moment, Refusal};
 use bindery_fields::Schema;
 use bindery_fields::patch::strategic_merge_patch;
 use bindery_verdict::{Failure, PatchType, Request, Task, Write};
@@ -14,7 +14,7 @@ use crate::Answerer;
 /// An error that the world answers with instead of doing what it is asked, or after doing it. Each is used once, in order.
 #[derive(Debug, Clone)]
 pub struct Injected {
-    /// The verb: `create`, `write`, `delete` or `read`.
+    /// The verb: `create`, `write`, `delete`, `read` or `list`.
     pub verb: &'static str,
     /// The kind of object.
     pub kind: Kind,
@@ -33,6 +33,15 @@ pub enum Told {
     Gone(ObjectKey, u64),
 }
 
+impl From<Told> for Input {
+    fn from(told: Told) -> Input {
+        match told {
+            Told::Changed(object) => Input::Watched(object),
+            Told::Gone(key, version) => Input::Gone { key, version },
+        }
+    }
+}
+
 impl Told {
     /// The kind of object that it is about.
     pub fn kind(&self) -> Kind {
@@ -44,7 +53,7 @@ impl Told {
 }
 
 /// What time it is, always.
-const NOW: &str = "2026-01-01T00:00:00Z";
+pub(crate) const NOW: &str = "2026-01-01T00:00:00Z";
 
 /// What an API server has against a change: the kind of object, how it was, how it would be.
 pub type Check = fn(Kind, &Value, &Value) -> Result<(), String>;
@@ -64,6 +73,8 @@ pub struct World {
     pub history: Vec<String>,
     /// How many requests changed something, or did something outside.
     pub effects: usize,
+    /// How often an object of a name was created: each is another object.
+    made: BTreeMap<ObjectKey, usize>,
     /// What is wrong with a change of an object, before and after it: such a write is refused.
     pub check: Option<Check>,
 }
@@ -152,6 +163,12 @@ impl World {
         self.errors.remove(at)
     }
 
+    fn new_uid(&mut self, key: &ObjectKey) -> String {
+        let times = self.made.entry(key.clone()).or_default();
+        *times += 1;
+        if *times == 1 { format!("made-{}", key.name) } else { format!("made-{}-{times}", key.name) }
+    }
+
     fn carry_out(&mut self, request: &Request) -> Answer {
         match request {
             Request::Read(key) => Answer::Read(self.objects.get(key).map(|object| decode(key.kind, object))),
@@ -162,31 +179,13 @@ impl World {
                 let found = self.objects.iter().filter(|(key, _)| is_there(key));
                 Answer::Listed(found.map(|(key, object)| decode(key.kind, object)).collect())
             }
-            Request::Write(write) => {
-                let key = write.target();
-                let Some(object) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
-                if !is_as_seen(object, write.uid(), write.version()) {
-                    return Answer::Refused(Refusal::Conflict);
-                }
-                let changed = patched(object, write);
-                if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
-                    return Answer::Refused(Refusal::Error(error));
-                }
-                let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
-                if is_over {
-                    let object = decode(key.kind, &changed);
-                    self.remove(key);
-                    return Answer::Written(object);
-                }
-                self.put(key.kind, changed);
-                Answer::Written(decode(key.kind, &self.objects[key]))
-            }
+            Request::Write(write) => self.write(write),
             Request::Create(create) => {
                 if self.objects.contains_key(&create.key) {
                     return Answer::Refused(Refusal::AlreadyExists);
                 }
                 let mut object = create.body.clone();
-                object["metadata"]["uid"] = format!("made-{}", create.key.name).into();
+                object["metadata"]["uid"] = self.new_uid(&create.key).into();
                 object["status"]["phase"] = "Pending".into();
                 self.put(create.key.kind, object);
                 Answer::Written(decode(create.key.kind, &self.objects[&create.key]))
@@ -209,6 +208,28 @@ impl World {
                 Answer::Done(script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(())))
             }
         }
+    }
+}
+
+impl World {
+    fn write(&mut self, write: &Write) -> Answer {
+        let key = write.target();
+        let Some(object) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
+        if !is_as_seen(object, write.uid(), write.version()) {
+            return Answer::Refused(Refusal::Conflict);
+        }
+        let changed = patched(object, write);
+        if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
+            return Answer::Refused(Refusal::Error(error));
+        }
+        let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
+        if is_over {
+            let object = decode(key.kind, &changed);
+            self.remove(key);
+            return Answer::Written(object);
+        }
+        self.put(key.kind, changed);
+        Answer::Written(decode(key.kind, &self.objects[key]))
     }
 }
 

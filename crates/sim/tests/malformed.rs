@@ -50,8 +50,8 @@ fn assert_healthy(world: &World) {
     assert_eq!(
         found,
         [
-            "pv healthy-volume 1Gi Bound ->healthy/claim#healthy-uid class=healthy-class fin=kubernetes.io/pv-protection bbc",
-            "pvc healthy/claim#healthy-uid 1Gi Bound vol=healthy-volume class=healthy-class bbc bc",
+            "pv healthy-volume 1Gi Bound ->healthy/claim#healthy-uid class=healthy-class guarded bbc",
+            "pvc healthy/claim#healthy-uid 1Gi Bound vol=healthy-volume class=healthy-class guarded bbc bc",
         ]
     );
 }

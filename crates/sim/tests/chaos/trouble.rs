@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
-use bindery_sim::{Told, notation};
+use bindery_sim::notation;
 use bindery_verdict::Request;
 use bindery_volumes::{Kind, ObjectKey};
 use serde_json::json;
@@ -211,10 +211,8 @@ impl World {
     }
 
     fn watch(&mut self) {
-        match self.world.untold.pop_front() {
-            Some(Told::Changed(object)) => self.tell(Input::Watched(object)),
-            Some(Told::Gone(key, version)) => self.tell(Input::Gone { key, version }),
-            None => {}
+        if let Some(told) = self.world.untold.pop_front() {
+            self.tell(told.into());
         }
     }
 

@@ -90,10 +90,7 @@ impl Hand {
     /// Has the watch tell what it has not told yet.
     pub fn watch(&mut self) {
         while let Some(told) = self.world.untold.pop_front() {
-            self.tell(match told {
-                bindery_sim::Told::Changed(object) => Input::Watched(object),
-                bindery_sim::Told::Gone(key, version) => Input::Gone { key, version },
-            });
+            self.tell(told.into());
         }
     }
 
