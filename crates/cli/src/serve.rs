@@ -11,7 +11,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use bindery_engine::Engine;
 use bindery_runtime::{Ask, EventSink, Message};
-use bindery_volumes::{ClaimKey, Kind, ObjectKey};
+use bindery_volumes::{Kind, ObjectKey};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -98,20 +98,36 @@ async fn metrics(State(shared): State<Shared>) -> Response {
     }
 }
 
-/// Whom `/debug/state.json` is asked about: `?pvc=NAMESPACE/NAME` or `?pv=NAME`; else about everything.
+/// Whom `/debug/state.json` is asked about: `?pvc=NAMESPACE/NAME`, `?pod=NAMESPACE/NAME`, `?pv=NAME` or `?vac=NAME`; else about
+/// everything.
 #[derive(Deserialize)]
 struct About {
     pvc: Option<String>,
+    pod: Option<String>,
     pv: Option<String>,
+    vac: Option<String>,
+}
+
+impl About {
+    /// The object, if it is one.
+    fn key(self) -> Result<Option<ObjectKey>, &'static str> {
+        let namespaced = |kind, text: &str| {
+            let (namespace, name) = text.split_once('/').ok_or("?pvc= and ?pod= take NAMESPACE/NAME")?;
+            Ok(Some(ObjectKey { kind, namespace: namespace.into(), name: name.into() }))
+        };
+        match self {
+            About { pvc: Some(claim), .. } => namespaced(Kind::Claim, &claim),
+            About { pod: Some(pod), .. } => namespaced(Kind::Pod, &pod),
+            About { pv: Some(volume), .. } => Ok(Some(ObjectKey::volume(volume))),
+            About { vac, .. } => Ok(vac.map(|class| ObjectKey::cluster(Kind::AttributesClass, class))),
+        }
+    }
 }
 
 async fn state(State(shared): State<Shared>, Query(about): Query<About>) -> Response {
-    let about = match about {
-        About { pvc: Some(claim), .. } => match claim.split_once('/') {
-            Some((namespace, name)) => Some(ClaimKey::new(namespace, name).into()),
-            None => return (StatusCode::BAD_REQUEST, "?pvc= takes NAMESPACE/NAME").into_response(),
-        },
-        About { pv, .. } => pv.map(ObjectKey::volume),
+    let about = match about.key() {
+        Ok(key) => key,
+        Err(error) => return (StatusCode::BAD_REQUEST, error).into_response(),
     };
     let taken = shared.taken.clone();
     let look = move |engine: &Engine| match about {
@@ -155,6 +171,7 @@ fn inside(engine: &Engine, taken: &Taken) -> Value {
     });
     let recent = taken.recent(None);
     json!({
+        "controllers": engine.controllers().collect::<Vec<_>>(),
         "watches": watches,
         "synced": engine.is_synced(),
         "leading": engine.is_leading(),

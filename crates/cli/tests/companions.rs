@@ -272,6 +272,36 @@ fn who_makes_a_volume_grow_is_told(api_server: ApiServer) {
     assert_eq!(cluster.events("data", "ExternalExpanding"), [(message, 1)]);
 }
 
+/// Of pods that are made all at once some have to wait for a volume: each gets one claim, and each claim that waits is told so once.
+fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
+    const PODS: usize = 40;
+    const VOLUMES: usize = 15;
+    let Some(cluster) = Cluster::start(api_server) else { return };
+    let make = |range: std::ops::Range<usize>| -> String {
+        let one = |n| {
+            volume(&format!("disk-{n}"), "Retain", "/tmp/nothing").replace(&format!("Name: disk-{n}"), "Name: disk")
+        };
+        range.map(one).collect()
+    };
+    let pods: String = (0..PODS).map(|n| pod(&format!("p-{n}"), "", &[ephemeral("v", "disk")])).collect();
+    cluster.apply(&(make(0..VOLUMES) + &pods));
+    let bound = || {
+        let phases = cluster.kubectl("get pvc -o jsonpath={.items[*].status.phase}");
+        (phases.split(' ').count(), phases.split(' ').filter(|phase| *phase == "Bound").count())
+    };
+    cluster.eventually("each pod has a claim, and volumes are bound", || bound() == (PODS, VOLUMES));
+    // All that has to be said is said when the last of them has been told.
+    let events =
+        || cluster.kubectl("get events -o jsonpath={range.items[*]}{.involvedObject.name}={.count}{'\\n'}{end}");
+    cluster.eventually("who waits is told", || events().lines().count() == PODS - VOLUMES);
+    let told = events();
+    assert!(told.lines().all(|line| line.ends_with("=1")), "{told}");
+
+    cluster.apply(&make(VOLUMES..PODS));
+    cluster.eventually("all are bound", || bound() == (PODS, PODS));
+    assert_eq!(events().lines().count(), PODS - VOLUMES, "and nobody was told twice: {}", events());
+}
+
 /// A test of the same name on each API server.
 macro_rules! on_each_server {
     ($($test:ident),*) => { $(mod $test {
@@ -294,5 +324,6 @@ on_each_server!(
     a_foreign_claim_is_left_alone,
     a_claim_in_use_outlives_its_deletion,
     an_attributes_class_in_use_stays,
-    who_makes_a_volume_grow_is_told
+    who_makes_a_volume_grow_is_told,
+    waiting_makes_no_storm_of_events
 );

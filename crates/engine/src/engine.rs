@@ -92,6 +92,11 @@ impl Engine {
         &self.known
     }
 
+    /// The names of its rule sets.
+    pub fn controllers(&self) -> impl Iterator<Item = &'static str> {
+        self.sets.iter().map(|set| set.name())
+    }
+
     /// The kinds of objects that it has to be told of.
     pub fn sees(&self) -> &[Kind] {
         &self.seen

@@ -85,6 +85,7 @@ impl Taken {
             .map(|(at, decided)| {
                 json!({
                     "at": at.to_string(),
+                    "controller": decided.set,
                     "key": decided.key.to_string(),
                     "rule": decided.rule.name,
                     "step": decided.step.map(|step| step.name),
