@@ -3,7 +3,12 @@
 use serde::Deserialize;
 
 use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
-use crate::{AccessModes, Annotation, Annotations, ClaimKey, Flaw, Labels, Meta, NONE, Name, Quantity};
+use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
+use crate::node_selector::WireNodeSelector;
+use crate::{
+    AccessModes, Annotation, Annotations, Attacher, ClaimKey, Flaw, Handle, Labels, Meta, NONE, Name, NodeSelector,
+    Quantity,
+};
 
 /// What a volume offers, or a claim wants: a file system, or the bare device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -157,6 +162,10 @@ pub struct Volume {
     pub policy: ReclaimPolicy,
     /// What lies behind it.
     pub source: Source,
+    /// How what lies behind it is known to who attaches it to nodes, if anybody does.
+    pub handle: Option<Box<Handle>>,
+    /// Which nodes it can be reached from; from all when nothing is said.
+    pub nodes: Option<Box<NodeSelector>>,
     /// How it stands.
     pub phase: VolumePhase,
     /// Why it stands so.
@@ -189,6 +198,11 @@ impl Volume {
     /// The attributes class that it has; empty when none.
     pub fn attributes(&self) -> &Name {
         self.attributes_class.as_ref().unwrap_or(&NONE)
+    }
+
+    /// Whether it can be reached from a node with these labels.
+    pub fn is_reachable(&self, labels: &Labels) -> bool {
+        self.nodes.as_ref().is_none_or(|nodes| nodes.matches(labels, None))
     }
 
     /// Whether any claim that it fits may have it. A new volume need not wait for its Available mark.
@@ -226,6 +240,18 @@ struct WireSpec {
     host_path: Option<WireHostPath>,
     nfs: Option<WireNfs>,
     csi: Option<WireCsi>,
+    node_affinity: Option<WireAffinity>,
+    aws_elastic_block_store: Option<WireId>,
+    gce_persistent_disk: Option<WireGcePd>,
+    azure_disk: Option<WireAzure>,
+    cinder: Option<WireId>,
+    portworx_volume: Option<WireId>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireAffinity {
+    required: Option<WireNodeSelector>,
 }
 
 #[derive(Default, Deserialize)]
@@ -250,9 +276,10 @@ struct WireNfs {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WireCsi {
     driver: Name,
+    volume_handle: Name,
 }
 
 #[derive(Default, Deserialize)]
@@ -263,6 +290,21 @@ struct WireStatus {
 }
 
 impl WireSpec {
+    /// How what lies behind it is known to who attaches it.
+    fn handle(&mut self) -> Option<Handle> {
+        if let Some(csi) = &mut self.csi {
+            return Some(Handle { by: Attacher::Csi, id: std::mem::take(&mut csi.volume_handle) });
+        }
+        let in_tree = WireInTree {
+            aws_elastic_block_store: self.aws_elastic_block_store.take(),
+            gce_persistent_disk: self.gce_persistent_disk.take(),
+            azure_disk: self.azure_disk.take(),
+            cinder: self.cinder.take(),
+            portworx_volume: self.portworx_volume.take(),
+        };
+        in_tree.parse().map(|(handle, _)| handle)
+    }
+
     fn source(&mut self) -> Source {
         if let Some(host_path) = self.host_path.take() {
             Source::HostPath(host_path.path)
@@ -285,6 +327,7 @@ impl Lean for Volume {
 
     fn from_wire(wire: Wire, mut flaws: Flaws) -> Volume {
         let Wire { mut metadata, mut spec, status } = wire;
+        let handle = spec.handle().map(Box::new);
         let source = spec.source();
         let names = spec.access_modes.unwrap_or_default();
         let claim_ref = spec.claim_ref.map(|claim| ClaimRef {
@@ -305,6 +348,8 @@ impl Lean for Volume {
             attributes_class: spec.volume_attributes_class_name,
             policy: ReclaimPolicy::parse(spec.persistent_volume_reclaim_policy.unwrap_or_default()),
             source,
+            handle,
+            nodes: spec.node_affinity.and_then(|nodes| nodes.required).map(|nodes| Box::new(nodes.parse())),
             phase: flaws.word("status.phase", status.phase, VolumePhase::parse),
             message: status.message.unwrap_or_default(),
             flaw: flaws.into_flaw(),
