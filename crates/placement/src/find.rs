@@ -1,0 +1,118 @@
+//! What a node has for a pod's claims.
+
+use std::sync::Arc;
+
+use bindery_volumes::{Capacity, Claim, Node, Volume, choose};
+
+use crate::prepare::Wanted;
+use crate::provision::Making;
+use crate::{Fault, Obstacle, Prepared, View};
+
+/// A volume that was found for a claim.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Binding<'a> {
+    /// The claim.
+    pub claim: &'a Arc<Claim>,
+    /// The volume.
+    pub volume: &'a Arc<Volume>,
+}
+
+/// A claim for which a volume can be made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Provision<'a> {
+    /// The claim.
+    pub claim: &'a Arc<Claim>,
+    /// Where there is room for it, if its driver says how much there is.
+    pub room: Option<&'a Arc<Capacity>>,
+}
+
+/// What a node has for a pod's claims.
+#[derive(Debug, Default, PartialEq)]
+pub struct Found<'a> {
+    /// Volumes for claims, who asks for least first.
+    pub bindings: Vec<Binding<'a>>,
+    /// Claims for which a volume can be made.
+    pub provisions: Vec<Provision<'a>>,
+    /// Why the node cannot serve the pod all the same; it can when there is nothing here.
+    pub obstacles: Vec<Obstacle>,
+}
+
+impl<'a, V: View> Prepared<'a, V> {
+    /// What a node has for the pod's claims, and what stands against the node; why that cannot be said, otherwise.
+    pub fn find(&self, node: &Node) -> Result<Found<'a>, Fault> {
+        let mut found = Found::default();
+        let bound = self.reach_bound(node)?;
+        // Bound volumes that are out of reach are told of before what lacks for the other claims, missing ones after.
+        found.obstacles.extend(bound.clone().filter(|obstacle| *obstacle == Obstacle::Unreachable));
+        let unbound = self.find_unbound(node, &mut found)?;
+        found.obstacles.extend(unbound);
+        found.obstacles.extend(bound.filter(|obstacle| *obstacle == Obstacle::VolumeMissing));
+        Ok(found)
+    }
+
+    /// What is wrong with the first bound volume that cannot be used from a node.
+    fn reach_bound(&self, node: &Node) -> Result<std::option::IntoIter<Obstacle>, Fault> {
+        for volume in &self.bound {
+            let Some(volume) = volume else { return Ok(Some(Obstacle::VolumeMissing).into_iter()) };
+            if volume.check(node, || self.view.csi_node(node.name()).map(|csi| &**csi))?.is_err() {
+                return Ok(Some(Obstacle::Unreachable).into_iter());
+            }
+        }
+        Ok(None.into_iter())
+    }
+
+    /// Finds volumes for the claims that have none, or that they can be made.
+    fn find_unbound(&self, node: &Node, found: &mut Found<'a>) -> Result<Option<Obstacle>, Fault> {
+        if self.pinned.iter().any(|pinned| pinned.node != node.name()) {
+            return Ok(Some(Obstacle::NothingToBind));
+        }
+        let mut unmatched = Vec::new();
+        for wanted in &self.wanted {
+            match self.matching(wanted, node, &found.bindings)? {
+                Some(volume) => found.bindings.push(Binding { claim: wanted.claim, volume }),
+                None => unmatched.push(&wanted.making),
+            }
+        }
+        let provisions = self.pinned.iter().map(|pinned| &pinned.making).chain(unmatched);
+        self.make(provisions, node, found)
+    }
+
+    /// The volume for a claim, of those that are not taken for another claim of the pod.
+    fn matching(
+        &self,
+        wanted: &Wanted<'a>,
+        node: &Node,
+        taken: &[Binding<'a>],
+    ) -> Result<Option<&'a Arc<Volume>>, Fault> {
+        let request = wanted.request.as_ref().map_err(Clone::clone)?.on(&node.labels);
+        let is_left = |volume: &Volume| !taken.iter().any(|binding| binding.volume.name() == volume.name());
+        let reserved = wanted.reserved.iter().copied().filter(|volume| is_left(volume));
+        let free = |fits: &dyn Fn(&Volume) -> bool| {
+            let accept = |volume: &Volume| is_left(volume) && fits(volume);
+            self.view.reach().first(wanted.claim.class(), &node.labels, &wanted.least, accept)
+        };
+        Ok(choose(&request, reserved, free).map(|choice| choice.volume()))
+    }
+
+    /// Whether volumes can be made for all of these claims; if not, none is to be made.
+    fn make<'m>(
+        &self,
+        all: impl Iterator<Item = &'m Making<'a>>,
+        node: &Node,
+        found: &mut Found<'a>,
+    ) -> Result<Option<Obstacle>, Fault>
+    where
+        'a: 'm,
+    {
+        for making in all {
+            match making.on(self.view, node)? {
+                Ok(provision) => found.provisions.push(provision),
+                Err(obstacle) => {
+                    found.provisions.clear();
+                    return Ok(Some(obstacle));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
