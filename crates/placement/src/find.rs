@@ -74,7 +74,7 @@ impl<'a, V: View> Prepared<'a, V> {
             }
         }
         let provisions = self.pinned.iter().map(|pinned| &pinned.making).chain(unmatched);
-        self.make(provisions, node, found)
+        Ok(self.make(provisions, node, found))
     }
 
     /// The volume for a claim, of those that are not taken for another claim of the pod.
@@ -100,19 +100,19 @@ impl<'a, V: View> Prepared<'a, V> {
         all: impl Iterator<Item = &'m Making<'a>>,
         node: &Node,
         found: &mut Found<'a>,
-    ) -> Result<Option<Obstacle>, Fault>
+    ) -> Option<Obstacle>
     where
         'a: 'm,
     {
         for making in all {
-            match making.on(self.view, node)? {
+            match making.on(self.view, node) {
                 Ok(provision) => found.provisions.push(provision),
                 Err(obstacle) => {
                     found.provisions.clear();
-                    return Ok(Some(obstacle));
+                    return Some(obstacle);
                 }
             }
         }
-        Ok(None)
+        None
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bindery_volumes::{Capacity, Claim, Class, Node, Quantity};
 
-use crate::{Fault, Obstacle, Provision, View};
+use crate::{Obstacle, Provision, View};
 
 /// The provisioner of classes whose volumes nobody makes.
 const NOBODY: &str = "kubernetes.io/no-provisioner";
@@ -13,7 +13,7 @@ const NOBODY: &str = "kubernetes.io/no-provisioner";
 #[derive(Debug)]
 pub(crate) struct Making<'a> {
     claim: &'a Arc<Claim>,
-    class: Result<Maker<'a>, Fault>,
+    maker: Maker<'a>,
 }
 
 /// Who would make it.
@@ -29,12 +29,6 @@ enum Maker<'a> {
 
 impl<'a> Making<'a> {
     pub fn of<V: View>(view: &'a V, claim: &'a Arc<Claim>) -> Making<'a> {
-        let name = claim.class();
-        let class = if name.is_empty() {
-            Err(Fault::NoClass(claim.key()))
-        } else {
-            view.class(name).ok_or_else(|| Fault::ClassMissing(name.clone()))
-        };
         let maker = |class: &'a Arc<Class>| {
             let provisioner = &class.provisioner;
             if provisioner.is_empty() || provisioner == NOBODY {
@@ -43,21 +37,22 @@ impl<'a> Making<'a> {
             let tells = view.driver(provisioner).is_some_and(|driver| driver.tells_capacity);
             Maker::Class { class, room: claim.request.as_ref().filter(|_| tells) }
         };
-        Making { claim, class: class.map(maker) }
+        // A claim is delayed by its class, so there is one.
+        Making { claim, maker: view.class(claim.class()).map_or(Maker::Nobody, maker) }
     }
 
     /// Whether it can be made for a node, and where there is room for it; what stands against it, otherwise.
-    pub fn on<V: View>(&self, view: &'a V, node: &Node) -> Result<Result<Provision<'a>, Obstacle>, Fault> {
-        let (class, room) = match self.class.as_ref().map_err(Clone::clone)? {
-            Maker::Nobody => return Ok(Err(Obstacle::NothingToBind)),
+    pub fn on<V: View>(&self, view: &'a V, node: &Node) -> Result<Provision<'a>, Obstacle> {
+        let (class, room) = match &self.maker {
+            Maker::Nobody => return Err(Obstacle::NothingToBind),
             Maker::Class { class, room } => (class, room),
         };
         if !class.topologies.allow(&node.labels) {
-            return Ok(Err(Obstacle::NothingToBind));
+            return Err(Obstacle::NothingToBind);
         }
-        let Some(size) = room else { return Ok(Ok(Provision { claim: self.claim, room: None })) };
+        let Some(size) = room else { return Ok(Provision { claim: self.claim, room: None }) };
         let has_room = |capacity: &Capacity| capacity.flaw.is_none() && capacity.holds(size);
         let found = view.room().first(&class.meta.name, &node.labels, has_room);
-        Ok(found.map(|found| Provision { claim: self.claim, room: Some(found) }).ok_or(Obstacle::NoRoom))
+        found.map(|found| Provision { claim: self.claim, room: Some(found) }).ok_or(Obstacle::NoRoom)
     }
 }

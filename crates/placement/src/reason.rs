@@ -179,10 +179,6 @@ pub enum Fault {
         /// What is wrong with it.
         problem: String,
     },
-    /// A volume is to be made for a claim without a class.
-    NoClass(ClaimKey),
-    /// A volume is to be made for a claim whose class does not exist.
-    ClassMissing(Name),
     /// A volume that has moved to CSI cannot be translated.
     Translation(String),
 }
@@ -192,8 +188,6 @@ impl Fault {
     pub fn rule(&self) -> &'static Rule {
         match self {
             Fault::Selector { .. } => &rules::FAULT_SELECTOR,
-            Fault::NoClass(_) => &rules::FAULT_NO_CLASS,
-            Fault::ClassMissing(_) => &rules::FAULT_CLASS_MISSING,
             Fault::Translation(_) => &rules::FAULT_TRANSLATION,
         }
     }
@@ -205,8 +199,6 @@ impl fmt::Display for Fault {
             Fault::Selector { claim, problem } => {
                 write!(f, "error creating internal label selector for claim: {claim}: {problem}")
             }
-            Fault::NoClass(claim) => write!(f, "no class for claim \"{claim}\""),
-            Fault::ClassMissing(class) => write!(f, "failed to find storage class \"{class}\""),
             Fault::Translation(problem) => write!(f, "could not translate pv: {problem}"),
         }
     }

@@ -30,8 +30,6 @@ rules! {
 
     // === It cannot be said whether a node can serve the pod ===
     FAULT_SELECTOR = "placement.fault.selector": "The selector of one of the pod's claims makes no sense: no volume can be chosen by it.";
-    FAULT_NO_CLASS = "placement.fault.no-class": "A volume is to be made for a claim that has no class.";
-    FAULT_CLASS_MISSING = "placement.fault.class-missing": "A volume is to be made for a claim whose class does not exist.";
     FAULT_TRANSLATION = "placement.fault.translation": "A volume's driver has moved to CSI on the node, and the volume cannot be translated.";
 
     // === Binding the pod's claims for the node that was chosen ===
