@@ -198,6 +198,7 @@ fn volumes_can_be_made() {
             "pod p claims=a,b,c; claim a 1Gi made; claim b 2Gi wait; claim c 3Gi made; volume v 3Gi made at=node1",
             "a=v !node(s) didn't find available persistent volumes to bind",
         ),
+        ("all or none is made, in whatever order", "pod p claims=a,b; claim a 1Gi made; claim b 2Gi wait", NOTHING),
     ];
     for driver in ["", "driver test-provisioner"] {
         run(driver, MADE);
@@ -230,6 +231,86 @@ fn volumes_that_moved_to_csi_are_where_their_labels_say() {
         let world =
             format!("class wait wait\nnode node1 topology.gke.io/zone={zone}\n{csi}\n{}", BOUND.replace(';', "\n"));
         (name, outcome(&world), wanted.to_owned())
+    }));
+}
+
+#[test]
+fn what_volumes_say_of_nodes_is_translated() {
+    let (zone, old_zone) = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone");
+    let old_region = "failure-domain.beta.kubernetes.io/region";
+    let gce = "topology.gke.io/zone=a";
+    let cases = [
+        ("the zone", "gce:d", format!("in={zone}:a"), gce, ""),
+        ("another zone", "gce:d", format!("in={zone}:b"), gce, UNREACHABLE),
+        ("the old zone", "gce:d", format!("in={old_zone}:a"), gce, ""),
+        (
+            "the node says nothing to the driver",
+            "gce:d",
+            format!("in={zone}:a"),
+            "topology.kubernetes.io/zone=a",
+            UNREACHABLE,
+        ),
+        ("several zones of a label", "gce:d", format!("label={zone}:x-y-b__x-y-a"), "topology.gke.io/zone=x-y-a", ""),
+        (
+            "what it says of nodes comes before its label",
+            "gce:d",
+            format!("in={zone}:b label={zone}:a"),
+            gce,
+            UNREACHABLE,
+        ),
+        (
+            "a label beside what it says of others",
+            "gce:d",
+            format!("in=rack:1 label={zone}:b"),
+            "rack=1 topology.gke.io/zone=a",
+            UNREACHABLE,
+        ),
+        ("one of two ways", "gce:d", format!("in={zone}:b,rack:1"), "rack=1", ""),
+        (
+            "an old region is a new one",
+            "gce:d",
+            format!("in={old_region}:w label={old_zone}:a"),
+            "topology.gke.io/zone=a topology.kubernetes.io/region=w",
+            "",
+        ),
+        (
+            "an old region stays beside a new zone",
+            "gce:d",
+            format!("in={old_region}:w label={zone}:a"),
+            "topology.gke.io/zone=a topology.kubernetes.io/region=w",
+            UNREACHABLE,
+        ),
+        ("Amazon's", "aws:vol-1", format!("in={zone}:a"), "topology.ebs.csi.aws.com/zone=a", ""),
+        (
+            "Amazon's, by its address",
+            "aws:aws://a/vol-1",
+            format!("in={zone}:a"),
+            "topology.ebs.csi.aws.com/zone=a",
+            "",
+        ),
+        ("OpenStack's", "cinder:1", format!("in={zone}:a"), "topology.cinder.csi.openstack.org/zone=a", ""),
+        ("Azure's are not translated", "azure:1", format!("in={zone}:a"), "topology.kubernetes.io/zone=a", ""),
+        (
+            "zones of several regions",
+            "gce:d",
+            format!("label={zone}:x-y-a__x-z-a"),
+            gce,
+            "fault: could not translate pv: failed to get region from zones: \"x-y-a__x-z-a\" are not of one region",
+        ),
+        (
+            "an address without a volume",
+            "aws:aws://a/disk",
+            String::new(),
+            gce,
+            "fault: could not translate pv: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://a/disk)",
+        ),
+    ];
+    let migrated =
+        ["gce-pd", "aws-ebs", "azure-disk", "cinder"].map(|plugin| format!("kubernetes.io/{plugin}")).join(",");
+    check(cases.map(|(name, source, volume, node, wanted)| {
+        let volume = format!("volume v 1G wait for=a source={source} {volume}");
+        let text = format!("class wait wait\nnode n {node}\ncsi n migrated={migrated}\npod p claims=a\nclaim a 1G wait bound=v\n{volume}");
+        (name, outcome(&text), wanted.to_owned())
     }));
 }
 
