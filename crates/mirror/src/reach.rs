@@ -5,18 +5,23 @@
 //! and at what could not be anchored.
 //!
 //! Invariants:
-//! - What a node can reach is under one of the node's labels, or anywhere. (What is there need not be reachable: whoever looks
-//!   tests that for the very candidate.)
+//! - What a node can reach is under one of the node's labels, or anywhere. What is there need not be reachable: where the anchor
+//!   alone does not tell, whoever looks tests that for the very candidate.
 //! - Under every anchor things are in the order in which they are chosen: volumes by capacity, then name; room by key. So the
 //!   first that passes under each anchor is enough, and the first of those is the first of all.
+//! - Volumes are free, marked so, and of one place and one set of access modes each: of those that are looked through, each
+//!   fits but for its capacity, its labels and the node. So nodes are asked without looking at a single volume, which is what
+//!   makes it fast: an entry has its capacity, and whether being under its anchor means that it is reached.
 //! - Anchors derive from the object alone, so what was put in is found again to be taken out.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_volumes::{Anchors, Capacity, Labels, Name, Quantity, Volume};
+use bindery_volumes::{AccessSet, Anchors, Capacity, Claim, Labels, Name, Selector, Volume, VolumePhase};
 use rustc_hash::FxHashMap;
+
+use crate::Place;
 
 /// Things by their anchors, in their order.
 #[derive(Debug)]
@@ -85,14 +90,46 @@ fn first<'a, T: Ord + 'a>(found: impl Iterator<Item = Option<&'a T>>) -> Option<
     found.flatten().min()
 }
 
-/// A volume in the order in which volumes are chosen: the smallest first, then the first by name.
+/// A volume in the order in which volumes are chosen: the smallest first, then the first by name. What is needed of it for that
+/// is kept beside it.
 #[derive(Debug, Clone)]
-struct Ranked(Arc<Volume>);
+struct Ranked {
+    /// How much it holds, rounded down.
+    bytes: i64,
+    /// Whether nothing was cut off.
+    is_whole: bool,
+    /// Whether it stands for all volumes of its size, and comes before them.
+    is_bound: bool,
+    /// Whether every node that has one of its anchors reaches it.
+    is_sure: bool,
+    volume: Arc<Volume>,
+}
+
+impl Ranked {
+    fn of(volume: &Arc<Volume>) -> Ranked {
+        let size = volume.holds();
+        let bytes = size.whole_units(1);
+        Ranked {
+            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+            is_whole: size.units() == bytes && bytes < i128::from(i64::MAX),
+            is_bound: false,
+            is_sure: volume.nodes.as_ref().is_none_or(|nodes| nodes.is_anchored()),
+            volume: volume.clone(),
+        }
+    }
+}
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
-        let size = |ranked: &Ranked| ranked.0.holds().nanos();
-        size(self).cmp(&size(other)).then_with(|| self.0.name().cmp(other.0.name()))
+        let exactly = |this: &Self, other: &Self| match this.is_whole && other.is_whole {
+            true => Ordering::Equal,
+            false => this.volume.holds().cmp(other.volume.holds()),
+        };
+        self.bytes
+            .cmp(&other.bytes)
+            .then_with(|| exactly(self, other))
+            .then_with(|| other.is_bound.cmp(&self.is_bound))
+            .then_with(|| self.volume.name().cmp(other.volume.name()))
     }
 }
 
@@ -110,52 +147,111 @@ impl PartialEq for Ranked {
 
 impl Eq for Ranked {}
 
-/// The least that a volume must hold, in the form in which volumes are looked up by it. Made once for many nodes.
+/// What a claim looks for, in the form in which volumes are looked up by it. Made once for many nodes.
 #[derive(Debug, Clone)]
-pub struct Least(Ranked);
+pub struct Wish {
+    place: Place,
+    modes: AccessSet,
+    least: Ranked,
+}
 
-impl Least {
-    /// At least that much.
-    pub fn of(size: &Quantity) -> Least {
-        // It comes before all volumes of its size, because none has an empty name.
-        Least(Ranked(Arc::new(Volume { capacity: Some(size.clone()), ..Volume::default() })))
+impl Wish {
+    /// What a claim looks for.
+    pub fn of(claim: &Claim) -> Wish {
+        let least = Arc::new(Volume { capacity: claim.request.clone(), ..Volume::default() });
+        Wish {
+            place: Place::of_claim(claim),
+            modes: claim.modes.set(),
+            least: Ranked { is_bound: true, ..Ranked::of(&least) },
+        }
     }
 }
 
-/// Free volumes by class, then by where they can be reached from, then by capacity, then by name.
+/// Volumes of one place, by their access modes.
+type Groups = Vec<(AccessSet, Anchored<Ranked>)>;
+
+/// Free volumes by place, then by access modes, then by where they can be reached from, then by capacity, then by name.
 #[derive(Debug, Default)]
 pub struct Reach {
-    classes: FxHashMap<Name, Anchored<Ranked>>,
+    places: FxHashMap<Place, Groups>,
 }
 
 impl Reach {
+    /// Whether a volume is for pods that are being placed: free, and marked so.
+    pub fn takes(volume: &Volume) -> bool {
+        volume.is_free() && volume.phase == VolumePhase::Available
+    }
+
     /// Puts a volume in, or in the place of what was known of it.
     pub fn insert(&mut self, volume: &Arc<Volume>) {
-        let anchors = Anchors::of_nodes(volume.nodes.as_deref());
-        self.classes.entry(volume.class().clone()).or_default().insert(&anchors, &Ranked(volume.clone()));
+        debug_assert!(Reach::takes(volume), "only free volumes can be chosen");
+        let groups = self.places.entry(Place::of_volume(volume)).or_default();
+        let modes = volume.modes.set();
+        let at = groups.iter().position(|(known, _)| *known == modes).unwrap_or_else(|| {
+            groups.push((modes, Anchored::default()));
+            groups.len() - 1
+        });
+        groups[at].1.insert(&Anchors::of_nodes(volume.nodes.as_deref()), &Ranked::of(volume));
     }
 
     /// Takes a volume out, as it was put in.
     pub fn remove(&mut self, volume: &Arc<Volume>) {
-        let Some(class) = self.classes.get_mut(volume.class()) else { return };
-        class.remove(&Anchors::of_nodes(volume.nodes.as_deref()), &Ranked(volume.clone()));
-        if class.is_empty() {
-            self.classes.remove(volume.class());
+        let place = Place::of_volume(volume);
+        let Some(groups) = self.places.get_mut(&place) else { return };
+        let Some(at) = groups.iter().position(|(known, _)| *known == volume.modes.set()) else { return };
+        groups[at].1.remove(&Anchors::of_nodes(volume.nodes.as_deref()), &Ranked::of(volume));
+        if groups[at].1.is_empty() {
+            groups.remove(at);
+        }
+        if groups.is_empty() {
+            self.places.remove(&place);
         }
     }
 
-    /// The first volume of a class that holds enough, and that is acceptable, of those that a node with these labels may reach:
-    /// the smallest, then the first by name.
-    pub fn first(
-        &self,
-        class: &Name,
-        labels: &Labels,
-        least: &Least,
-        accept: impl Fn(&Volume) -> bool,
-    ) -> Option<&Arc<Volume>> {
-        let class = self.classes.get(class)?;
-        let found = class.near(labels).map(|volumes| volumes.range(&least.0..).find(|volume| accept(&volume.0)));
-        first(found).map(|ranked| &ranked.0)
+    /// The volumes that a claim can have, but for their capacity and the node. Those that a selector does not want are left out
+    /// once, for all nodes.
+    pub fn candidates(&self, wish: &Wish, selector: Option<&Selector>) -> Candidates<'_> {
+        let groups = self.places.get(&wish.place).into_iter().flatten();
+        let groups = groups.filter(|(modes, _)| modes.contains(wish.modes)).map(|(_, group)| group);
+        match selector {
+            None => Candidates(groups.map(Group::All).collect()),
+            Some(selector) => Candidates(groups.map(|group| Group::Some(selected(group, selector))).collect()),
+        }
+    }
+}
+
+/// The volumes of a group that a selector wants.
+fn selected(group: &Anchored<Ranked>, selector: &Selector) -> Anchored<Ranked> {
+    let mut selected = Anchored::default();
+    let all = group.at.iter().flat_map(|(_, values)| values.values()).chain([&group.anywhere]).flatten();
+    for ranked in all.filter(|ranked| selector.matches(&ranked.volume.labels)) {
+        selected.insert(&Anchors::of_nodes(ranked.volume.nodes.as_deref()), ranked);
+    }
+    selected
+}
+
+#[derive(Debug)]
+enum Group<'a> {
+    All(&'a Anchored<Ranked>),
+    Some(Anchored<Ranked>),
+}
+
+/// Volumes that a claim can have, but for their capacity and the node.
+#[derive(Debug)]
+pub struct Candidates<'a>(Vec<Group<'a>>);
+
+impl Candidates<'_> {
+    /// The first volume that holds enough and can be reached from a node with these labels, but for those that were taken: the
+    /// smallest, then the first by name.
+    pub fn first(&self, wish: &Wish, labels: &Labels, is_taken: impl Fn(&Arc<Volume>) -> bool) -> Option<&Arc<Volume>> {
+        let accept =
+            |ranked: &&Ranked| (ranked.is_sure || ranked.volume.is_reachable(labels)) && !is_taken(&ranked.volume);
+        let groups = self.0.iter().map(|group| match group {
+            Group::All(group) => *group,
+            Group::Some(group) => group,
+        });
+        let sets = groups.flat_map(|group| group.near(labels));
+        first(sets.map(|volumes| volumes.range(&wish.least..).find(accept))).map(|ranked| &ranked.volume)
     }
 }
 

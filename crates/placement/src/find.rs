@@ -39,7 +39,7 @@ pub struct Found<'a> {
 
 impl<'a, V: View> Prepared<'a, V> {
     /// What a node has for the pod's claims, and what stands against the node; why that cannot be said, otherwise.
-    pub fn find(&self, node: &Node) -> Result<Found<'a>, Fault> {
+    pub fn find(&self, node: &Node) -> Result<Found<'_>, Fault> {
         let mut found = Found::default();
         let bound = self.reach_bound(node)?;
         // Bound volumes that are out of reach are told of before what lacks for the other claims, missing ones after.
@@ -62,13 +62,13 @@ impl<'a, V: View> Prepared<'a, V> {
     }
 
     /// Finds volumes for the claims that have none, or that they can be made.
-    fn find_unbound(&self, node: &Node, found: &mut Found<'a>) -> Result<Option<Obstacle>, Fault> {
+    fn find_unbound<'s>(&'s self, node: &Node, found: &mut Found<'s>) -> Result<Option<Obstacle>, Fault> {
         if self.pinned.iter().any(|pinned| pinned.node != node.name()) {
             return Ok(Some(Obstacle::NothingToBind));
         }
         let mut unmatched = Vec::new();
         for wanted in &self.wanted {
-            match self.matching(wanted, node, &found.bindings)? {
+            match matching(wanted, node, &found.bindings)? {
                 Some(volume) => found.bindings.push(Binding { claim: wanted.claim, volume }),
                 None => unmatched.push(&wanted.making),
             }
@@ -77,32 +77,15 @@ impl<'a, V: View> Prepared<'a, V> {
         Ok(self.make(provisions, node, found))
     }
 
-    /// The volume for a claim, of those that are not taken for another claim of the pod.
-    fn matching(
-        &self,
-        wanted: &Wanted<'a>,
-        node: &Node,
-        taken: &[Binding<'a>],
-    ) -> Result<Option<&'a Arc<Volume>>, Fault> {
-        let request = wanted.request.as_ref().map_err(Clone::clone)?.on(&node.labels);
-        let is_left = |volume: &Volume| !taken.iter().any(|binding| binding.volume.name() == volume.name());
-        let reserved = wanted.reserved.iter().copied().filter(|volume| is_left(volume));
-        let free = |fits: &dyn Fn(&Volume) -> bool| {
-            let accept = |volume: &Volume| is_left(volume) && fits(volume);
-            self.view.reach().first(wanted.claim.class(), &node.labels, &wanted.least, accept)
-        };
-        Ok(choose(&request, reserved, free).map(|choice| choice.volume()))
-    }
-
     /// Whether volumes can be made for all of these claims; if not, none is to be made.
-    fn make<'m>(
-        &self,
-        all: impl Iterator<Item = &'m Making<'a>>,
+    fn make<'s>(
+        &'s self,
+        all: impl Iterator<Item = &'s Making<'a>>,
         node: &Node,
-        found: &mut Found<'a>,
+        found: &mut Found<'s>,
     ) -> Option<Obstacle>
     where
-        'a: 'm,
+        'a: 's,
     {
         for making in all {
             match making.on(self.view, node) {
@@ -115,4 +98,18 @@ impl<'a, V: View> Prepared<'a, V> {
         }
         None
     }
+}
+
+/// The volume for a claim, of those that are not taken for another claim of the pod.
+fn matching<'s>(wanted: &'s Wanted<'_>, node: &Node, taken: &[Binding<'s>]) -> Result<Option<&'s Arc<Volume>>, Fault> {
+    let request = wanted.request.as_ref().map_err(Clone::clone)?.on(&node.labels);
+    let is_taken = |volume: &Arc<Volume>| taken.iter().any(|binding| Arc::ptr_eq(binding.volume, volume));
+    let reserved = wanted.reserved.iter().copied().filter(|volume| !is_taken(volume));
+    let free = |fits: &dyn Fn(&Volume) -> bool| {
+        let found = wanted.candidates.first(&wanted.wish, &node.labels, is_taken);
+        // Of thousands of nodes one is chosen: there it is tested when it is planned for.
+        debug_assert!(found.is_none_or(|volume| fits(volume)), "what is in the index fits");
+        found
+    };
+    Ok(choose(&request, reserved, free).map(|choice| choice.volume()))
 }

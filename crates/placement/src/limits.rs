@@ -30,11 +30,17 @@ pub struct Limits {
     plain: BTreeSet<Unit>,
     /// On all others.
     csi: BTreeSet<Unit>,
+    /// Of their drivers, those that must be installed.
+    needed: BTreeSet<Name>,
 }
 
 /// Finds out what volumes a pod brings along. What cannot be found is not counted: the pod is refused for that elsewhere.
 pub fn prepare<V: View>(view: &V, pod: User<'_>) -> Limits {
-    Limits { plain: units(view, pod, false), csi: units(view, pod, true) }
+    let (plain, csi) = (units(view, pod, false), units(view, pod, true));
+    let drivers = plain.iter().chain(&csi).map(|unit| &unit.driver);
+    let is_needed = |driver: &&Name| view.driver(driver).is_some_and(|driver| driver.must_be_installed);
+    let needed = drivers.filter(is_needed).cloned().collect();
+    Limits { plain, csi, needed }
 }
 
 /// The volumes of a pod that drivers attach. What cannot be found is not counted.
@@ -67,6 +73,8 @@ fn unit_of<V: View>(view: &V, claim: &Claim, is_migrated: bool) -> Option<Unit> 
     let name = claim.class();
     let class = (!name.is_empty()).then(|| view.class(name)).flatten()?;
     let driver = match driver_of(&class.provisioner) {
+        // Names of CSI drivers have no slash: volumes of the others are not counted anywhere.
+        None if class.provisioner.contains('/') => return None,
         None => class.provisioner.clone(),
         Some(driver) if is_migrated && Attacher::is_migrated(&class.provisioner) => Name::new_static(driver),
         Some(_) => return None,
@@ -87,15 +95,16 @@ impl Limits {
         }
         let csi = view.csi_node(node.name());
         let new = if csi.is_some() { &self.csi } else { &self.plain };
-        let is_missing = |driver: &Name| {
-            view.driver(driver).is_some_and(|driver| driver.must_be_installed)
-                && csi.is_none_or(|csi| csi.driver(driver).is_none())
-        };
+        let is_missing =
+            |driver: &Name| self.needed.contains(driver) && csi.is_none_or(|csi| csi.driver(driver).is_none());
         if let Some(unit) = new.iter().find(|unit| is_missing(&unit.driver)) {
             return Some(Obstacle::DriverMissing(unit.driver.clone()));
         }
-        let csi = csi.filter(|csi| csi.drivers.iter().any(|driver| driver.volumes_max.is_some()))?;
-        (!new.is_empty() && is_full(view, node, csi, new)).then_some(Obstacle::TooManyVolumes)
+        let is_limited = |unit: &Unit| {
+            csi.and_then(|csi| csi.driver(&unit.driver)).is_some_and(|driver| driver.volumes_max.is_some())
+        };
+        let csi = csi.filter(|_| new.iter().any(is_limited))?;
+        is_full(view, node, csi, new).then_some(Obstacle::TooManyVolumes)
     }
 }
 

@@ -29,7 +29,7 @@ impl<'a, V: View> Placing<'a, V> {
 
     /// What a node has for the pod, and what stands against the node: the first test that has anything against it tells all
     /// that it has.
-    pub fn find(&self, node: &Node) -> Result<Found<'a>, Fault> {
+    pub fn find(&self, node: &Node) -> Result<Found<'_>, Fault> {
         let view = self.claims.view;
         let before = self.restrictions.check(view, node).or_else(|| self.limits.check(view, node));
         if let Some(obstacle) = before {

@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use bindery_verdict::{ClaimEdit, Edit, RefEdit, Rule, VolumeEdit, Write};
-use bindery_volumes::{Annotation, Claim, Name, Node, PodKey, Volume, reservation};
+use bindery_volumes::{Annotation, Claim, Name, Node, PodKey, Request, Volume, misfit, reservation};
 
 use crate::migration::Whereabouts;
-use crate::{Found, User, View, rules};
+use crate::{Binding, Found, User, View, rules};
 
 /// What is to be done for a pod on a node.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +85,13 @@ pub enum Failure {
 impl Plan {
     /// The plan to use what was found for a pod on a node. `None` when there is something against the node.
     pub fn new(pod: User<'_>, node: &Node, found: &Found<'_>) -> Option<Plan> {
-        found.obstacles.is_empty().then(|| Plan {
+        // Promise S6: whatever an index may say, only what fits is ever reserved.
+        let fits = |binding: &Binding<'_>| {
+            let request = Request::of(binding.claim, true).map(|request| request.on(&node.labels));
+            request.is_ok_and(|request| request.reaches(binding.volume) && misfit(&request, binding.volume).is_none())
+        };
+        let is_sound = found.obstacles.is_empty() && found.bindings.iter().all(fits);
+        is_sound.then(|| Plan {
             pod: pod.key(),
             pod_uid: pod.meta.uid.clone(),
             node: node.name().clone(),

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use bindery_mirror::Least;
+use bindery_mirror::{Candidates, Wish};
 use bindery_volumes::{Annotation, Claim, ClaimKey, ClaimPhase, Name, Request, Volume, is_delayed};
 
 use crate::migration::Whereabouts;
@@ -40,7 +40,9 @@ pub(crate) struct Pinned<'a> {
 pub(crate) struct Wanted<'a> {
     pub claim: &'a Arc<Claim>,
     pub request: Result<Request<'a>, Fault>,
-    pub least: Least,
+    pub wish: Wish,
+    /// The free volumes that it can have, but for their capacity and the node.
+    pub candidates: Candidates<'a>,
     /// Volumes that are reserved for it.
     pub reserved: Vec<&'a Arc<Volume>>,
     pub making: Making<'a>,
@@ -99,10 +101,13 @@ impl<'a, V: View> Prepared<'a, V> {
         }
         let request = Request::of(claim, true)
             .map_err(|problem| Fault::Selector { claim: claim.key(), problem: problem.to_owned() });
+        let wish = Wish::of(claim);
+        let selector = request.as_ref().ok().and_then(|request| request.selector);
         self.wanted.push(Wanted {
             claim,
+            candidates: self.view.reach().candidates(&wish, selector),
             request,
-            least: Least::of(claim.requested()),
+            wish,
             reserved: self.view.volumes_of(&claim.key()).collect(),
             making,
         });

@@ -1,7 +1,5 @@
 //! How well a node suits a pod: by how much of the storage would be used that its claims would get.
 
-use std::collections::BTreeMap;
-
 use bindery_volumes::Name;
 
 use crate::Found;
@@ -76,23 +74,23 @@ impl Shape {
     /// The score of a node, by what it has for a pod's claims: the mean over their classes, rounded. Where there are volumes it
     /// is by what is asked of them; else by what is asked of the room for new ones.
     pub fn score(&self, found: &Found<'_>) -> i64 {
-        let mut classes: BTreeMap<&Name, Use> = BTreeMap::new();
+        let mut classes: Vec<(&Name, Use)> = Vec::new();
         for binding in &found.bindings {
-            let class = classes.entry(binding.volume.class()).or_default();
+            let class = of_class(&mut classes, binding.volume.class());
             class.requested_bytes += binding.claim.requested().units();
             class.capacity_bytes += binding.volume.holds().units();
         }
         if found.bindings.is_empty() {
             for provision in &found.provisions {
                 let Some(room) = provision.room else { continue };
-                let class = classes.entry(provision.claim.class()).or_default();
+                let class = of_class(&mut classes, provision.claim.class());
                 class.requested_bytes += provision.claim.requested().units();
                 // All volumes of a class come out of the same room, so it counts once: as it was last found. Where nothing is
                 // said of all there is, it is taken to be what one volume can have.
                 class.capacity_bytes = room.room.as_ref().or(room.limit()).map_or(0, |room| room.units());
             }
         }
-        self.mean(classes.values().copied())
+        self.mean(classes.into_iter().map(|(_, used)| used))
     }
 
     /// The mean over classes of what their use is worth, rounded half away from zero.
@@ -104,6 +102,15 @@ impl Shape {
         let sum: i64 = classes.map(|class| self.at(class.utilization())).sum();
         (2 * sum + count) / (2 * count)
     }
+}
+
+/// The use of a class. There are few: as many as a pod has claims, at most.
+fn of_class<'c, 'a>(classes: &'c mut Vec<(&'a Name, Use)>, class: &'a Name) -> &'c mut Use {
+    let at = classes.iter().position(|(known, _)| *known == class).unwrap_or_else(|| {
+        classes.push((class, Use::default()));
+        classes.len() - 1
+    });
+    &mut classes[at].1
 }
 
 /// How much of a class is asked for, and how much there is.

@@ -108,6 +108,17 @@ impl NodeSelector {
         NodeSelector(self.0.iter().map(term).collect())
     }
 
+    /// Whether a node that has one of its [`Anchors`] will do: each of its terms demands one label, and nothing else.
+    pub fn is_anchored(&self) -> bool {
+        self.0.iter().all(|term| match term {
+            Term::Senseless(_) => true,
+            Term::Demands { labels, fields } => {
+                let is_one = labels.len() == 1 && anchor(labels).is_some();
+                fields.is_empty() && (is_one || labels.is_empty())
+            }
+        })
+    }
+
     /// Whether it has no term.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

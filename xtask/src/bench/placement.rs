@@ -31,8 +31,10 @@ pub enum Storage {
 /// What was measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed {
-    /// How long it took to look at the pod, to ask all nodes and to score them: the median of some rounds.
-    pub took: Duration,
+    /// How long it took to look at the pod, to ask all nodes and to score them: the best of some rounds.
+    pub best: Duration,
+    /// The median of them.
+    pub median: Duration,
     /// How many nodes will do.
     pub nodes: usize,
     /// The sum of their scores: the same in every run.
@@ -182,8 +184,8 @@ pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
     };
     let mut rounds: Vec<(Duration, usize, i64)> = (0..ROUNDS).map(|_| round()).collect();
     rounds.sort_unstable();
-    let (took, nodes, scores) = rounds[ROUNDS / 2];
-    Placed { took, nodes, scores }
+    let (best, nodes, scores) = rounds[0];
+    Placed { best, median: rounds[ROUNDS / 2].0, nodes, scores }
 }
 
 /// How long it takes to put all volumes into the index, as happens once, when they are first seen.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bindery_mirror::{Least, Reach};
+use bindery_mirror::{Reach, Wish};
 use bindery_volumes::{Anchors, Claim, Labels, Name, Request, Volume, choose, misfit, points_to, reserved_misfit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -34,9 +34,11 @@ fn on_node(volumes: &str, claim: &str, value: &str, taken: &str) -> String {
     let is_left = |volume: &Volume| !taken.split(' ').any(|taken| taken == volume.name());
     let reserved = world.volumes.values().filter(|volume| is_left(volume));
     let mut reach = Reach::default();
-    world.volumes.values().filter(|volume| volume.is_free()).for_each(|volume| reach.insert(volume));
+    world.volumes.values().filter(|volume| Reach::takes(volume)).for_each(|volume| reach.insert(volume));
+    let wish = Wish::of(claim);
+    let candidates = reach.candidates(&wish, request.selector);
     let choice = choose(&request, reserved, |fits: &dyn Fn(&Volume) -> bool| {
-        reach.first(claim.class(), &labels, &Least::of(claim.requested()), |volume| is_left(volume) && fits(volume))
+        candidates.first(&wish, &labels, |volume| !is_left(volume)).filter(|volume| fits(volume))
     });
     choice.map(|choice| choice.volume().name().to_string()).unwrap_or_default()
 }
@@ -149,22 +151,31 @@ fn expression() -> impl Strategy<Value = Value> {
 fn volumes() -> impl Strategy<Value = Vec<Arc<Volume>>> {
     let term = prop::collection::vec(expression(), 0..3).prop_map(|term| json!({"matchExpressions": term}));
     let affinity = prop::option::of(prop::collection::vec(term, 0..3));
-    let volume = (affinity, 1..4_u32, prop::sample::select(vec!["wait", "wait", "other"]), 0..6_u32);
+    let size = prop::sample::select(vec!["1G", "2G", "1999999999.5", "3G", "200E"]);
+    let class = prop::sample::select(vec!["wait", "wait", "other"]);
+    let volume = (affinity, size, class, 0..32_u32);
     prop::collection::vec(volume, 0..12).prop_map(|volumes| {
-        let volume = |n: usize, affinity: Option<Vec<Value>>, size: u32, class: &str, owner: u32| {
-            let claim = (owner == 0).then(|| json!({"namespace": super::world::NAMESPACE, "name": "c"}));
+        let volume = |n: usize, affinity: Option<Vec<Value>>, size: &str, class: &str, traits: u32| {
+            let (labels, modes) = ([json!({}), json!({"disk": "ssd"})], [json!(["ReadWriteOnce"]), json!(["ReadWriteMany"])]);
+            let claim = (traits < 4).then(|| json!({"namespace": super::world::NAMESPACE, "name": "c"}));
             let nodes = affinity.map(|terms| json!({"required": {"nodeSelectorTerms": terms}}));
             let json = json!({
-                "metadata": {"name": format!("v{n:02}"), "uid": format!("u{n}")},
-                "spec": {"capacity": {"storage": format!("{size}G")}, "storageClassName": class, "claimRef": claim,
-                         "accessModes": ["ReadWriteOnce"], "nodeAffinity": nodes},
-                "status": {"phase": "Available"},
+                "metadata": {"name": format!("v{n:02}"), "uid": format!("u{n}"), "labels": labels[(traits % 2) as usize]},
+                "spec": {"capacity": {"storage": size}, "storageClassName": class, "claimRef": claim,
+                         "accessModes": modes[(traits / 2 % 2) as usize], "nodeAffinity": nodes},
+                "status": {"phase": if traits == 31 { "Pending" } else { "Available" }},
             });
             Arc::new(Volume::from_json(json.to_string().as_bytes()).expect("a volume"))
         };
         let numbered = volumes.into_iter().enumerate();
-        numbered.map(|(n, (affinity, size, class, owner))| volume(n, affinity, size, class, owner)).collect()
+        numbered.map(|(n, (affinity, size, class, traits))| volume(n, affinity, size, class, traits)).collect()
     })
+}
+
+/// What a claim asks for: how much, and what else.
+fn asks() -> impl Strategy<Value = (&'static str, &'static str)> {
+    let size = prop::sample::select(vec!["1G", "1500M", "2G", "1999999999.5", "100E"]);
+    (size, prop::sample::select(vec!["", "", "selector=disk:ssd", "modes=RWX", "attributes=gold"]))
 }
 
 fn labels() -> impl Strategy<Value = Labels> {
@@ -175,27 +186,30 @@ fn labels() -> impl Strategy<Value = Labels> {
     })
 }
 
-fn claim(size: u32) -> Claim {
-    let world = World::new(&format!("claim c {size}G wait"));
+fn claim(size: &str, more: &str) -> Claim {
+    let world = World::new(&format!("claim c {size} wait {more}"));
     Claim::clone(world.claim_named("c"))
 }
 
 proptest! {
     #[test]
-    fn the_index_finds_what_a_scan_finds(volumes in volumes(), labels in labels(), size in 1..4_u32, gone in 0..12_usize) {
-        let claim = claim(size);
+    fn the_index_finds_what_a_scan_finds(volumes in volumes(), labels in labels(), asks in asks(), gone in 0..12_usize) {
+        let claim = claim(asks.0, asks.1);
         let request = Request::of(&claim, true).expect("no selector").on(&labels);
         let mut reach = Reach::default();
-        volumes.iter().filter(|volume| volume.is_free()).for_each(|volume| reach.insert(volume));
+        volumes.iter().filter(|volume| Reach::takes(volume)).for_each(|volume| reach.insert(volume));
         let mut left = volumes.clone();
         if gone < left.len() {
-            reach.remove(&left.remove(gone));
+            let gone = left.remove(gone);
+            if Reach::takes(&gone) {
+                reach.remove(&gone);
+            }
         }
         // Of several reserved ones a scan takes the first, and we the smallest: there is one at most.
         prop_assume!(left.iter().filter(|volume| volume.claim_ref.is_some()).count() < 2);
-        let found = choose(&request, left.iter(), |fits: &dyn Fn(&Volume) -> bool| {
-            reach.first(claim.class(), &labels, &Least::of(claim.requested()), fits)
-        });
+        let wish = Wish::of(&claim);
+        let candidates = reach.candidates(&wish, request.selector);
+        let found = choose(&request, left.iter(), |_: &dyn Fn(&Volume) -> bool| candidates.first(&wish, &labels, |_| false));
         prop_assert_eq!(found.map(|choice| choice.volume().name()), scan(&request, &left).map(|volume| volume.name()));
     }
 

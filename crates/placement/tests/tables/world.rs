@@ -272,7 +272,7 @@ impl World {
                 world.add(line[0], line[1], &Words(line[2..].to_vec()));
             }
         }
-        for volume in world.volumes.values().filter(|volume| volume.is_free()) {
+        for volume in world.volumes.values().filter(|volume| Reach::takes(volume)) {
             world.reach.insert(volume);
         }
         world
