@@ -15,4 +15,4 @@ mod shelf;
 pub use demand::Demand;
 pub use mirror::{Change, Mirror};
 pub use pool::{Place, Pool};
-pub use reach::{Candidates, Reach, Room, Wish};
+pub use reach::{Candidate, Candidates, ClassRoom, Near, Reach, Room, Wish};

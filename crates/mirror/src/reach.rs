@@ -240,28 +240,82 @@ enum Group<'a> {
 #[derive(Debug)]
 pub struct Candidates<'a>(Vec<Group<'a>>);
 
-impl Candidates<'_> {
-    /// The first volume that holds enough and can be reached from a node with these labels, but for those that were taken: the
-    /// smallest, then the first by name.
-    pub fn first(&self, wish: &Wish, labels: &Labels, is_taken: impl Fn(&Arc<Volume>) -> bool) -> Option<&Arc<Volume>> {
-        let accept =
-            |ranked: &&Ranked| (ranked.is_sure || ranked.volume.is_reachable(labels)) && !is_taken(&ranked.volume);
-        let groups = self.0.iter().map(|group| match group {
-            Group::All(group) => *group,
-            Group::Some(group) => group,
-        });
-        let sets = groups.flat_map(|group| group.near(labels));
-        first(sets.map(|volumes| volumes.range(&wish.least..).find(accept))).map(|ranked| &ranked.volume)
+/// A volume that a node can reach.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a>(&'a Ranked);
+
+impl<'a> Candidate<'a> {
+    /// The volume.
+    pub fn volume(self) -> &'a Arc<Volume> {
+        &self.0.volume
+    }
+
+    /// How much it holds, in whole bytes, rounded up.
+    pub fn bytes(self) -> i128 {
+        if self.0.is_whole { i128::from(self.0.bytes) } else { self.0.volume.holds().units() }
     }
 }
 
-/// Room in the order of keys.
+/// Of the volumes that a claim can have those that a node may reach.
+#[derive(Debug, Default)]
+pub struct Near<'a>(Vec<&'a BTreeSet<Ranked>>);
+
+impl Candidates<'_> {
+    fn groups(&self) -> impl Iterator<Item = &Anchored<Ranked>> {
+        self.0.iter().map(|group| match group {
+            Group::All(group) => *group,
+            Group::Some(group) => group,
+        })
+    }
+
+    /// Whether these are the same as others, so that what is near a node is, too.
+    pub fn are(&self, others: &Candidates<'_>) -> bool {
+        self.0.len() == others.0.len() && self.groups().zip(others.groups()).all(|(a, b)| std::ptr::eq(a, b))
+    }
+
+    /// Those that a node with these labels may reach.
+    pub fn near(&self, labels: &Labels) -> Near<'_> {
+        Near(self.groups().flat_map(|group| group.near(labels)).collect())
+    }
+}
+
+impl<'a> Near<'a> {
+    /// The first volume that holds enough and can be reached from a node with these labels, but for those that were taken: the
+    /// smallest, then the first by name.
+    pub fn first(
+        &self,
+        wish: &Wish,
+        labels: &Labels,
+        is_taken: impl Fn(&Arc<Volume>) -> bool,
+    ) -> Option<Candidate<'a>> {
+        let accept =
+            |ranked: &&Ranked| (ranked.is_sure || ranked.volume.is_reachable(labels)) && !is_taken(&ranked.volume);
+        first(self.0.iter().map(|volumes| volumes.range(&wish.least..).find(accept))).map(Candidate)
+    }
+}
+
+/// Room in the order of keys, with what is needed of it to be chosen.
 #[derive(Debug, Clone)]
-struct Keyed(Arc<Capacity>);
+struct Keyed {
+    /// How large a volume can be, in whole bytes; nothing is said when there is none.
+    limit_bytes: Option<i128>,
+    /// Whether every node that has its anchor reaches it.
+    is_sure: bool,
+    capacity: Arc<Capacity>,
+}
 
 impl Keyed {
+    fn of(capacity: &Arc<Capacity>) -> Keyed {
+        let limit = capacity.limit().filter(|_| capacity.flaw.is_none());
+        Keyed {
+            limit_bytes: limit.map(|limit| limit.units()),
+            is_sure: matches!(&capacity.nodes, Some(Ok(selector)) if selector.is_anchored()),
+            capacity: capacity.clone(),
+        }
+    }
+
     fn key(&self) -> (&Name, &Name) {
-        (&self.0.meta.namespace, &self.0.meta.name)
+        (&self.capacity.meta.namespace, &self.capacity.meta.name)
     }
 }
 
@@ -295,23 +349,35 @@ impl Room {
     /// Puts it in, or in the place of what was known of it.
     pub fn insert(&mut self, capacity: &Arc<Capacity>) {
         let class = self.classes.entry(capacity.class.clone()).or_default();
-        class.insert(&capacity.anchors(), &Keyed(capacity.clone()));
+        class.insert(&capacity.anchors(), &Keyed::of(capacity));
     }
 
     /// Takes it out, as it was put in.
     pub fn remove(&mut self, capacity: &Arc<Capacity>) {
         let Some(class) = self.classes.get_mut(&capacity.class) else { return };
-        class.remove(&capacity.anchors(), &Keyed(capacity.clone()));
+        class.remove(&capacity.anchors(), &Keyed::of(capacity));
         if class.is_empty() {
             self.classes.remove(&capacity.class);
         }
     }
 
-    /// The first by key, of a class, that is acceptable and for a node with these labels.
-    pub fn first(&self, class: &Name, labels: &Labels, accept: impl Fn(&Capacity) -> bool) -> Option<&Arc<Capacity>> {
-        let class = self.classes.get(class)?;
-        let takes = |capacity: &Capacity| accept(capacity) && capacity.is_for(labels);
-        let found = class.near(labels).map(|room| room.iter().find(|capacity| takes(&capacity.0)));
-        first(found).map(|keyed| &keyed.0)
+    /// The room for volumes of a class.
+    pub fn of(&self, class: &Name) -> ClassRoom<'_> {
+        ClassRoom(self.classes.get(class))
+    }
+}
+
+/// Room for volumes of one class.
+#[derive(Debug, Clone, Copy)]
+pub struct ClassRoom<'a>(Option<&'a Anchored<Keyed>>);
+
+impl<'a> ClassRoom<'a> {
+    /// The first by key that is for a node with these labels and has room for so many bytes.
+    pub fn first(self, labels: &Labels, bytes: i128) -> Option<&'a Arc<Capacity>> {
+        let takes = |keyed: &&Keyed| {
+            keyed.limit_bytes.is_some_and(|limit| limit >= bytes) && (keyed.is_sure || keyed.capacity.is_for(labels))
+        };
+        let found = self.0?.near(labels).map(|room| room.iter().find(takes));
+        first(found).map(|keyed| &keyed.capacity)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bindery_volumes::{Capacity, Claim, Node, Volume, choose};
+use bindery_mirror::Near;
+use bindery_volumes::{Capacity, Choice, Claim, Name, Node, Volume, choose};
 
 use crate::prepare::Wanted;
 use crate::provision::Making;
@@ -15,6 +16,17 @@ pub struct Binding<'a> {
     pub claim: &'a Arc<Claim>,
     /// The volume.
     pub volume: &'a Arc<Volume>,
+    /// The volume's class. It and the next are here so that nodes can be scored without looking at volumes.
+    pub class: &'a Name,
+    /// How much the volume holds, in whole bytes, rounded up.
+    pub bytes: i128,
+}
+
+impl<'a> Binding<'a> {
+    /// A volume for a claim.
+    pub fn of(claim: &'a Arc<Claim>, volume: &'a Arc<Volume>) -> Binding<'a> {
+        Binding { claim, volume, class: volume.class(), bytes: volume.holds().units() }
+    }
 }
 
 /// A claim for which a volume can be made.
@@ -67,28 +79,28 @@ impl<'a, V: View> Prepared<'a, V> {
             return Ok(Some(Obstacle::NothingToBind));
         }
         let mut unmatched = Vec::new();
+        let mut near = Near::default();
+        found.bindings.reserve_exact(self.wanted.len());
         for wanted in &self.wanted {
-            match matching(wanted, node, &found.bindings)? {
-                Some(volume) => found.bindings.push(Binding { claim: wanted.claim, volume }),
+            if !wanted.is_like_previous {
+                near = wanted.candidates.near(&node.labels);
+            }
+            match matching(wanted, &near, node, &found.bindings)? {
+                Some(binding) => found.bindings.push(binding),
                 None => unmatched.push(&wanted.making),
             }
         }
         let provisions = self.pinned.iter().map(|pinned| &pinned.making).chain(unmatched);
-        Ok(self.make(provisions, node, found))
+        Ok(Self::make(provisions, node, found))
     }
 
     /// Whether volumes can be made for all of these claims; if not, none is to be made.
-    fn make<'s>(
-        &'s self,
-        all: impl Iterator<Item = &'s Making<'a>>,
-        node: &Node,
-        found: &mut Found<'s>,
-    ) -> Option<Obstacle>
+    fn make<'s>(all: impl Iterator<Item = &'s Making<'a>>, node: &Node, found: &mut Found<'s>) -> Option<Obstacle>
     where
         'a: 's,
     {
         for making in all {
-            match making.on(self.view, node) {
+            match making.on(node) {
                 Ok(provision) => found.provisions.push(provision),
                 Err(obstacle) => {
                     found.provisions.clear();
@@ -101,15 +113,24 @@ impl<'a, V: View> Prepared<'a, V> {
 }
 
 /// The volume for a claim, of those that are not taken for another claim of the pod.
-fn matching<'s>(wanted: &'s Wanted<'_>, node: &Node, taken: &[Binding<'s>]) -> Result<Option<&'s Arc<Volume>>, Fault> {
+fn matching<'s>(
+    wanted: &'s Wanted<'_>,
+    near: &Near<'s>,
+    node: &Node,
+    taken: &[Binding<'s>],
+) -> Result<Option<Binding<'s>>, Fault> {
+    let claim = wanted.claim;
     let request = wanted.request.as_ref().map_err(Clone::clone)?.on(&node.labels);
     let is_taken = |volume: &Arc<Volume>| taken.iter().any(|binding| Arc::ptr_eq(binding.volume, volume));
     let reserved = wanted.reserved.iter().copied().filter(|volume| !is_taken(volume));
     let free = |fits: &dyn Fn(&Volume) -> bool| {
-        let found = wanted.candidates.first(&wanted.wish, &node.labels, is_taken);
+        let found = near.first(&wanted.wish, &node.labels, is_taken);
         // Of thousands of nodes one is chosen: there it is tested when it is planned for.
-        debug_assert!(found.is_none_or(|volume| fits(volume)), "what is in the index fits");
+        debug_assert!(found.is_none_or(|found| fits(found.volume())), "what is in the index fits");
         found
     };
-    Ok(choose(&request, reserved, free).map(|choice| choice.volume()))
+    Ok(choose(&request, reserved, free).map(|choice| match choice {
+        Choice::Reserved(volume) => Binding::of(claim, volume),
+        Choice::Fits(found) => Binding { claim, volume: found.volume(), class: claim.class(), bytes: found.bytes() },
+    }))
 }

@@ -43,6 +43,8 @@ pub(crate) struct Wanted<'a> {
     pub wish: Wish,
     /// The free volumes that it can have, but for their capacity and the node.
     pub candidates: Candidates<'a>,
+    /// Whether they are the same as those of the claim before it.
+    pub is_like_previous: bool,
     /// Volumes that are reserved for it.
     pub reserved: Vec<&'a Arc<Volume>>,
     pub making: Making<'a>,
@@ -69,6 +71,10 @@ pub fn prepare<'a, V: View>(view: &'a V, pod: User<'_>) -> Result<Prepared<'a, V
         return Err(Refusal::ClaimUnbound);
     }
     prepared.wanted.sort_by(|a, b| a.claim.requested().cmp(b.claim.requested()));
+    for place in 1..prepared.wanted.len() {
+        let (before, after) = prepared.wanted.split_at_mut(place);
+        after[0].is_like_previous = after[0].candidates.are(&before[place - 1].candidates);
+    }
     Ok(prepared)
 }
 
@@ -106,6 +112,7 @@ impl<'a, V: View> Prepared<'a, V> {
         self.wanted.push(Wanted {
             claim,
             candidates: self.view.reach().candidates(&wish, selector),
+            is_like_previous: false,
             request,
             wish,
             reserved: self.view.volumes_of(&claim.key()).collect(),

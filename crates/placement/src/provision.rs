@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bindery_volumes::{Capacity, Claim, Class, Node, Quantity};
+use bindery_mirror::ClassRoom;
+use bindery_volumes::{Claim, Class, Node};
 
 use crate::{Obstacle, Provision, View};
 
@@ -22,8 +23,8 @@ enum Maker<'a> {
     Nobody,
     Class {
         class: &'a Class,
-        /// How much room it takes, where its driver says how much there is.
-        room: Option<&'a Quantity>,
+        /// Where to look for room, and for how many bytes, where its driver says how much there is.
+        room: Option<(ClassRoom<'a>, i128)>,
     },
 }
 
@@ -35,24 +36,21 @@ impl<'a> Making<'a> {
                 return Maker::Nobody;
             }
             let tells = view.driver(provisioner).is_some_and(|driver| driver.tells_capacity);
-            Maker::Class { class, room: claim.request.as_ref().filter(|_| tells) }
+            let size = claim.request.as_ref().filter(|_| tells);
+            Maker::Class { class, room: size.map(|size| (view.room().of(&class.meta.name), size.units())) }
         };
         // A claim is delayed by its class, so there is one.
         Making { claim, maker: view.class(claim.class()).map_or(Maker::Nobody, maker) }
     }
 
     /// Whether it can be made for a node, and where there is room for it; what stands against it, otherwise.
-    pub fn on<V: View>(&self, view: &'a V, node: &Node) -> Result<Provision<'a>, Obstacle> {
-        let (class, room) = match &self.maker {
-            Maker::Nobody => return Err(Obstacle::NothingToBind),
-            Maker::Class { class, room } => (class, room),
-        };
+    pub fn on(&self, node: &Node) -> Result<Provision<'a>, Obstacle> {
+        let Maker::Class { class, room } = &self.maker else { return Err(Obstacle::NothingToBind) };
         if !class.topologies.allow(&node.labels) {
             return Err(Obstacle::NothingToBind);
         }
-        let Some(size) = room else { return Ok(Provision { claim: self.claim, room: None }) };
-        let has_room = |capacity: &Capacity| capacity.flaw.is_none() && capacity.holds(size);
-        let found = view.room().first(&class.meta.name, &node.labels, has_room);
-        found.map(|found| Provision { claim: self.claim, room: Some(found) }).ok_or(Obstacle::NoRoom)
+        let Some((room, bytes)) = room else { return Ok(Provision { claim: self.claim, room: None }) };
+        let found = room.first(&node.labels, *bytes).ok_or(Obstacle::NoRoom)?;
+        Ok(Provision { claim: self.claim, room: Some(found) })
     }
 }

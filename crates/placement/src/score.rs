@@ -76,9 +76,9 @@ impl Shape {
     pub fn score(&self, found: &Found<'_>) -> i64 {
         let mut classes: Vec<(&Name, Use)> = Vec::new();
         for binding in &found.bindings {
-            let class = of_class(&mut classes, binding.volume.class());
+            let class = of_class(&mut classes, binding.class);
             class.requested_bytes += binding.claim.requested().units();
-            class.capacity_bytes += binding.volume.holds().units();
+            class.capacity_bytes += binding.bytes;
         }
         if found.bindings.is_empty() {
             for provision in &found.provisions {

@@ -22,13 +22,13 @@ pub fn is_delayed<'a>(claim: &Claim, class: impl FnOnce(&Name) -> Option<&'a Arc
     }
 }
 
-/// A volume for a claim.
+/// A volume for a claim; `F` is how free ones are told of.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Choice<'a> {
+pub enum Choice<'a, F = &'a Arc<Volume>> {
     /// One that is reserved for the claim.
     Reserved(&'a Arc<Volume>),
     /// A free one that fits.
-    Fits(&'a Arc<Volume>),
+    Fits(F),
 }
 
 impl<'a> Choice<'a> {
@@ -45,11 +45,11 @@ impl<'a> Choice<'a> {
 ///
 /// Of several reserved ones, one with the claim's UID comes before one with its name only, because it may be the one that the
 /// claim was given before a crash; then the one with the fewest access modes, the smallest, the first by name.
-pub fn choose<'a>(
+pub fn choose<'a, F>(
     request: &Request<'_>,
     reserved: impl Iterator<Item = &'a Arc<Volume>>,
-    free: impl FnOnce(&dyn Fn(&Volume) -> bool) -> Option<&'a Arc<Volume>>,
-) -> Option<Choice<'a>> {
+    free: impl FnOnce(&dyn Fn(&Volume) -> bool) -> Option<F>,
+) -> Option<Choice<'a, F>> {
     let claim = request.claim;
     let serves = |volume: &&Arc<Volume>| points_to(volume, claim) && reserved_misfit(request, volume).is_none();
     let rank = |volume: &&Arc<Volume>| {

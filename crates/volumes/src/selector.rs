@@ -47,6 +47,11 @@ impl Selector {
         anchor(&self.0)
     }
 
+    /// Whether it demands one of some values of one label, and nothing else; or nothing at all.
+    pub fn is_anchored(&self) -> bool {
+        self.0.is_empty() || self.0.len() == 1 && self.anchor().is_some()
+    }
+
     /// Whether labels satisfy all requirements.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.first_unmet(labels).is_none()

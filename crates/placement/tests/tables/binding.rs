@@ -33,10 +33,10 @@ fn plan(world: &World, text: &str) -> Plan {
     let mut found = Found::default();
     for word in text.split_whitespace() {
         match word.split_once('=') {
-            Some((claim, volume)) => found.bindings.push(Binding {
-                claim: world.claim_named(claim),
-                volume: world.volumes.get(volume).unwrap_or_else(|| panic!("there is a volume {volume}")),
-            }),
+            Some((claim, volume)) => found.bindings.push(Binding::of(
+                world.claim_named(claim),
+                world.volumes.get(volume).unwrap_or_else(|| panic!("there is a volume {volume}")),
+            )),
             None => {
                 let claim = world.claim_named(word.trim_start_matches('+'));
                 found.provisions.push(Provision { claim, room: None });

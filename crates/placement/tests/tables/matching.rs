@@ -38,7 +38,8 @@ fn on_node(volumes: &str, claim: &str, value: &str, taken: &str) -> String {
     let wish = Wish::of(claim);
     let candidates = reach.candidates(&wish, request.selector);
     let choice = choose(&request, reserved, |fits: &dyn Fn(&Volume) -> bool| {
-        candidates.first(&wish, &labels, |volume| !is_left(volume)).filter(|volume| fits(volume))
+        let found = candidates.near(&labels).first(&wish, &labels, |volume| !is_left(volume));
+        found.map(|found| found.volume()).filter(|volume| fits(volume))
     });
     choice.map(|choice| choice.volume().name().to_string()).unwrap_or_default()
 }
@@ -209,7 +210,10 @@ proptest! {
         prop_assume!(left.iter().filter(|volume| volume.claim_ref.is_some()).count() < 2);
         let wish = Wish::of(&claim);
         let candidates = reach.candidates(&wish, request.selector);
-        let found = choose(&request, left.iter(), |_: &dyn Fn(&Volume) -> bool| candidates.first(&wish, &labels, |_| false));
+        let near = candidates.near(&labels);
+        let found = choose(&request, left.iter(), |_: &dyn Fn(&Volume) -> bool| {
+            near.first(&wish, &labels, |_| false).map(|found| found.volume())
+        });
         prop_assert_eq!(found.map(|choice| choice.volume().name()), scan(&request, &left).map(|volume| volume.name()));
     }
 
