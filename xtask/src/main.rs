@@ -51,6 +51,8 @@ enum Task {
 enum Bench {
     /// Deciding alone: choosing a volume, memory an object, whole binds through the engine.
     Core,
+    /// Placing a pod: asking and scoring 5,000 nodes.
+    Placement,
     /// bindery, kube-controller-manager and the limit side by side, on a real API server.
     Binder(binder::Options),
     /// The embedded API server and a real one side by side: the writes of a bind, start-up, memory.
@@ -66,6 +68,9 @@ fn main() -> ExitCode {
         Task::Bench { what: Bench::Core } => {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
+        }
+        Task::Bench { what: Bench::Placement } => {
+            cargo(&["run", "--quiet", "--release", "--package", "xtask", "--bin", "placement"])
         }
         Task::Bench { what: Bench::Binder(options) } => bench("binder", &["measure"], options.to_args()),
         Task::Bench { what: Bench::Apiserver(options) } => bench("apiserver", &[], options.to_args()),

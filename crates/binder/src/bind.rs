@@ -1,7 +1,7 @@
 //! The four writes of a bind: the next missing piece, in the one order in which a crash loses nothing.
 
 use bindery_verdict::{ClaimEdit, Edit, RefEdit, Rule, Verdict, VolumeEdit, VolumeStatusEdit, Write};
-use bindery_volumes::{Annotation, Claim, ClaimRef, Name, Volume, VolumePhase, points_to};
+use bindery_volumes::{Annotation, Claim, Name, Volume, VolumePhase, reservation};
 
 use crate::{rules, status};
 
@@ -19,23 +19,17 @@ pub(crate) fn verdict(rule: &'static Rule, claim: &Claim, volume: &Volume) -> Ve
 
 /// The volume points at the claim: from here on it is the claim's.
 fn reserve(volume: &Volume, claim: &Claim) -> Option<Write> {
-    let wanted = ClaimRef { key: claim.key(), uid: claim.meta.uid.clone() };
-    let is_set = volume.claim_ref.as_ref() == Some(&wanted);
-    let was_reserved = points_to(volume, claim);
-    // Promise S1: only a free volume, one reserved for this claim, or this claim's own is ever pointed at it.
-    assert!(
-        volume.claim_ref.is_none() || was_reserved || volume.belongs_to(&claim.meta.uid),
-        "a volume of another claim is never taken"
-    );
-    let is_marked = volume.annotations.has(Annotation::BoundByController);
-    let mut edit = VolumeEdit::default();
-    if !is_set {
-        edit.claim_ref = Some(RefEdit::Set(wanted, claim.meta.version));
-    }
-    if !was_reserved && !is_marked {
-        edit.annotations.push((Annotation::BoundByController, Some(Annotation::YES)));
-    }
-    (edit != VolumeEdit::default()).then(|| Write::volume(&rules::BIND_RESERVE, volume, Edit::Volume(edit)))
+    let reservation = reservation(volume, claim)?;
+    let edit = VolumeEdit {
+        claim_ref: reservation.claim_ref.map(|claim_ref| RefEdit::Set(claim_ref, claim.meta.version)),
+        annotations: reservation
+            .mark
+            .then_some((Annotation::BoundByController, Some(Annotation::YES)))
+            .into_iter()
+            .collect(),
+        ..VolumeEdit::default()
+    };
+    Some(Write::volume(&rules::BIND_RESERVE, volume, Edit::Volume(edit)))
 }
 
 fn mark_volume(volume: &Volume) -> Option<Write> {

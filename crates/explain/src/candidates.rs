@@ -54,7 +54,7 @@ pub(crate) fn named(known: &Mirror, claim: &Claim, name: &Name, is_chosen: bool)
         let why = vec!["does not exist".to_owned()];
         return ranked(name.to_string(), Standing::Free, false, why, "that do not exist".into());
     };
-    let plain = Request { claim, selector: None, modes: claim.modes.set(), delayed: false };
+    let plain = Request { claim, selector: None, modes: claim.modes.set(), delayed: false, node: None };
     let mut failed = misfits(&plain, volume);
     failed.retain(|misfit| !matches!(misfit, Misfit::Phase(_)));
     if is_chosen || failed.is_empty() {
@@ -134,6 +134,7 @@ fn in_common(misfit: &Misfit<'_>) -> (usize, String) {
         Misfit::Deleting => (7, "that are being deleted".into()),
         Misfit::Malformed(_) => (8, "that cannot be read".into()),
         Misfit::ReservedFor(_) => (9, "reserved for other claims".into()),
+        Misfit::Unreachable => (11, "that cannot be reached from the node".into()),
         Misfit::Class(class) if class.is_empty() => (10, "without a class".into()),
         Misfit::Class(class) => (10, format!("of class {:?}", class.as_str())),
     }

@@ -9,8 +9,10 @@ mod demand;
 mod indices;
 mod mirror;
 mod pool;
+mod reach;
 mod shelf;
 
 pub use demand::Demand;
 pub use mirror::{Change, Mirror};
 pub use pool::{Place, Pool};
+pub use reach::{Candidate, Candidates, ClassRoom, Near, Reach, Room, Wish};

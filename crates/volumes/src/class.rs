@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Annotation, Annotations, Flaw, Meta, Name, ReclaimPolicy};
+use crate::topology::WireTopology;
+use crate::{Annotation, Annotations, Flaw, Meta, Name, ReclaimPolicy, Topologies};
 
 /// When a claim of a class is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +42,8 @@ pub struct Class {
     pub mount_options: Vec<Name>,
     /// When its claims are bound; `None` where an API server did not fill in the default.
     pub binding: Option<BindingMode>,
+    /// Where its volumes may be made.
+    pub topologies: Topologies,
     /// What could not be understood of it.
     pub flaw: Option<Box<Flaw>>,
 }
@@ -67,6 +70,7 @@ pub(crate) struct Wire {
     reclaim_policy: Option<Name>,
     mount_options: Option<Vec<Name>>,
     volume_binding_mode: Option<Name>,
+    allowed_topologies: Option<Vec<WireTopology>>,
 }
 
 impl Lean for Class {
@@ -88,6 +92,7 @@ impl Lean for Class {
             mount_options: wire.mount_options.unwrap_or_default(),
             binding: flaws
                 .word("volumeBindingMode", wire.volume_binding_mode, |text| BindingMode::parse(text).map(Some)),
+            topologies: wire.allowed_topologies.unwrap_or_default().into_iter().collect(),
             flaw: flaws.into_flaw(),
         }
     }

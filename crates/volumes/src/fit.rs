@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{AccessSet, Claim, ClaimKey, Flaw, Name, Quantity, Requirement, Selector, Volume, VolumeMode, VolumePhase};
+use crate::{
+    AccessSet, Claim, ClaimKey, Flaw, Labels, Name, Quantity, Requirement, Selector, Volume, VolumeMode, VolumePhase,
+};
 
 /// Whether a volume belongs to a claim or is reserved for it: by name, and by UID where it has one.
 pub fn points_to(volume: &Volume, claim: &Claim) -> bool {
@@ -58,6 +60,8 @@ pub enum Misfit<'a> {
     },
     /// Its class is another; empty for none.
     Class(&'a Name),
+    /// It cannot be reached from the node.
+    Unreachable,
 }
 
 /// What a claim asks for, in the form that matching compares. Made once for many volumes.
@@ -71,6 +75,8 @@ pub struct Request<'a> {
     pub modes: AccessSet,
     /// Whether it is bound only when its pod has a node.
     pub delayed: bool,
+    /// The labels of the node that it is to be reached from, when a pod is being placed.
+    pub node: Option<&'a Labels>,
 }
 
 impl<'a> Request<'a> {
@@ -81,7 +87,18 @@ impl<'a> Request<'a> {
             Some(Ok(selector)) => Some(selector),
             Some(Err(problem)) => return Err(problem),
         };
-        Ok(Request { claim, selector, modes: claim.modes.set(), delayed })
+        Ok(Request { claim, selector, modes: claim.modes.set(), delayed, node: None })
+    }
+
+    /// The same request on behalf of a pod that is being placed on a node: what was delayed until then no longer is.
+    #[must_use]
+    pub fn on(self, node: &'a Labels) -> Request<'a> {
+        Request { delayed: false, node: Some(node), ..self }
+    }
+
+    /// Whether a volume can be reached from the node, if there is one.
+    pub fn reaches(&self, volume: &Volume) -> bool {
+        self.node.is_none_or(|labels| volume.is_reachable(labels))
     }
 }
 
@@ -115,11 +132,16 @@ const ALWAYS: [Test; 7] = [
 ];
 
 /// The tests that a volume must pass besides when it is not reserved for the claim, in their order.
-const UNRESERVED: [Test; 4] = [
+const UNRESERVED: [Test; 5] = [
     |request, _| request.delayed.then_some(Misfit::Delayed),
-    // That a volume of another claim is not free goes without saying.
-    |_, volume| {
-        let is_open = matches!(volume.phase, VolumePhase::Available | VolumePhase::Pending);
+    // That a volume of another claim is not free goes without saying. A new volume is about to be marked: whoever places pods
+    // leaves it alone until then, as upstream does, because what is written on it now is likely to be refused.
+    |request, volume| {
+        let is_open = match volume.phase {
+            VolumePhase::Available => true,
+            VolumePhase::Pending => request.node.is_none(),
+            VolumePhase::Bound | VolumePhase::Released | VolumePhase::Failed => false,
+        };
         (!is_open && volume.claim_ref.is_none()).then_some(Misfit::Phase(volume.phase))
     },
     |request, volume| {
@@ -127,6 +149,8 @@ const UNRESERVED: [Test; 4] = [
         Some(Misfit::Label { needs, has: volume.labels.get(needs.key()) })
     },
     |request, volume| (volume.class() != request.claim.class()).then(|| Misfit::Class(volume.class())),
+    // Last, because it costs most.
+    |request, volume| (!request.reaches(volume)).then_some(Misfit::Unreachable),
 ];
 
 /// How a volume fails the tests that even one reserved for the claim must pass: the first of them.
@@ -196,6 +220,7 @@ impl fmt::Display for Misfit<'_> {
             Misfit::Phase(phase) => write!(f, "it is {}", phase.as_str()),
             Misfit::Label { needs, has: Some(has) } => write!(f, "label {needs}, has {has}"),
             Misfit::Label { needs, has: None } => write!(f, "label {needs}, has none"),
+            Misfit::Unreachable => f.write_str("it cannot be reached from the node"),
             Misfit::Class(has) if has.is_empty() => f.write_str("it has no class"),
             Misfit::Class(has) => write!(f, "other class {:?}", has.as_str()),
         }

@@ -2,8 +2,59 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Flaw, Labels, Meta};
+use crate::decode::{Flaws, Lean, WireMeta, WireQuantity, decode};
+use crate::{Flaw, Labels, Meta, Name, Quantity};
+
+/// What a taint does to pods that do not tolerate it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum TaintEffect {
+    /// They are not put on the node.
+    #[default]
+    NoSchedule,
+    /// They are put elsewhere if that can be.
+    PreferNoSchedule,
+    /// They are not put on the node, and do not stay there.
+    NoExecute,
+}
+
+impl TaintEffect {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TaintEffect::NoSchedule => "NoSchedule",
+            TaintEffect::PreferNoSchedule => "PreferNoSchedule",
+            TaintEffect::NoExecute => "NoExecute",
+        }
+    }
+
+    /// The effect of that name on the wire.
+    pub fn parse(text: &str) -> Option<TaintEffect> {
+        let all = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute];
+        all.into_iter().find(|effect| effect.as_str() == text)
+    }
+}
+
+/// What keeps pods away from a node, unless they tolerate it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taint {
+    /// What it is about.
+    pub key: Name,
+    /// What it says of that.
+    pub value: Name,
+    /// What it does.
+    pub effect: TaintEffect,
+}
+
+/// How much a node has for pods.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Allocatable {
+    /// Processors, in thousandths.
+    pub cpu_millis: i128,
+    /// Memory, in bytes.
+    pub memory_bytes: i128,
+    /// How many pods.
+    pub pods: i128,
+}
 
 /// A node, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +65,10 @@ pub struct Node {
     pub labels: Labels,
     /// Whether new pods are kept away from it.
     pub unschedulable: bool,
+    /// What keeps pods away that do not tolerate it.
+    pub taints: Box<[Taint]>,
+    /// How much it has for pods.
+    pub allocatable: Allocatable,
     /// What could not be understood of it.
     pub flaw: Option<Box<Flaw>>,
 }
@@ -23,6 +78,11 @@ impl Node {
     pub fn from_json(json: &[u8]) -> Result<Node, Flaw> {
         decode(json)
     }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.meta.name
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -30,12 +90,49 @@ impl Node {
 pub(crate) struct Wire {
     metadata: WireMeta,
     spec: WireSpec,
+    status: WireStatus,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireSpec {
     unschedulable: Option<bool>,
+    taints: Option<Vec<WireTaint>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireTaint {
+    key: Name,
+    value: Option<Name>,
+    effect: Option<Name>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    allocatable: Option<WireAllocatable>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireAllocatable {
+    cpu: Option<WireQuantity>,
+    memory: Option<WireQuantity>,
+    pods: Option<WireQuantity>,
+}
+
+impl WireAllocatable {
+    fn parse(self, flaws: &mut Flaws) -> Allocatable {
+        let mut amount = |field: &str, wire: Option<WireQuantity>| {
+            flaws.quantity(field, wire).unwrap_or_else(|| Quantity::zero().clone())
+        };
+        Allocatable {
+            cpu_millis: amount("status.allocatable.cpu", self.cpu).millis(),
+            memory_bytes: amount("status.allocatable.memory", self.memory).units(),
+            pods: amount("status.allocatable.pods", self.pods).units(),
+        }
+    }
 }
 
 impl Lean for Node {
@@ -46,10 +143,17 @@ impl Lean for Node {
     }
 
     fn from_wire(wire: Wire, mut flaws: Flaws) -> Node {
+        let mut taint = |wire: WireTaint| Taint {
+            key: wire.key,
+            value: wire.value.unwrap_or_default(),
+            effect: flaws.word("spec.taints.effect", wire.effect, TaintEffect::parse),
+        };
         Node {
+            taints: wire.spec.taints.unwrap_or_default().into_iter().map(&mut taint).collect(),
             meta: wire.metadata.meta(&mut flaws),
             labels: wire.metadata.labels.0,
             unschedulable: wire.spec.unschedulable.unwrap_or_default(),
+            allocatable: wire.status.allocatable.unwrap_or_default().parse(&mut flaws),
             flaw: flaws.into_flaw(),
         }
     }

@@ -54,6 +54,16 @@ impl Quantity {
         &self.text
     }
 
+    /// The amount in whole units, rounded up, as upstream counts bytes.
+    pub fn units(&self) -> i128 {
+        -(-self.nanos).div_euclid(NANOS)
+    }
+
+    /// The amount in thousandths, rounded up, as upstream counts processors.
+    pub fn millis(&self) -> i128 {
+        -(-self.nanos).div_euclid(NANOS / 1_000)
+    }
+
     /// How many whole units of `unit_bytes` it holds, rounded down.
     pub fn whole_units(&self, unit_bytes: i128) -> i128 {
         (self.nanos / NANOS).div_euclid(unit_bytes.max(1))
@@ -314,6 +324,14 @@ mod tests {
         assert_eq!(units("10Gi"), Ok(10));
         assert_eq!(units("1.9Gi"), Ok(1));
         assert_eq!(units("5M"), Ok(0));
+    }
+
+    #[test]
+    fn units_and_thousandths_round_up() {
+        let parse = |text: &str| text.parse::<Quantity>().expect("a quantity");
+        assert_eq!((parse("1500m").units(), parse("1500m").millis()), (2, 1500));
+        assert_eq!((parse("0.1m").units(), parse("0.1m").millis()), (1, 1));
+        assert_eq!((parse("-1500m").units(), parse("2").millis()), (-1, 2000));
     }
 
     proptest::proptest! {

@@ -1,6 +1,9 @@
-//! Label selectors: which volumes a claim will have.
+//! Label selectors: which volumes a claim will have. Node selectors make use of the same requirements.
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+use serde::Deserialize;
 
 use crate::{Labels, Name};
 
@@ -17,38 +20,36 @@ pub struct Requirement {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
-    In(Vec<Name>),
-    NotIn(Vec<Name>),
+    In(Box<[Name]>),
+    NotIn(Box<[Name]>),
     Exists,
     DoesNotExist,
+    /// More than a number; on nodes only.
+    Above(i64),
+    /// Less than a number; on nodes only.
+    Below(i64),
 }
 
 impl Selector {
     /// Demands that a label has a value.
     pub fn require(&mut self, key: Name, value: Name) {
-        self.0.push(Requirement { key, test: Test::In(vec![value]) });
+        self.0.push(Requirement { key, test: Test::In([value].into()) });
     }
 
     /// Demands what a match expression says; why not, when it says nothing sensible.
     pub fn express(&mut self, key: Name, operator: &str, values: Vec<Name>) -> Result<(), String> {
-        let test = match operator {
-            "In" | "NotIn" if values.is_empty() => {
-                return Err("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty".into());
-            }
-            "In" => Test::In(values),
-            "NotIn" => Test::NotIn(values),
-            "Exists" | "DoesNotExist" if !values.is_empty() => {
-                return Err("values: Invalid value: values set must be empty for exists and does not exist".into());
-            }
-            "Exists" => Test::Exists,
-            "DoesNotExist" => Test::DoesNotExist,
-            other => return Err(format!("{other:?} is not a valid label selector operator")),
-        };
-        if key.is_empty() {
-            return Err("key: Invalid value: \"\": name part must be non-empty".into());
-        }
-        self.0.push(Requirement { key, test });
+        self.0.push(Requirement::of_labels(key, operator, values)?);
         Ok(())
+    }
+
+    /// The requirement by which things that it selects are best looked up, if there is one.
+    pub(crate) fn anchor(&self) -> Option<Anchor<'_>> {
+        anchor(&self.0)
+    }
+
+    /// Whether it demands one of some values of one label, and nothing else; or nothing at all.
+    pub fn is_anchored(&self) -> bool {
+        self.0.is_empty() || self.0.len() == 1 && self.anchor().is_some()
     }
 
     /// Whether labels satisfy all requirements.
@@ -63,18 +64,125 @@ impl Selector {
 }
 
 impl Requirement {
+    /// What an expression of a label selector says; why it says nothing sensible, otherwise.
+    pub fn of_labels(key: Name, operator: &str, values: Vec<Name>) -> Result<Requirement, String> {
+        let test = match operator {
+            "In" | "NotIn" if values.is_empty() => {
+                return Err("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty".into());
+            }
+            "In" => Test::In(values.into()),
+            "NotIn" => Test::NotIn(values.into()),
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                return Err("values: Invalid value: values set must be empty for exists and does not exist".into());
+            }
+            "Exists" => Test::Exists,
+            "DoesNotExist" => Test::DoesNotExist,
+            other => return Err(format!("{other:?} is not a valid label selector operator")),
+        };
+        Requirement::new(key, test)
+    }
+
+    /// What an expression of a node selector says: numbers can be compared too.
+    pub fn of_node(key: Name, operator: &str, values: Vec<Name>) -> Result<Requirement, String> {
+        let number = || match values.as_slice() {
+            [value] => value.parse::<i64>().map_err(|_| {
+                "values[0]: Invalid value: for 'Gt', 'Lt' operators, the value must be an integer".to_owned()
+            }),
+            _ => Err("values: Invalid value: for 'Gt', 'Lt' operators, exactly one value is required".to_owned()),
+        };
+        match operator {
+            "Gt" => Requirement::new(key, Test::Above(number()?)),
+            "Lt" => Requirement::new(key, Test::Below(number()?)),
+            _ => Requirement::of_labels(key, operator, values),
+        }
+    }
+
+    fn new(key: Name, test: Test) -> Result<Requirement, String> {
+        if key.is_empty() {
+            return Err("key: Invalid value: \"\": name part must be non-empty".into());
+        }
+        Ok(Requirement { key, test })
+    }
+
     /// The label's key.
     pub fn key(&self) -> &Name {
         &self.key
     }
 
+    /// The same demand of another label.
+    #[must_use]
+    pub fn renamed(&self, key: Name) -> Requirement {
+        Requirement { key, test: self.test.clone() }
+    }
+
+    /// The values that it names, wanted or not.
+    pub fn values(&self) -> &[Name] {
+        match &self.test {
+            Test::In(values) | Test::NotIn(values) => values,
+            Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => &[],
+        }
+    }
+
+    /// Whether labels satisfy it.
+    pub fn is_met_by(&self, labels: &Labels) -> bool {
+        self.is_met(labels.get(&self.key))
+    }
+
     fn is_met(&self, value: Option<&Name>) -> bool {
+        let compares = |test: fn(&i64, &i64) -> bool, bound: &i64| {
+            value.and_then(|value| value.parse().ok()).is_some_and(|number: i64| test(&number, bound))
+        };
         match (&self.test, value) {
             (Test::In(values), Some(value)) => values.contains(value),
             (Test::NotIn(values), Some(value)) => !values.contains(value),
             (Test::Exists, Some(_)) | (Test::NotIn(_) | Test::DoesNotExist, None) => true,
             (Test::In(_) | Test::Exists, None) | (Test::DoesNotExist, Some(_)) => false,
+            (Test::Above(bound), _) => compares(i64::gt, bound),
+            (Test::Below(bound), _) => compares(i64::lt, bound),
         }
+    }
+}
+
+/// A label, one of whose values is needed.
+pub(crate) type Anchor<'a> = (&'a Name, &'a [Name]);
+
+/// Of several requirements the one that narrows a search most: that names a host, else the fewest values; the first of several.
+pub(crate) fn anchor(requirements: &[Requirement]) -> Option<Anchor<'_>> {
+    const HOST: &str = "kubernetes.io/hostname";
+    let wanted = requirements.iter().filter_map(|requirement| match &requirement.test {
+        Test::In(values) => Some((&requirement.key, &**values)),
+        Test::NotIn(_) | Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => None,
+    });
+    wanted.min_by_key(|(key, values)| (*key != HOST, values.len()))
+}
+
+/// A label selector on the wire.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireSelector {
+    match_labels: Option<BTreeMap<Name, Name>>,
+    match_expressions: Option<Vec<WireExpression>>,
+}
+
+/// An expression of a selector on the wire.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WireExpression {
+    pub key: Name,
+    pub operator: Name,
+    pub values: Option<Vec<Name>>,
+}
+
+impl WireSelector {
+    pub fn parse(self) -> Result<Selector, String> {
+        let mut selector = Selector::default();
+        for (key, value) in self.match_labels.unwrap_or_default() {
+            selector.require(key, value);
+        }
+        for expression in self.match_expressions.unwrap_or_default() {
+            selector.express(expression.key, &expression.operator, expression.values.unwrap_or_default())?;
+        }
+        Ok(selector)
     }
 }
 
@@ -85,6 +193,8 @@ impl fmt::Display for Requirement {
             Test::NotIn(values) => write!(f, "{}: wants anything but {}", self.key, values.join(" and ")),
             Test::Exists => write!(f, "{}: wants any", self.key),
             Test::DoesNotExist => write!(f, "{}: wants none", self.key),
+            Test::Above(bound) => write!(f, "{}: wants more than {bound}", self.key),
+            Test::Below(bound) => write!(f, "{}: wants less than {bound}", self.key),
         }
     }
 }
@@ -100,6 +210,8 @@ impl fmt::Display for Selector {
                 Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(","))?,
                 Test::Exists => write!(f, "{key}")?,
                 Test::DoesNotExist => write!(f, "!{key}")?,
+                Test::Above(bound) => write!(f, "{key}>{bound}")?,
+                Test::Below(bound) => write!(f, "{key}<{bound}")?,
             }
         }
         Ok(())

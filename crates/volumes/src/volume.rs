@@ -4,7 +4,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
-use crate::{AccessModes, Annotation, Annotations, ClaimKey, Flaw, Labels, Meta, NONE, Name, Quantity};
+use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
+use crate::node_selector::WireNodeSelector;
+use crate::{
+    AccessModes, Annotation, Annotations, Attacher, ClaimKey, Flaw, Handle, Labels, Meta, NONE, Name, NodeSelector,
+    Quantity,
+};
 
 /// What a volume offers, or a claim wants: a file system, or the bare device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,6 +167,10 @@ pub struct Volume {
     pub policy: ReclaimPolicy,
     /// What lies behind it.
     pub source: Source,
+    /// How what lies behind it is known to who attaches it to nodes, if anybody does.
+    pub handle: Option<Box<Handle>>,
+    /// Which nodes it can be reached from; from all when nothing is said.
+    pub nodes: Option<Box<NodeSelector>>,
     /// How it stands.
     pub phase: VolumePhase,
     /// Why it stands so.
@@ -194,6 +203,11 @@ impl Volume {
     /// The attributes class that it has; empty when none.
     pub fn attributes(&self) -> &Name {
         self.attributes_class.as_ref().unwrap_or(&NONE)
+    }
+
+    /// Whether it can be reached from a node with these labels.
+    pub fn is_reachable(&self, labels: &Labels) -> bool {
+        self.nodes.as_ref().is_none_or(|nodes| nodes.matches(labels, None))
     }
 
     /// Whether any claim that it fits may have it. A new volume need not wait for its Available mark.
@@ -232,13 +246,20 @@ struct WireSpec {
     nfs: Option<WireNfs>,
     csi: Option<WireCsi>,
     flex_volume: Option<WireCsi>,
-    aws_elastic_block_store: Option<IgnoredAny>,
-    gce_persistent_disk: Option<IgnoredAny>,
-    azure_disk: Option<IgnoredAny>,
     azure_file: Option<IgnoredAny>,
-    cinder: Option<IgnoredAny>,
     vsphere_volume: Option<IgnoredAny>,
-    portworx_volume: Option<IgnoredAny>,
+    node_affinity: Option<WireAffinity>,
+    aws_elastic_block_store: Option<WireId>,
+    gce_persistent_disk: Option<WireGcePd>,
+    azure_disk: Option<WireAzure>,
+    cinder: Option<WireId>,
+    portworx_volume: Option<WireId>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireAffinity {
+    required: Option<WireNodeSelector>,
 }
 
 #[derive(Default, Deserialize)]
@@ -263,9 +284,10 @@ struct WireNfs {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WireCsi {
     driver: Name,
+    volume_handle: Name,
 }
 
 #[derive(Default, Deserialize)]
@@ -276,7 +298,22 @@ struct WireStatus {
 }
 
 impl WireSpec {
-    fn source(&mut self) -> Source {
+    /// How what lies behind it is known to who attaches it.
+    fn handle(&mut self) -> Option<Handle> {
+        if let Some(csi) = &mut self.csi {
+            return Some(Handle { by: Attacher::Csi, id: std::mem::take(&mut csi.volume_handle) });
+        }
+        let in_tree = WireInTree {
+            aws_elastic_block_store: self.aws_elastic_block_store.take(),
+            gce_persistent_disk: self.gce_persistent_disk.take(),
+            azure_disk: self.azure_disk.take(),
+            cinder: self.cinder.take(),
+            portworx_volume: self.portworx_volume.take(),
+        };
+        in_tree.parse().map(|(handle, _)| handle)
+    }
+
+    fn source(&mut self, handle: Option<&Handle>) -> Source {
         if let Some(host_path) = self.host_path.take() {
             Source::HostPath(host_path.path)
         } else if let Some(nfs) = self.nfs.take() {
@@ -286,22 +323,16 @@ impl WireSpec {
         } else if let Some(flex) = self.flex_volume.take() {
             Source::Flex(flex.driver)
         } else {
-            self.migrated().map_or(Source::Other, Source::Migrated)
+            self.migrated(handle).map_or(Source::Other, Source::Migrated)
         }
     }
 
     /// The in-tree plugin whose work a CSI driver has taken over, if the source is one's.
-    fn migrated(&self) -> Option<&'static str> {
-        let sources = [
-            (&self.aws_elastic_block_store, "kubernetes.io/aws-ebs"),
-            (&self.gce_persistent_disk, "kubernetes.io/gce-pd"),
-            (&self.azure_disk, "kubernetes.io/azure-disk"),
-            (&self.azure_file, "kubernetes.io/azure-file"),
-            (&self.cinder, "kubernetes.io/cinder"),
-            (&self.vsphere_volume, "kubernetes.io/vsphere-volume"),
-            (&self.portworx_volume, "kubernetes.io/portworx-volume"),
-        ];
-        sources.into_iter().find(|(source, _)| source.is_some()).map(|(_, plugin)| plugin)
+    fn migrated(&self, handle: Option<&Handle>) -> Option<&'static str> {
+        let others =
+            [(&self.azure_file, "kubernetes.io/azure-file"), (&self.vsphere_volume, "kubernetes.io/vsphere-volume")];
+        let other = || others.into_iter().find(|(source, _)| source.is_some()).map(|(_, plugin)| plugin);
+        handle.and_then(|handle| handle.by.plugin()).or_else(other)
     }
 }
 
@@ -314,7 +345,8 @@ impl Lean for Volume {
 
     fn from_wire(wire: Wire, mut flaws: Flaws) -> Volume {
         let Wire { mut metadata, mut spec, status } = wire;
-        let source = spec.source();
+        let handle = spec.handle().map(Box::new);
+        let source = spec.source(handle.as_deref());
         let names = spec.access_modes.unwrap_or_default();
         let claim_ref = spec.claim_ref.map(|claim| ClaimRef {
             key: ClaimKey { namespace: claim.namespace.unwrap_or_default(), name: claim.name.unwrap_or_default() },
@@ -334,6 +366,8 @@ impl Lean for Volume {
             attributes_class: spec.volume_attributes_class_name,
             policy: ReclaimPolicy::parse(spec.persistent_volume_reclaim_policy.unwrap_or_default()),
             source,
+            handle,
+            nodes: spec.node_affinity.and_then(|nodes| nodes.required).map(|nodes| Box::new(nodes.parse())),
             phase: flaws.word("status.phase", status.phase, VolumePhase::parse),
             message: status.message.unwrap_or_default(),
             flaw: flaws.into_flaw(),

@@ -6,3 +6,4 @@ pub mod binder;
 pub mod choose;
 pub mod drive;
 pub mod objects;
+pub mod placement;

@@ -1,0 +1,137 @@
+//! Whether a node can have as many volumes of a CSI driver as it would have with a pod.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bindery_volumes::migration::driver_of;
+use bindery_volumes::{Attacher, Claim, ClaimKey, CsiNode, Disk, Mount, Name, Node};
+
+use crate::migration::{csi_name, csi_name_inline};
+use crate::{Obstacle, User, View};
+
+/// A volume, as a driver tells it from its others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Unit {
+    driver: Name,
+    which: Which,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Which {
+    /// A volume that exists, by the driver's name for it.
+    Handle(Name),
+    /// A volume that is to be made for a claim.
+    Future(ClaimKey),
+}
+
+/// The volumes that a pod brings along.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// On nodes of which nothing is known of CSI drivers: in-tree plugins do their own work there.
+    plain: BTreeSet<Unit>,
+    /// On all others.
+    csi: BTreeSet<Unit>,
+    /// Of their drivers, those that must be installed.
+    needed: BTreeSet<Name>,
+}
+
+/// Finds out what volumes a pod brings along. What cannot be found is not counted: the pod is refused for that elsewhere.
+pub fn prepare<V: View>(view: &V, pod: User<'_>) -> Limits {
+    let (plain, csi) = (units(view, pod, false), units(view, pod, true));
+    let drivers = plain.iter().chain(&csi).map(|unit| &unit.driver);
+    let is_needed = |driver: &&Name| view.driver(driver).is_some_and(|driver| driver.must_be_installed);
+    let needed = drivers.filter(is_needed).cloned().collect();
+    Limits { plain, csi, needed }
+}
+
+/// The volumes of a pod that drivers attach. What cannot be found is not counted.
+fn units<V: View>(view: &V, pod: User<'_>, is_migrated: bool) -> BTreeSet<Unit> {
+    let mut units = BTreeSet::new();
+    for mount in pod.mounts {
+        let unit = match mount {
+            Mount::Disk(disk) => match &**disk {
+                Disk::InTree { handle, .. } if is_migrated => csi_name_inline(handle),
+                Disk::InTree { .. } | Disk::Iscsi { .. } | Disk::Rbd { .. } => None,
+            }
+            .map(|(driver, id)| Unit { driver, which: Which::Handle(id) }),
+            Mount::Claim(_) | Mount::Ephemeral(_) => {
+                let key = mount.claim(&pod.meta.name).map(|name| ClaimKey::new(pod.meta.namespace.clone(), name));
+                key.and_then(|key| view.claim(&key)).and_then(|claim| unit_of(view, claim, is_migrated))
+            }
+            Mount::Other => None,
+        };
+        units.extend(unit.filter(|unit| !unit.driver.is_empty() && unit.which != Which::Handle(Name::default())));
+    }
+    units
+}
+
+/// The volume of a claim: the one that it is bound to, else the one that its class would make.
+fn unit_of<V: View>(view: &V, claim: &Claim, is_migrated: bool) -> Option<Unit> {
+    if let Some(volume) = claim.volume.as_ref().and_then(|name| view.volume(name)) {
+        let (driver, id) = csi_name(volume, is_migrated)?;
+        return Some(Unit { driver, which: Which::Handle(id) });
+    }
+    let name = claim.class();
+    let class = (!name.is_empty()).then(|| view.class(name)).flatten()?;
+    let driver = match driver_of(&class.provisioner) {
+        // Names of CSI drivers have no slash: volumes of the others are not counted anywhere.
+        None if class.provisioner.contains('/') => return None,
+        None => class.provisioner.clone(),
+        Some(driver) if is_migrated && Attacher::is_migrated(&class.provisioner) => Name::new_static(driver),
+        Some(_) => return None,
+    };
+    Some(Unit { driver, which: Which::Future(claim.key()) })
+}
+
+impl Limits {
+    /// Whether nothing can be against a node.
+    pub fn is_empty(&self) -> bool {
+        self.plain.is_empty() && self.csi.is_empty()
+    }
+
+    /// What is against a node, if anything is.
+    pub fn check<V: View>(&self, view: &V, node: &Node) -> Option<Obstacle> {
+        if self.is_empty() {
+            return None;
+        }
+        let csi = view.csi_node(node.name());
+        let new = if csi.is_some() { &self.csi } else { &self.plain };
+        let is_missing =
+            |driver: &Name| self.needed.contains(driver) && csi.is_none_or(|csi| csi.driver(driver).is_none());
+        if let Some(unit) = new.iter().find(|unit| is_missing(&unit.driver)) {
+            return Some(Obstacle::DriverMissing(unit.driver.clone()));
+        }
+        let is_limited = |unit: &Unit| {
+            csi.and_then(|csi| csi.driver(&unit.driver)).is_some_and(|driver| driver.volumes_max.is_some())
+        };
+        let csi = csi.filter(|_| new.iter().any(is_limited))?;
+        is_full(view, node, csi, new).then_some(Obstacle::TooManyVolumes)
+    }
+}
+
+/// Whether a node would have too many volumes of a driver with these.
+fn is_full<V: View>(view: &V, node: &Node, csi: &CsiNode, new: &BTreeSet<Unit>) -> bool {
+    let used: BTreeSet<Unit> = view.users_on(node.name()).flat_map(|user| units(view, user, true)).collect();
+    let mut counts: BTreeMap<&Name, usize> = BTreeMap::new();
+    let attached = attached(view, node);
+    for unit in used.iter().chain(attached.difference(&used)) {
+        *counts.entry(&unit.driver).or_default() += 1;
+    }
+    let drivers: BTreeSet<&Name> = new.difference(&used).map(|unit| &unit.driver).collect();
+    drivers.into_iter().any(|driver| {
+        let more = new.difference(&used).filter(|unit| unit.driver == *driver).count();
+        let has = counts.get(driver).copied().unwrap_or_default();
+        let volumes_max = csi.driver(driver).and_then(|driver| driver.volumes_max);
+        volumes_max.is_some_and(|max| i64::try_from(has + more).is_ok_and(|count| count > max))
+    })
+}
+
+/// The volumes that are attached to a node, or are to be.
+fn attached<V: View>(view: &V, node: &Node) -> BTreeSet<Unit> {
+    let unit = |attachment: &bindery_volumes::Attachment| {
+        let volume = view.volume(attachment.volume.as_ref()?)?;
+        let handle = volume.handle.as_ref().filter(|handle| handle.by == Attacher::Csi)?;
+        let driver = Some(attachment.attacher.clone()).filter(|driver| !driver.is_empty())?;
+        Some(Unit { driver, which: Which::Handle(handle.id.clone()) })
+    };
+    view.attachments(node.name()).filter_map(|attachment| unit(attachment)).collect()
+}

@@ -1,0 +1,77 @@
+//! What placement is shown.
+
+use std::sync::Arc;
+
+use bindery_mirror::{Reach, Room};
+use bindery_volumes::{
+    Attachment, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Mount, Name, Node, PodKey, Volume,
+};
+
+/// A pod, as far as it uses volumes.
+#[derive(Debug, Clone, Copy)]
+pub struct User<'a> {
+    /// Who it is.
+    pub meta: &'a Meta,
+    /// Its volumes, in their order.
+    pub mounts: &'a [Mount],
+}
+
+impl<'a> User<'a> {
+    /// Where the pod lives.
+    pub fn key(&self) -> PodKey {
+        PodKey { namespace: self.meta.namespace.clone(), name: self.meta.name.clone() }
+    }
+
+    /// The claims that it uses, in their order, and whether each was made for this very pod to use.
+    pub fn claims(self) -> impl Iterator<Item = (ClaimKey, bool)> + use<'a> {
+        self.mounts.iter().filter_map(move |mount| {
+            let name = mount.claim(&self.meta.name)?;
+            Some((ClaimKey::new(self.meta.namespace.clone(), name), matches!(mount, Mount::Ephemeral(_))))
+        })
+    }
+}
+
+/// What is known of the cluster, as far as placement asks. Objects are shown as our own unanswered writes will make them.
+pub trait View {
+    /// A claim.
+    fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>>;
+
+    /// The UID of the object that a claim belongs to, if one controls it.
+    fn controller_of<'a>(&'a self, claim: &'a Claim) -> Option<&'a Name>;
+
+    /// A volume.
+    fn volume(&self, name: &Name) -> Option<&Arc<Volume>>;
+
+    /// Volumes that belong to a claim of that name, or are reserved for one; by name.
+    fn volumes_of(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>>;
+
+    /// A class.
+    fn class(&self, name: &Name) -> Option<&Arc<Class>>;
+
+    /// A node.
+    fn node(&self, name: &Name) -> Option<&Arc<Node>>;
+
+    /// The free volumes, by who can reach them.
+    fn reach(&self) -> &Reach;
+
+    /// The room for new volumes, by who can reach it.
+    fn room(&self) -> &Room;
+
+    /// A CSI driver.
+    fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>>;
+
+    /// What CSI drivers can do on a node.
+    fn csi_node(&self, node: &Name) -> Option<&Arc<CsiNode>>;
+
+    /// What is attached to a node, or is to be.
+    fn attachments(&self, node: &Name) -> impl Iterator<Item = &Arc<Attachment>>;
+
+    /// The pods that were given a node, and have not ended.
+    fn users_on(&self, node: &Name) -> impl Iterator<Item = User<'_>>;
+
+    /// Whether a pod that was given a node, and has not ended, uses a claim.
+    fn is_used(&self, claim: &ClaimKey) -> bool;
+
+    /// Whether a pod still exists.
+    fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool;
+}

@@ -1,0 +1,71 @@
+//! Allowed topologies: where a class makes volumes.
+
+use serde::Deserialize;
+
+use crate::{Labels, Name, Requirement};
+
+/// Where volumes of a class may be made: on nodes for which one of the terms holds, and anywhere when there is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Topologies(Box<[Box<[Requirement]>]>);
+
+impl Topologies {
+    /// Whether a volume may be made for a node with these labels. A term that demands nothing allows nothing.
+    pub fn allow(&self, labels: &Labels) -> bool {
+        let holds = |term: &[Requirement]| !term.is_empty() && term.iter().all(|demand| demand.is_met_by(labels));
+        self.0.is_empty() || self.0.iter().any(|term| holds(term))
+    }
+}
+
+/// A term on the wire.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireTopology {
+    match_label_expressions: Option<Vec<WireLabel>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireLabel {
+    key: Name,
+    values: Option<Vec<Name>>,
+}
+
+impl FromIterator<WireTopology> for Topologies {
+    /// A term that makes no sense is kept as one that allows nothing: without it, everything might be allowed.
+    fn from_iter<I: IntoIterator<Item = WireTopology>>(terms: I) -> Topologies {
+        let label = |wire: WireLabel| Requirement::of_labels(wire.key, "In", wire.values.unwrap_or_default());
+        let term = |wire: WireTopology| {
+            let demands = wire.match_label_expressions.unwrap_or_default().into_iter().map(label);
+            demands.collect::<Result<Box<[Requirement]>, String>>().unwrap_or_default()
+        };
+        Topologies(terms.into_iter().map(term).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_allow_what_they_say() {
+        let topologies = |json: &str| -> Topologies {
+            serde_json::from_str::<Vec<WireTopology>>(json).expect("topologies").into_iter().collect()
+        };
+        let in_zone = |zone: &str| -> Labels {
+            [("zone".into(), zone.into()), ("rack".into(), "1".into())].into_iter().collect()
+        };
+        let zones = r#"{"matchLabelExpressions":[{"key":"zone","values":["a","b"]},{"key":"rack","values":["1"]}]}"#;
+        let other = r#"{"matchLabelExpressions":[{"key":"zone","values":["c"]}]}"#;
+        let cases = [
+            ("[]".to_owned(), "a", true),
+            (format!("[{zones}]"), "b", true),
+            (format!("[{zones}]"), "c", false),
+            (format!("[{zones},{other}]"), "c", true),
+            ("[{}]".into(), "a", false),
+            (r#"[{"matchLabelExpressions":[{"key":"zone"}]}]"#.into(), "a", false),
+        ];
+        for (json, zone, is_allowed) in cases {
+            assert_eq!(topologies(&json).allow(&in_zone(zone)), is_allowed, "{json} in {zone}");
+        }
+    }
+}
