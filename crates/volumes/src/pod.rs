@@ -7,7 +7,8 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Claim, ClaimKey, Flaw, Meta, Name};
+use crate::scheduling::WireSpec;
+use crate::{Claim, ClaimKey, Flaw, Meta, Name, Scheduling};
 
 /// Where a pod lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +72,8 @@ pub struct Pod {
     pub is_shut_down: bool,
     /// Its volumes that are claims', in order.
     pub volumes: Box<[PodVolume]>,
+    /// What decides where it runs, beside its volumes.
+    pub scheduling: Box<Scheduling>,
     /// What could not be understood of it.
     pub flaw: Option<Box<Flaw>>,
 }
@@ -142,14 +145,7 @@ pub(crate) struct Wire {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireSpec {
-    node_name: Option<Name>,
-    volumes: Option<Vec<WireVolume>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireVolume {
+pub(crate) struct WireVolume {
     name: Name,
     persistent_volume_claim: Option<WireClaim>,
     ephemeral: Option<WireEphemeral>,
@@ -171,6 +167,8 @@ struct WireClaim {
 #[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     phase: Option<Name>,
+    nominated_node_name: Option<Name>,
+    conditions: Option<Vec<WireCondition>>,
     init_container_statuses: Option<Vec<WireContainer>>,
     container_statuses: Option<Vec<WireContainer>>,
     ephemeral_container_statuses: Option<Vec<WireContainer>>,
@@ -188,7 +186,22 @@ struct WireState {
     running: Option<IgnoredAny>,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    r#type: Name,
+    status: Name,
+    message: Name,
+}
+
 impl WireStatus {
+    /// Why no node will do, if somebody said that none does.
+    fn unschedulable(&mut self) -> Option<Name> {
+        let conditions = self.conditions.take().unwrap_or_default();
+        let is_it = |condition: &WireCondition| condition.r#type == "PodScheduled" && condition.status == "False";
+        conditions.into_iter().find(is_it).map(|condition| condition.message)
+    }
+
     fn has_running_container(&self) -> bool {
         [&self.init_container_statuses, &self.container_statuses, &self.ephemeral_container_statuses]
             .into_iter()
@@ -205,8 +218,15 @@ impl Lean for Pod {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> Pod {
+    fn from_wire(mut wire: Wire, mut flaws: Flaws) -> Pod {
         let meta = wire.metadata.meta(&mut flaws);
+        let labels = std::mem::take(&mut wire.metadata.labels.0);
+        let created = wire.metadata.creation_timestamp.take().unwrap_or_default();
+        let volumes = wire.spec.volumes.take().unwrap_or_default();
+        let node = wire.spec.node_name.take().unwrap_or_default();
+        let mut scheduling = wire.spec.parse(&mut flaws, labels, created);
+        scheduling.nominated = wire.status.nominated_node_name.take().unwrap_or_default();
+        scheduling.unschedulable = wire.status.unschedulable();
         let claim_of = |volume: WireVolume| match volume {
             WireVolume { persistent_volume_claim: Some(claim), name, .. } => {
                 let named = PodVolume { name, claim: claim.claim_name, template: None };
@@ -219,12 +239,12 @@ impl Lean for Pod {
             }),
             WireVolume { .. } => None,
         };
-        let volumes = wire.spec.volumes.unwrap_or_default();
         Pod {
             volumes: volumes.into_iter().filter_map(claim_of).collect(),
+            scheduling: Box::new(scheduling),
             is_shut_down: wire.metadata.is_deleting() && wire.metadata.grace_seconds() == Some(0),
             deleting: wire.metadata.is_deleting(),
-            node: wire.spec.node_name.unwrap_or_default(),
+            node,
             has_running_container: wire.status.has_running_container(),
             phase: match wire.status.phase.as_deref() {
                 Some("Succeeded") => PodPhase::Succeeded,
