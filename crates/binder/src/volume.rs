@@ -42,8 +42,8 @@ impl Decision<'_> {
 
     /// A volume that belongs to nobody: a waiting claim gets it, else it is Available.
     fn unclaimed(self, volume: &Volume) -> Verdict {
-        match matching::taker(self.known, volume, |claim| self.findings.was_offered_to(claim)) {
-            Some(claim) => Verdict::new(&rules::VOLUME_WANTED, Action::Offer(claim.clone())),
+        match matching::taker(self.known, volume, |claim| self.findings.was_offered_to(&claim.clone().into())) {
+            Some(claim) => Verdict::new(&rules::VOLUME_WANTED, Action::Offer(claim.clone().into())),
             None => phase(&rules::VOLUME_UNCLAIMED, volume, VolumePhase::Available),
         }
     }
@@ -51,9 +51,10 @@ impl Decision<'_> {
     /// A volume that is reserved for a claim by name: the claim may take it at once, else it is Available.
     fn reserved(self, volume: &Volume, key: &ClaimKey) -> Verdict {
         let may_take = |claim: &Arc<Claim>| claim.volume.as_ref().is_none_or(|name| name == volume.name());
-        let expected = self.known.claim(key).is_some_and(may_take) && !self.findings.was_offered_to(key);
+        let expected =
+            self.known.claim(key).is_some_and(may_take) && !self.findings.was_offered_to(&key.clone().into());
         if expected && volume.phase != VolumePhase::Available {
-            return Verdict::new(&rules::VOLUME_EXPECTED, Action::Offer(key.clone()));
+            return Verdict::new(&rules::VOLUME_EXPECTED, Action::Offer(key.clone().into()));
         }
         phase(&rules::VOLUME_RESERVED, volume, VolumePhase::Available)
     }

@@ -80,6 +80,7 @@ pub(crate) fn events(verdict: &Verdict) -> Vec<String> {
     let later: &[Notice] = match &verdict.action {
         Action::Request(Ask::Write(write)) => &write.then,
         Action::Request(Ask::Create(create)) => &create.then,
+        Action::Request(Ask::Bind(bind)) => &bind.then,
         Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::Operate(_)) => &[],
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => &[],
     };

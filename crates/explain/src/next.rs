@@ -22,7 +22,8 @@ pub(crate) fn verdict(rules: &dyn RuleSet, known: &Mirror, key: &ObjectKey) -> V
                 let keys = known.keys(listing.kind).into_iter().filter(is_there);
                 findings.note_list(listing.clone(), keys.filter_map(|key| known.object(&key)).collect());
             }
-            Action::Request(Request::Write(_) | Request::Create(_) | Request::Delete(_) | Request::Operate(_))
+            Action::Request(Request::Write(_) | Request::Create(_) | Request::Bind(_))
+            | Action::Request(Request::Delete(_) | Request::Operate(_))
             | Action::Settle
             | Action::Offer(_)
             | Action::Retry(_)
@@ -39,7 +40,7 @@ pub(crate) fn bound_volume(claim: &Claim, verdict: &Verdict) -> Option<(Name, bo
         Action::Request(Request::Write(write)) => written_bind(claim, write).map(|volume| (volume, false)),
         Action::Settle if verdict.rule == &rules::CLAIM_BOUND => claim.volume.clone().map(|volume| (volume, true)),
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
-        Action::Request(Request::Create(_) | Request::Delete(_)) => None,
+        Action::Request(Request::Create(_) | Request::Bind(_) | Request::Delete(_)) => None,
         Action::Request(Request::Read(_) | Request::List(_) | Request::Operate(_)) => None,
     }
 }
@@ -54,7 +55,12 @@ fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
         (_, Edit::Claim(edit)) => edit.volume.clone().or_else(|| claim.volume.clone()),
         (
             _,
-            Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_),
+            Edit::ClaimStatus(_)
+            | Edit::ClaimReport(_)
+            | Edit::Volume(_)
+            | Edit::VolumeStatus(_)
+            | Edit::PodStatus(_)
+            | Edit::Protection(_),
         ) => claim.volume.clone(),
     }
 }
@@ -63,7 +69,7 @@ fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
 pub(crate) fn next(verdict: &Verdict) -> Next {
     match &verdict.action {
         Action::Settle => say("nothing", None, "nothing, until something changes".into()),
-        Action::Offer(claim) => say("offer", None, format!("{claim} is decided about first: it may take this volume")),
+        Action::Offer(to) => say("offer", None, format!("{to} is decided about first")),
         Action::Retry(_) => say("retry", None, "looks again after a while, longer each time".into()),
         Action::Pause(duration) => say("retry", None, format!("looks again in {} s", duration.as_secs())),
         Action::Request(request) => of_request(request),
@@ -78,6 +84,11 @@ fn of_request(request: &Request) -> Next {
         Request::Create(create) => {
             say("create", Some(create.purpose), format!("creates {}: {}", create.key, create.purpose.why))
         }
+        Request::Bind(bind) => say(
+            "bind",
+            Some(bind.purpose),
+            format!("gives {} the node {}: {}", bind.target(), bind.node(), bind.purpose.why),
+        ),
         Request::Delete(delete) => {
             let name = delete.proof().name();
             say("delete", Some(delete.purpose), format!("deletes PersistentVolume {name}: {}", delete.purpose.why))

@@ -11,8 +11,10 @@ mod mirror;
 mod pool;
 mod reach;
 mod shelf;
+mod tenants;
 
 pub use demand::Demand;
 pub use mirror::{Change, Mirror};
 pub use pool::{Place, Pool};
 pub use reach::{Candidate, Candidates, ClassRoom, Near, Reach, Room, Wish};
+pub use tenants::{Load, Tenants};

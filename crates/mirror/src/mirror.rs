@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_volumes::{
-    AttributesClass, Claim, ClaimKey, Class, Kind, Name, Node, Object, ObjectKey, Pod, PodKey, Request, Volume,
-    points_to, reserved_misfit, satisfies,
+    Annotation, AttributesClass, Claim, ClaimKey, Class, Kind, Name, Node, Object, ObjectKey, Pod, PodKey, Request,
+    Volume, points_to, reserved_misfit, satisfies,
 };
 
 use crate::indices::{Looking, PodsByClaim, Under};
 use crate::shelf::{Origin, Seen, Shelf};
-use crate::{Demand, Pool};
+use crate::{Demand, Pool, Tenants};
 
 /// A change that rules could tell: the object before and after it. At least one of the two is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub struct Mirror {
     claims_by_volume: Under<Name, ClaimKey>,
     pods_by_claim: PodsByClaim,
     attributes_users: Under<Name, ObjectKey>,
+    tenants: Tenants,
     looking: Looking,
     /// Default classes: the newest first, then the first by name.
     defaults: BTreeSet<(std::cmp::Reverse<Name>, Name)>,
@@ -105,6 +106,16 @@ impl Mirror {
     /// Pods that use a claim of that name; by name.
     pub fn pods_using(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
         self.pods_by_claim.get(claim).iter().filter_map(|key| self.pods.get(key))
+    }
+
+    /// Which pods are where, and which wait.
+    pub fn tenants(&self) -> &Tenants {
+        &self.tenants
+    }
+
+    /// All nodes, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.iter().map(|(_, node)| node)
     }
 
     /// Claims and volumes that have to do with an attributes class; by key.
@@ -218,9 +229,11 @@ impl Mirror {
                 Some(Change::of(seen, Object::AttributesClass))
             }
             Object::Pod(pod) => {
-                let seen = self.pods.observe(pod.key(), pod, origin)?;
-                self.pods_by_claim.moved(seen.before.as_deref(), seen.after.as_deref());
-                Some(Change::of(seen, Object::Pod))
+                let key = pod.key();
+                let before = self.pods.get(&key).cloned();
+                let seen = self.pods.observe(key.clone(), pod, origin);
+                self.pod_moved(&key, before);
+                Some(Change::of(seen?, Object::Pod))
             }
             Object::Node(node) => {
                 let seen = self.nodes.observe(node.meta.name.clone(), node, origin)?;
@@ -266,9 +279,11 @@ impl Mirror {
                 Some(Change::of(seen, Object::AttributesClass))
             }
             Kind::Pod => {
-                let seen = self.pods.remove(&key.pod_key(), version)?;
-                self.pods_by_claim.moved(seen.before.as_deref(), seen.after.as_deref());
-                Some(Change::of(seen, Object::Pod))
+                let key = key.pod_key();
+                let before = self.pods.get(&key).cloned();
+                let seen = self.pods.remove(&key, version);
+                self.pod_moved(&key, before);
+                Some(Change::of(seen?, Object::Pod))
             }
             Kind::Node => Some(Change::of(self.nodes.remove(&key.name, version)?, Object::Node)),
         }
@@ -343,6 +358,14 @@ impl Mirror {
         self.volume_moved(&name, before);
     }
 
+    /// Shows a pod as a write of ours will make it, until [`Mirror::settle`].
+    pub fn assume_pod(&mut self, pod: Arc<Pod>) {
+        let key = pod.key();
+        let before = self.pods.get(&key).cloned();
+        self.pods.assume(key.clone(), pod);
+        self.pod_moved(&key, before);
+    }
+
     /// Shows an object as it was last seen again. Says what it was assumed to be and what it is, if it was assumed at all;
     /// the two may be equal.
     pub fn settle(&mut self, key: &ObjectKey) -> Option<Change> {
@@ -366,8 +389,16 @@ impl Mirror {
                 let after = self.volumes.get(&key.name).cloned();
                 Some(Change { before: before.map(Object::Volume), after: after.map(Object::Volume) })
             }
-            // Rules write claims and volumes only; the rest is never assumed.
-            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => None,
+            Kind::Pod => {
+                let key = key.pod_key();
+                let before = self.pods.get(&key).cloned();
+                self.pods.settle(&key).then_some(())?;
+                self.pod_moved(&key, before.clone());
+                let after = self.pods.get(&key).cloned();
+                Some(Change { before: before.map(Object::Pod), after: after.map(Object::Pod) })
+            }
+            // The rest is never assumed.
+            Kind::Class | Kind::AttributesClass | Kind::Node => None,
         }
     }
 }
@@ -403,6 +434,7 @@ impl Mirror {
             }
         }
         self.refresh_demand(key);
+        self.refresh_users(key);
         for claim in before.iter().chain(&after) {
             if let Some(volume) = &claim.volume {
                 self.refresh_pool(volume);
@@ -438,7 +470,52 @@ impl Mirror {
         }
         for key in old.iter().chain(&new) {
             self.refresh_demand(key);
+            self.refresh_users(key);
         }
+    }
+
+    /// Brings the indices up to date after what is shown of a pod may have changed.
+    fn pod_moved(&mut self, key: &PodKey, before: Option<Arc<Pod>>) {
+        let after = self.pods.get(key).cloned();
+        if is_same(&before, &after) {
+            return;
+        }
+        self.pods_by_claim.moved(before.as_deref(), after.as_deref());
+        self.refresh_tenant(key);
+    }
+
+    /// Notes anew where the pods are, or are meant to be, that use a claim.
+    fn refresh_users(&mut self, claim: &ClaimKey) {
+        for pod in self.pods_by_claim.get(claim).to_vec() {
+            self.refresh_tenant(&pod);
+        }
+    }
+
+    fn refresh_tenant(&mut self, key: &PodKey) {
+        let pod = self.pods.get(key).cloned();
+        let meant = pod.as_ref().filter(|pod| pod.node.is_empty()).and_then(|pod| self.meant_for(pod));
+        self.tenants.note(key, pod.as_ref().map(|pod| (&**pod, meant)));
+    }
+
+    /// The node that is meant for a pod which has none: it says so itself, or a volume is made or reserved for it there.
+    fn meant_for(&self, pod: &Pod) -> Option<Name> {
+        if !pod.scheduling.nominated.is_empty() {
+            return Some(pod.scheduling.nominated.clone());
+        }
+        let unbound = pod.claim_keys().filter_map(|key| self.claims.get(&key));
+        unbound.filter(|claim| !claim.is_bind_completed()).find_map(|claim| {
+            let selected = claim.annotations.get(Annotation::SelectedNode).filter(|node| !node.is_empty());
+            let reserved = || {
+                let mut volumes = self.volumes_of_claim(claim);
+                volumes.find_map(|volume| volume.nodes.as_ref()?.host().cloned())
+            };
+            selected.cloned().or_else(reserved)
+        })
+    }
+
+    fn volumes_of_claim<'a>(&'a self, claim: &'a Claim) -> impl Iterator<Item = &'a Arc<Volume>> {
+        let names = self.volumes_by_claim.get(&claim.key()).to_vec();
+        names.into_iter().filter_map(|name| self.volumes.get(&name)).filter(|volume| points_to(volume, claim))
     }
 
     fn class_moved(&mut self, seen: &Seen<Class>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::{Answer, Refusal};
-use bindery_verdict::{Create, Delete, Listing, PatchType, Request, Write};
+use bindery_verdict::{Bind, Create, Delete, Listing, PatchType, Request, Write};
 use bindery_volumes::{Object, ObjectKey};
 use http::StatusCode;
 use jiff::Timestamp;
@@ -37,6 +37,7 @@ impl Caller {
         match request {
             Request::Write(write) => self.write(&write).await,
             Request::Create(create) => self.create(&create).await,
+            Request::Bind(bind) => self.bind(&bind).await,
             Request::Delete(delete) => self.delete(&delete).await,
             Request::Read(key) => self.read(&key).await,
             Request::List(listing) => self.list(&listing).await,
@@ -64,6 +65,23 @@ impl Caller {
         let body = create.body.to_string().into_bytes();
         let request = Call::new(paths::collection(&create.key)).create(&PostParams::default(), body);
         self.object(&create.key, request).await
+    }
+
+    /// Gives a pod its node. The server does not answer with the pod, so that is read.
+    async fn bind(&self, bind: &Bind) -> Answer {
+        let key = bind.target();
+        let body = bind.body().to_string().into_bytes();
+        let path = format!("{}/{}/binding", paths::collection(key), key.name);
+        let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json").body(body);
+        let request = request.map_err(kube::core::request::Error::BuildRequest);
+        match self.call(request).await {
+            Err(refusal) => Answer::Refused(refusal),
+            Ok(_) => match self.read(key).await {
+                Answer::Read(Some(pod)) => Answer::Written(pod),
+                // It was carried out, and what became of it has to be seen.
+                _ => Answer::Refused(Refusal::Lost),
+            },
+        }
     }
 
     async fn delete(&self, delete: &Delete) -> Answer {

@@ -35,6 +35,7 @@ impl Report {
         match request {
             Request::Write(write) => self.rule(write.purpose),
             Request::Create(create) => self.rule(create.purpose),
+            Request::Bind(bind) => self.rule(bind.purpose),
             Request::Delete(delete) => self.rule(delete.purpose),
             Request::Read(_) | Request::List(_) | Request::Operate(_) => {}
         }
@@ -87,6 +88,11 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             known.answered(object);
             findings.forget_passing();
             report.notices.extend(write.then);
+        }
+        (Request::Bind(bind), Answer::Written(object)) => {
+            known.answered(object);
+            findings.forget_passing();
+            report.notices.extend(bind.then);
         }
         (Request::Create(create), Answer::Written(object)) => {
             known.answered(object);

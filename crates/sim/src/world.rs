@@ -180,6 +180,19 @@ impl World {
                 Answer::Listed(found.map(|(key, object)| decode(key.kind, object)).collect())
             }
             Request::Write(write) => self.write(write),
+            Request::Bind(bind) => {
+                let key = bind.target();
+                let Some(pod) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
+                if !is_as_seen(pod, bind.uid(), bind.version()) || !pod["spec"]["nodeName"].is_null() {
+                    return Answer::Refused(Refusal::Conflict);
+                }
+                let mut bound = pod.clone();
+                bound["spec"]["nodeName"] = bind.node().as_str().into();
+                bound["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}]);
+                bound["status"]["nominatedNodeName"] = Value::Null;
+                self.put(Kind::Pod, bound);
+                Answer::Written(decode(Kind::Pod, &self.objects[key]))
+            }
             Request::Create(create) => {
                 if self.objects.contains_key(&create.key) {
                     return Answer::Refused(Refusal::AlreadyExists);
@@ -296,6 +309,7 @@ pub fn describe(request: &Request) -> (&'static str, String) {
     match request {
         Request::Write(write) => ("write", format!("write {target} [{}]", write.purpose)),
         Request::Create(_) => ("create", format!("create {target}")),
+        Request::Bind(bind) => ("bind", format!("bind {target} to {}", bind.node())),
         Request::Delete(_) => ("delete", format!("delete {target}")),
         Request::Read(_) => ("read", format!("read {target}")),
         Request::List(_) => ("list", format!("list {target}")),

@@ -1,7 +1,7 @@
 //! Edits: what a write changes of an object. Typed, so that the engine can foresee the outcome, and so that nothing else is touched.
 
 use bindery_volumes::{
-    AccessModes, Annotation, Annotations, Claim, ClaimPhase, ClaimRef, Name, Quantity, Volume, VolumePhase,
+    AccessModes, Annotation, Annotations, Claim, ClaimPhase, ClaimRef, Name, Pod, Quantity, Volume, VolumePhase,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,8 @@ pub enum Edit {
     Volume(VolumeEdit),
     /// A volume's status.
     VolumeStatus(VolumeStatusEdit),
+    /// A pod's status: what a scheduler says in it.
+    PodStatus(PodStatusEdit),
     /// The finalizer that keeps a claim, a volume or an attributes class from going while it is in use.
     Protection(ProtectionEdit),
 }
@@ -98,14 +100,14 @@ impl Edit {
     pub fn subresource(&self) -> Option<&'static str> {
         match self {
             Edit::Claim(_) | Edit::Volume(_) | Edit::Protection(_) => None,
-            Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::VolumeStatus(_) => Some("status"),
+            Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) => Some("status"),
         }
     }
 
     /// How the patch is to be understood.
     pub fn patch_type(&self) -> PatchType {
         match self {
-            Edit::ClaimReport(_) => PatchType::Strategic,
+            Edit::ClaimReport(_) | Edit::PodStatus(_) => PatchType::Strategic,
             Edit::Claim(_) | Edit::ClaimStatus(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => {
                 PatchType::Merge
             }
@@ -120,6 +122,7 @@ impl Edit {
             Edit::ClaimReport(report) => report.patch(now),
             Edit::Volume(edit) => edit.patch(),
             Edit::VolumeStatus(edit) => of_status(edit.patch()),
+            Edit::PodStatus(edit) => of_status(edit.patch(now)),
             Edit::Protection(edit) => edit.patch(),
         }
     }
@@ -264,6 +267,46 @@ impl RefEdit {
 pub(crate) fn list_of(names: &[Name]) -> Value {
     let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
     if names.is_empty() { Value::Null } else { names.into() }
+}
+
+/// What a scheduler says of a pod. What is not given stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodStatusEdit {
+    /// The node that is meant for it; empty for none.
+    pub nominated: Option<Name>,
+    /// Why no node will do.
+    pub unschedulable: Option<Name>,
+}
+
+impl PodStatusEdit {
+    /// Makes the changes on a pod.
+    pub fn apply(&self, pod: &mut Pod) {
+        if let Some(node) = &self.nominated {
+            pod.scheduling.nominated = node.clone();
+        }
+        if let Some(why) = &self.unschedulable {
+            pod.scheduling.unschedulable = Some(why.clone());
+        }
+    }
+
+    fn patch(&self, now: &str) -> Value {
+        let mut status = Map::new();
+        if let Some(node) = &self.nominated {
+            status.insert("nominatedNodeName".into(), or_null(node));
+        }
+        if let Some(why) = &self.unschedulable {
+            let condition = json!({
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": why.as_str(),
+                "lastProbeTime": null,
+                "lastTransitionTime": now,
+            });
+            status.insert("conditions".into(), json!([condition]));
+        }
+        status.into()
+    }
 }
 
 impl VolumeStatusEdit {

@@ -36,7 +36,7 @@ pub struct Findings {
     reads: Vec<(ObjectKey, Option<Object>)>,
     lists: Vec<(Listing, Arc<[Object]>)>,
     outcomes: Vec<(Task, Result<(), Failure>)>,
-    offers: Vec<ClaimKey>,
+    offers: Vec<ObjectKey>,
     pauses: usize,
 }
 
@@ -58,14 +58,14 @@ impl Findings {
         self.outcomes.push((task, outcome));
     }
 
-    /// Notes that a claim was decided about because it was offered something here.
-    pub fn note_offer(&mut self, claim: ClaimKey) {
-        self.offers.push(claim);
+    /// Notes that somebody was decided about because of an offer made here.
+    pub fn note_offer(&mut self, to: ObjectKey) {
+        self.offers.push(to);
     }
 
-    /// Whether a claim was already offered what is on offer here.
-    pub fn was_offered_to(&self, claim: &ClaimKey) -> bool {
-        self.offers.contains(claim)
+    /// Whether somebody was already offered what is on offer here.
+    pub fn was_offered_to(&self, key: &ObjectKey) -> bool {
+        self.offers.contains(key)
     }
 
     /// Notes that a pause which a verdict asked for is over.

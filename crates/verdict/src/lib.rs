@@ -23,13 +23,13 @@ mod rule;
 mod ruleset;
 mod verdict;
 
-pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, RefEdit, VolumeEdit, VolumeStatusEdit};
+pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RefEdit, VolumeEdit, VolumeStatusEdit};
 pub use findings::{Failure, Findings};
 pub use notice::Notice;
 pub use proof::{NotReleased, ReleaseProof};
 pub use protection::{Guarded, NotUnused, ProtectionEdit, UnusedProof, users};
 pub use report::{ClaimReport, ConditionEdit, ConditionType, Growth};
-pub use request::{Create, Delete, Listing, Operation, Plugin, Provision, Recycle, Regret, Request, Task, Write};
+pub use request::{Bind, Create, Delete, Listing, Operation, Plugin, Provision, Recycle, Regret, Request, Task, Write};
 pub use rule::Rule;
 pub use ruleset::{RuleSet, Tempo};
 pub use verdict::{Action, Measure, Pace, Timed, Verdict};

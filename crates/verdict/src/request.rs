@@ -1,10 +1,10 @@
 //! Requests: values first, sent later. Each carries what makes it safe to send.
 
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Claim, ClaimKey, Kind, Meta, Name, ObjectKey, ReclaimPolicy, Volume};
+use bindery_volumes::{Claim, ClaimKey, Kind, Meta, Name, ObjectKey, Pod, ReclaimPolicy, Volume};
 use serde_json::{Value, json};
 
-use crate::{ClaimReport, Edit, Guarded, Notice, ProtectionEdit, ReleaseProof, Rule, UnusedProof};
+use crate::{ClaimReport, Edit, Guarded, Notice, PodStatusEdit, ProtectionEdit, ReleaseProof, Rule, UnusedProof};
 
 /// What the engine may be asked to send, one at a time for each key.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,8 @@ pub enum Request {
     Write(Box<Write>),
     /// Create an object, if there is none of that name.
     Create(Create),
+    /// Give a pod its node, if it is as it was seen.
+    Bind(Bind),
     /// Delete an object, if it is as it was read.
     Delete(Delete),
     /// Read an object, past all caches.
@@ -29,6 +31,7 @@ impl Request {
         match self {
             Request::Write(write) => write.target.clone(),
             Request::Create(create) => create.key.clone(),
+            Request::Bind(bind) => bind.target.clone(),
             Request::Delete(delete) => ObjectKey::volume(delete.proof.name().clone()),
             Request::Read(key) => key.clone(),
             Request::List(listing) => listing.target(),
@@ -42,7 +45,7 @@ impl Request {
     /// destroys what lies behind it, on proof that nobody has it.
     pub fn holds_target(&self) -> bool {
         match self {
-            Request::Write(_) | Request::Create(_) | Request::Delete(_) => true,
+            Request::Write(_) | Request::Create(_) | Request::Bind(_) | Request::Delete(_) => true,
             Request::Operate(Operation::DeleteStorage { .. } | Operation::Recycle(_)) => true,
             Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) => false,
             Request::Read(_) | Request::List(_) => false,
@@ -121,6 +124,11 @@ impl Write {
         Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::unguard(object, proof)))
     }
 
+    /// A change of a pod's status.
+    pub fn pod(purpose: &'static Rule, pod: &Pod, edit: PodStatusEdit) -> Write {
+        Write::new(purpose, pod.key().into(), &pod.meta, Edit::PodStatus(edit))
+    }
+
     fn new(purpose: &'static Rule, target: ObjectKey, meta: &Meta, edit: Edit) -> Write {
         Write { target, uid: meta.uid.clone(), version: meta.version, edit, purpose, regret: None, then: Vec::new() }
     }
@@ -172,6 +180,75 @@ impl Write {
         metadata["uid"] = self.uid.as_str().into();
         metadata["resourceVersion"] = self.version.to_string().into();
         patch.into()
+    }
+}
+
+/// The giving of a node to a pod, for good. Made from a pod that was seen, and carries its UID and version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bind {
+    target: ObjectKey,
+    uid: Name,
+    version: u64,
+    node: Name,
+    /// Which step this is.
+    pub purpose: &'static Rule,
+    /// What is published once it has succeeded.
+    pub then: Vec<Notice>,
+}
+
+impl Bind {
+    /// Gives a pod a node.
+    pub fn new(purpose: &'static Rule, pod: &Pod, node: &Name) -> Bind {
+        Bind {
+            target: pod.key().into(),
+            uid: pod.meta.uid.clone(),
+            version: pod.meta.version,
+            node: node.clone(),
+            purpose,
+            then: Vec::new(),
+        }
+    }
+
+    /// Publishes a notice once it has succeeded.
+    #[must_use]
+    pub fn then(mut self, notice: Notice) -> Bind {
+        self.then.push(notice);
+        self
+    }
+
+    /// The pod.
+    pub fn target(&self) -> &ObjectKey {
+        &self.target
+    }
+
+    /// The UID that the pod must have.
+    pub fn uid(&self) -> &Name {
+        &self.uid
+    }
+
+    /// The version that the pod must have.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Name {
+        &self.node
+    }
+
+    /// The body to send, with its preconditions.
+    pub fn body(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {
+                "namespace": self.target.namespace.as_str(),
+                "name": self.target.name.as_str(),
+                "uid": self.uid.as_str(),
+                "resourceVersion": self.version.to_string(),
+            },
+            "target": {"apiVersion": "v1", "kind": "Node", "name": self.node.as_str()},
+        })
     }
 }
 

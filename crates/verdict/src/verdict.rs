@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_volumes::{ClaimKey, Name};
+use bindery_volumes::{Name, ObjectKey};
 
 use crate::{Notice, Request, Rule, Write};
 
@@ -13,8 +13,8 @@ pub enum Action {
     Settle,
     /// One request; then look again.
     Request(Request),
-    /// Decide about this claim first, then look again: it may take what is on offer here.
-    Offer(ClaimKey),
+    /// Decide about this one first, then look again: it may take what is on offer here, or goes before.
+    Offer(ObjectKey),
     /// Nothing can be done now: look again after a while, longer each time.
     Retry(Pace),
     /// Look again after just so long, and remember what was found out.

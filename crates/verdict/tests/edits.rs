@@ -224,13 +224,14 @@ fn own_fields(edit: &Edit) -> Vec<String> {
         ],
         Edit::Volume(_) => &["/spec/claimRef", "/metadata/finalizers", "/spec/capacity"],
         Edit::VolumeStatus(_) => &["/status/phase", "/status/message"],
+        Edit::PodStatus(_) => &["/status/nominatedNodeName", "/status/conditions"],
         Edit::Protection(_) => &["/metadata/finalizers"],
     };
     let annotations: Vec<String> = match edit {
         Edit::Claim(edit) => edit.annotations.iter().map(annotation).collect(),
         Edit::Volume(edit) => edit.annotations.iter().map(annotation).collect(),
         Edit::ClaimReport(report) => report.annotations.iter().map(annotation).collect(),
-        Edit::ClaimStatus(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => Vec::new(),
+        Edit::ClaimStatus(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Protection(_) => Vec::new(),
     };
     fields.iter().map(|field| (*field).to_owned()).chain(annotations).collect()
 }
@@ -291,7 +292,11 @@ proptest! {
         match &edit {
             Edit::Claim(edit) => edit.apply(&mut foreseen),
             Edit::ClaimStatus(edit) => edit.apply(&mut foreseen),
-            Edit::ClaimReport(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => {
+            Edit::ClaimReport(_)
+            | Edit::Volume(_)
+            | Edit::VolumeStatus(_)
+            | Edit::PodStatus(_)
+            | Edit::Protection(_) => {
                 unreachable!("no edit of these")
             }
         }
@@ -329,7 +334,11 @@ proptest! {
         match &edit {
             Edit::Volume(edit) => edit.apply(&mut foreseen),
             Edit::VolumeStatus(edit) => edit.apply(&mut foreseen),
-            Edit::Claim(_) | Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::Protection(_) => {
+            Edit::Claim(_)
+            | Edit::ClaimStatus(_)
+            | Edit::ClaimReport(_)
+            | Edit::PodStatus(_)
+            | Edit::Protection(_) => {
                 unreachable!("no edit of a volume")
             }
         }

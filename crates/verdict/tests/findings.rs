@@ -37,12 +37,12 @@ fn reads_and_offers_pass_and_outcomes_last() {
     let mut findings = Findings::default();
     assert!(findings.is_empty());
     findings.note_read(key.clone().into(), Some(Object::Claim(claim.into())));
-    findings.note_offer(key.clone());
+    findings.note_offer(key.clone().into());
     findings.note_outcome(Task::Recycle, Ok(()));
     findings.note_pause();
-    assert!(findings.was_offered_to(&key) && findings.claim(&key).is_some());
+    assert!(findings.was_offered_to(&key.clone().into()) && findings.claim(&key).is_some());
     findings.forget_passing();
-    assert!(!findings.was_offered_to(&key) && findings.claim(&key).is_none());
+    assert!(!findings.was_offered_to(&key.clone().into()) && findings.claim(&key).is_none());
     assert!(findings.is_done(Task::Recycle) && !findings.is_empty());
     assert_eq!(findings.pause_count(), 1);
 }

@@ -67,6 +67,10 @@ reasons! {
     ProvisioningCleanupFailed,
     /// A volume was provisioned.
     ProvisioningSucceeded,
+    /// A pod was given a node.
+    Scheduled,
+    /// No node will do for a pod.
+    FailedScheduling,
     /// Somebody else makes a claim's volume grow.
     ExternalExpanding,
     /// A volume has grown.

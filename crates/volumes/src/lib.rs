@@ -54,7 +54,7 @@ pub use node_selector::{Anchors, NodeSelector};
 pub use object::{Kind, Object, ObjectKey};
 pub use pod::{Pod, PodKey, PodPhase, PodVolume};
 pub use quantity::{Quantity, QuantityError};
-pub use scheduling::{DEFAULT_SCHEDULER, Demand, Nearness, Scheduling, Toleration};
+pub use scheduling::{DEFAULT_SCHEDULER, Nearness, Needs, Scheduling, Toleration};
 pub use selector::{Requirement, Selector};
 pub use topology::Topologies;
 pub use volume::{ClaimRef, ReclaimPolicy, Source, Volume, VolumeMode, VolumePhase};

@@ -119,6 +119,17 @@ impl NodeSelector {
         })
     }
 
+    /// The one host that will do, if it can only be one: by the label that has the name of the host.
+    pub fn host(&self) -> Option<&Name> {
+        match Anchors::of_nodes(Some(self)) {
+            Anchors::At(anchors) => match anchors.as_slice() {
+                [(key, host)] if *key == crate::selector::HOST => Some(*host),
+                _ => None,
+            },
+            Anchors::Anywhere => None,
+        }
+    }
+
     /// Whether it has no term.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

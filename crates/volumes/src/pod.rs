@@ -129,6 +129,11 @@ impl Pod {
         self.volumes.iter().filter(of_it)
     }
 
+    /// Whether it has ended, and takes nothing of its node any more.
+    pub fn is_over(&self) -> bool {
+        self.phase != PodPhase::Active
+    }
+
     /// Whether it uses its volumes no more.
     pub fn is_terminated(&self) -> bool {
         self.phase != PodPhase::Active || (self.deleting && !self.has_running_container)

@@ -16,32 +16,43 @@ pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// How much a pod asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Demand {
+pub struct Needs {
     /// Processors, in thousandths.
     pub cpu_millis: i128,
     /// Memory, in bytes.
     pub memory_bytes: i128,
 }
 
-impl Demand {
+impl Needs {
     /// What is counted for a pod that asks for nothing when nodes are compared: it will use something all the same.
-    pub fn or_usual(self) -> Demand {
-        const USUAL: Demand = Demand { cpu_millis: 100, memory_bytes: 200 * 1024 * 1024 };
-        Demand {
+    pub fn or_usual(self) -> Needs {
+        const USUAL: Needs = Needs { cpu_millis: 100, memory_bytes: 200 * 1024 * 1024 };
+        Needs {
             cpu_millis: if self.cpu_millis == 0 { USUAL.cpu_millis } else { self.cpu_millis },
             memory_bytes: if self.memory_bytes == 0 { USUAL.memory_bytes } else { self.memory_bytes },
         }
     }
 
-    fn plus(self, other: Demand) -> Demand {
-        Demand {
+    /// With another's.
+    #[must_use]
+    pub fn plus(self, other: Needs) -> Needs {
+        Needs {
             cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
             memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
         }
     }
 
-    fn max(self, other: Demand) -> Demand {
-        Demand {
+    /// Without another's.
+    #[must_use]
+    pub fn minus(self, other: Needs) -> Needs {
+        Needs {
+            cpu_millis: self.cpu_millis.saturating_sub(other.cpu_millis),
+            memory_bytes: self.memory_bytes.saturating_sub(other.memory_bytes),
+        }
+    }
+
+    fn max(self, other: Needs) -> Needs {
+        Needs {
             cpu_millis: self.cpu_millis.max(other.cpu_millis),
             memory_bytes: self.memory_bytes.max(other.memory_bytes),
         }
@@ -95,7 +106,7 @@ pub struct Scheduling {
     /// What other pods select it by.
     pub labels: Labels,
     /// How much it asks for.
-    pub demand: Demand,
+    pub needs: Needs,
     /// The labels that its node must have.
     pub selector: Box<[(Name, Name)]>,
     /// Which nodes will do.
@@ -211,9 +222,9 @@ struct WireAmounts {
 }
 
 impl WireAmounts {
-    fn parse(self, flaws: &mut Flaws) -> Demand {
+    fn parse(self, flaws: &mut Flaws) -> Needs {
         let mut amount = |field: &str, wire| flaws.quantity(field, wire).unwrap_or_else(|| Quantity::zero().clone());
-        Demand {
+        Needs {
             cpu_millis: amount("spec.containers.resources.requests.cpu", self.cpu).millis(),
             memory_bytes: amount("spec.containers.resources.requests.memory", self.memory).units(),
         }
@@ -221,7 +232,7 @@ impl WireAmounts {
 }
 
 impl WireContainer {
-    fn demand(&mut self, flaws: &mut Flaws) -> Demand {
+    fn needs(&mut self, flaws: &mut Flaws) -> Needs {
         let requests = self.resources.take().and_then(|resources| resources.requests);
         requests.map(|requests| requests.parse(flaws)).unwrap_or_default()
     }
@@ -253,27 +264,27 @@ impl WireToleration {
 impl WireSpec {
     /// How much the pod asks for: its containers together, or the largest of those that run before them, with those that go on
     /// running beside; and what it takes to run it at all.
-    fn demand(&mut self, flaws: &mut Flaws) -> Demand {
+    fn needs(&mut self, flaws: &mut Flaws) -> Needs {
         let mut containers = self
             .containers
             .iter_mut()
             .flatten()
-            .fold(Demand::default(), |sum, container| sum.plus(container.demand(flaws)));
-        let (mut beside, mut before) = (Demand::default(), Demand::default());
+            .fold(Needs::default(), |sum, container| sum.plus(container.needs(flaws)));
+        let (mut beside, mut before) = (Needs::default(), Needs::default());
         for container in self.init_containers.iter_mut().flatten() {
-            let demand = container.demand(flaws);
+            let needs = container.needs(flaws);
             if container.restart_policy.as_deref() == Some("Always") {
-                beside = beside.plus(demand);
+                beside = beside.plus(needs);
                 before = before.max(beside);
             } else {
-                before = before.max(beside.plus(demand));
+                before = before.max(beside.plus(needs));
             }
         }
         containers = containers.plus(beside).max(before);
         let whole = self.resources.take().and_then(|resources| resources.requests);
         if let Some(whole) = whole {
             let whole = whole.parse(flaws);
-            containers = Demand {
+            containers = Needs {
                 cpu_millis: if whole.cpu_millis > 0 { whole.cpu_millis } else { containers.cpu_millis },
                 memory_bytes: if whole.memory_bytes > 0 { whole.memory_bytes } else { containers.memory_bytes },
             };
@@ -290,7 +301,7 @@ impl WireSpec {
 
     /// What it comes to. What is said in metadata and status is handed in by whoever reads those.
     pub fn parse(mut self, flaws: &mut Flaws, labels: Labels, created: Name) -> Scheduling {
-        let demand = self.demand(flaws);
+        let needs = self.needs(flaws);
         let ports = self.ports();
         let WireAffinity { node_affinity, pod_affinity, pod_anti_affinity } = self.affinity.unwrap_or_default();
         let node_affinity = node_affinity.unwrap_or_default();
@@ -309,7 +320,7 @@ impl WireSpec {
             priority: self.priority.unwrap_or_default(),
             created,
             labels,
-            demand,
+            needs,
             selector: self.node_selector.unwrap_or_default().into_iter().collect(),
             nodes: node_affinity.required_during_scheduling_ignored_during_execution.map(WireNodeSelector::parse),
             likes: node_affinity

@@ -143,12 +143,14 @@ impl Requirement {
     }
 }
 
+/// The label of nodes that has the name of the host.
+pub(crate) const HOST: &str = "kubernetes.io/hostname";
+
 /// A label, one of whose values is needed.
 pub(crate) type Anchor<'a> = (&'a Name, &'a [Name]);
 
 /// Of several requirements the one that narrows a search most: that names a host, else the fewest values; the first of several.
 pub(crate) fn anchor(requirements: &[Requirement]) -> Option<Anchor<'_>> {
-    const HOST: &str = "kubernetes.io/hostname";
     let wanted = requirements.iter().filter_map(|requirement| match &requirement.test {
         Test::In(values) => Some((&requirement.key, &**values)),
         Test::NotIn(_) | Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => None,

@@ -53,7 +53,9 @@ impl Answerer {
             Edit::ClaimStatus(edit) => of_claim(&|claim| edit.apply(claim), &mut self.claims),
             Edit::Volume(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
             Edit::VolumeStatus(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
-            Edit::ClaimReport(_) | Edit::Protection(_) => panic!("the binder writes no such thing"),
+            Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) => {
+                panic!("the binder writes no such thing")
+            }
         }
     }
 }

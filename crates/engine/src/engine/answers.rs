@@ -40,6 +40,7 @@ impl Engine {
         let purpose = match &flight.request {
             Request::Write(write) => Some(write.purpose),
             Request::Create(create) => Some(create.purpose),
+            Request::Bind(bind) => Some(bind.purpose),
             Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::Operate(_) => None,
         };
         if let Some(purpose) = purpose {
@@ -54,6 +55,13 @@ impl Engine {
             (Request::Write(write), Answer::Written(object)) => {
                 self.learn(&work, write.target(), Found::Here(object));
                 for notice in write.then {
+                    self.publish(work.set, notice);
+                }
+                self.go_on(work);
+            }
+            (Request::Bind(bind), Answer::Written(object)) => {
+                self.learn(&work, bind.target(), Found::Here(object));
+                for notice in bind.then {
                     self.publish(work.set, notice);
                 }
                 self.go_on(work);
@@ -162,6 +170,9 @@ impl Engine {
             // What is known is behind, or nobody knows what became of it: a live read tells.
             (Request::Write(write), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
                 self.check(work, write.target().clone(), write.version());
+            }
+            (Request::Bind(bind), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
+                self.check(work, bind.target().clone(), bind.version());
             }
             (Request::Delete(delete), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
                 let volume = delete.proof().volume();

@@ -1,7 +1,7 @@
 //! Deciding: keys in order, each by its rule set, and what follows from the verdict.
 
 use bindery_verdict::{Action, Measure, Notice, Pace, Request, Rule, Verdict};
-use bindery_volumes::{ClaimKey, ObjectKey};
+use bindery_volumes::ObjectKey;
 
 use super::Engine;
 use crate::progress::Work;
@@ -56,7 +56,7 @@ impl Engine {
         match action {
             Action::Settle => self.agenda.rest(&work),
             Action::Request(request) => self.request(work, request),
-            Action::Offer(claim) => self.offer(work, claim),
+            Action::Offer(to) => self.offer(work, to),
             Action::Retry(pace) => self.retry(&work, pace),
             Action::Pause(duration) => self.agenda.due(&work, self.now + duration, true),
         }
@@ -106,10 +106,10 @@ impl Engine {
     }
 
     /// Has another key decided about first, then this one again.
-    pub(super) fn offer(&mut self, work: Work, claim: ClaimKey) {
-        let taker = Work { set: work.set, key: claim.clone().into() };
+    pub(super) fn offer(&mut self, work: Work, to: ObjectKey) {
+        let taker = Work { set: work.set, key: to.clone() };
         if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.findings.note_offer(claim);
+            progress.findings.note_offer(to);
         }
         self.agenda.hurry_ahead(work);
         self.agenda.hurry_for_offer(taker);
@@ -142,6 +142,7 @@ fn step(action: &Action) -> Option<&'static Rule> {
     match action {
         Action::Request(Request::Write(write)) => Some(write.purpose),
         Action::Request(Request::Create(create)) => Some(create.purpose),
+        Action::Request(Request::Bind(bind)) => Some(bind.purpose),
         Action::Request(Request::Delete(delete)) => Some(delete.purpose),
         Action::Request(Request::Read(_) | Request::List(_) | Request::Operate(_)) => None,
         Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_verdict::{Edit, Request, Write};
-use bindery_volumes::{Claim, ObjectKey, Volume};
+use bindery_volumes::{Claim, ObjectKey, Pod, Volume};
 
 use super::Engine;
 use crate::Output;
@@ -28,6 +28,7 @@ impl Engine {
             }
             Request::List(listing) => return self.want_list(work, listing.clone()),
             Request::Write(write) => self.assume(write),
+            Request::Bind(bind) => self.assume_pod(bind.target(), |pod| pod.node = bind.node().clone()),
             Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_) => {}
         }
         self.send(work, request, None);
@@ -65,6 +66,7 @@ impl Engine {
             Edit::VolumeStatus(edit) => self.assume_volume(key, |volume| edit.apply(volume)),
             // Finalizers concern nobody else: there is nothing to show to others.
             Edit::Protection(_) => {}
+            Edit::PodStatus(edit) => self.assume_pod(key, |pod| edit.apply(pod)),
         }
     }
 
@@ -73,6 +75,14 @@ impl Engine {
             let mut claim = claim.as_ref().clone();
             edit(&mut claim);
             self.known.assume_claim(Arc::new(claim));
+        }
+    }
+
+    pub(super) fn assume_pod(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Pod)) {
+        if let Some(pod) = self.known.pod(&key.pod_key()) {
+            let mut pod = pod.as_ref().clone();
+            edit(&mut pod);
+            self.known.assume_pod(Arc::new(pod));
         }
     }
 

@@ -52,7 +52,7 @@ pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) 
             nobody_needs(before, &proof.volume().uid, "its storage deleted");
         }
         Request::Operate(Operation::Recycle(recycle)) => nobody_needs(before, &recycle.proof.volume().uid, "scrubbed"),
-        Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Create(_) => {}
+        Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Create(_) | Request::Bind(_) => {}
         Request::Read(_) | Request::List(_) => {}
     }
 }

@@ -112,6 +112,7 @@ impl Hand {
             Request::Write(write) => write.purpose.name,
             Request::Read(_) => "read",
             Request::List(_) => "list",
+            Request::Bind(_) => "bind",
             Request::Create(_) | Request::Delete(_) | Request::Operate(_) => "other",
         }
     }

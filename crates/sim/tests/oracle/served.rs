@@ -80,6 +80,10 @@ impl Served {
             }
             Request::Write(write) => written(self.write(write)),
             Request::Create(create) => written(self.make(&key, &create.body)),
+            Request::Bind(bind) => {
+                let bound = self.send(Verb::Create, &key, "binding", &bind.body());
+                written(bound.and_then(|_| self.send(Verb::Get, &key, "", &Value::Null)))
+            }
             Request::Delete(delete) => {
                 let volume = delete.proof().volume();
                 let preconditions = json!({"uid": *volume.uid, "resourceVersion": volume.version.to_string()});
