@@ -67,7 +67,8 @@ impl Engine {
                 self.learn(&work, &key, found.clone().map_or(Found::Gone { asked_at }, Found::Here));
                 match checks_version {
                     None => {
-                        if let Some(progress) = self.agenda.get_mut(&work) {
+                        // What it found may be older than a change that came since: then it is looked for anew.
+                        if let Some(progress) = self.agenda.get_mut(&work).filter(|progress| !progress.woken) {
                             progress.findings.note_read(key, found);
                         }
                         self.agenda.hurry(work);
