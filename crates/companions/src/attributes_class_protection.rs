@@ -51,9 +51,12 @@ impl RuleSet for AttributesClassProtection {
         }
         let guarded = Guarded::AttributesClass(class);
         if guarded.wants_to_go() {
-            let known_users = known.attributes_users(&class.meta.name);
+            // What could not be understood may be a user.
+            let flawed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.flawed_anywhere(kind));
+            let known_users: Vec<ObjectKey> =
+                known.attributes_users(&class.meta.name).iter().chain(flawed).cloned().collect();
             if !known_users.is_empty() {
-                return Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(known_users)));
+                return Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&known_users)));
             }
             return match UnusedProof::of_attributes_class(class, findings) {
                 Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, guarded, &proof)),
@@ -77,9 +80,15 @@ impl RuleSet for AttributesClassProtection {
                 wake_class(&class.meta.name);
             }
         }
+        if change.before.as_ref().is_some_and(|before| before.flaw().is_some()) {
+            // Nobody knows which classes it referred to: it held all of them.
+            let mut classes = known.keys(Kind::AttributesClass);
+            classes.sort_unstable();
+            classes.iter().filter(|key| is_deleted(known, &key.name)).for_each(|key| wake_class(&key.name));
+        }
         // Only who stops referring to a class can let it go.
         let mut wake_deleted = |name: &Name| {
-            if known.attributes_class(name).is_some_and(|class| class.deleting) {
+            if is_deleted(known, name) {
                 wake_class(name);
             }
         };
@@ -89,4 +98,8 @@ impl RuleSet for AttributesClassProtection {
             Some(Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_)) | None => {}
         }
     }
+}
+
+fn is_deleted(known: &Mirror, class: &Name) -> bool {
+    known.attributes_class(class).is_some_and(|class| class.deleting)
 }

@@ -5,7 +5,7 @@ use bindery_verdict::{
     ClaimReport, ConditionType, Findings, Guarded, Listing, NotUnused, Request, Rule, RuleSet, Tempo, UnusedProof,
     Verdict, Write, users,
 };
-use bindery_volumes::{Claim, ClaimPhase, Condition, Kind, Object, ObjectKey, Pod};
+use bindery_volumes::{Claim, ClaimPhase, Condition, Kind, Name, Object, ObjectKey, Pod};
 
 use crate::rules::claim_protection as rules;
 
@@ -80,6 +80,10 @@ impl RuleSet for ClaimProtection {
         }
         for object in change.after.iter().chain(&change.before) {
             let Object::Pod(pod) = object else { continue };
+            if pod.flaw.is_some() {
+                // Nobody knows which claims it used: it held all of them.
+                wake_deleted(known, &pod.meta.namespace, wake);
+            }
             for key in pod.claim_keys() {
                 if known.claim(&key).is_some_and(|claim| self.depends_on_pods(claim)) {
                     wake(key.into());
@@ -106,6 +110,7 @@ impl ClaimProtection {
                 !self.reports_on(before)
                     || before.status.unused != claim.status.unused
                     || before.controller != claim.controller
+                    || before.flaw != claim.flaw
             }
             Some(_) | None => true,
         };
@@ -154,10 +159,23 @@ impl ClaimProtection {
     }
 }
 
+/// Wakes the claims of a namespace that somebody deleted.
+fn wake_deleted(known: &Mirror, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)) {
+    let wants_to_go = |key: &ObjectKey| {
+        let claim = known.claim(&key.claim_key());
+        key.namespace == *namespace && claim.is_some_and(|claim| Guarded::Claim(claim).wants_to_go())
+    };
+    let mut keys: Vec<ObjectKey> = known.keys(Kind::Claim).into_iter().filter(wants_to_go).collect();
+    keys.sort_unstable();
+    keys.into_iter().for_each(wake);
+}
+
 /// Lets a deleted claim go, if no pod holds it: none that is known, and none of all that there are.
 fn let_go(known: &Mirror, claim: &Claim, findings: &Findings) -> Verdict {
-    let holders: Vec<ObjectKey> =
-        known.pods_using(&claim.key()).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into()).collect();
+    let key = claim.key();
+    let holders = known.pods_using(&key).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into());
+    // A pod that could not be understood may be one.
+    let holders: Vec<ObjectKey> = holders.chain(known.flawed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
     if !holders.is_empty() {
         return Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&holders)));
     }

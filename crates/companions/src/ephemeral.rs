@@ -1,7 +1,7 @@
 //! The ephemeral-volume controller: makes the claims of pods' ephemeral volumes. It deletes none: they go with their pods.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Create, Findings, Notice, Pace, Request, Rule, RuleSet, Task, Tempo, Verdict};
+use bindery_verdict::{Create, Failure, Findings, Notice, Pace, Request, Rule, RuleSet, Task, Tempo, Verdict};
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Claim, ClaimKey, Kind, Object, ObjectKey, Pod, PodVolume};
 use serde_json::{Value, json};
@@ -63,13 +63,16 @@ impl RuleSet for Ephemeral {
 
     fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         match (&change.before, &change.after) {
-            // Nothing of a pod that claims depend on changes while it lives.
+            // Nothing of a pod that claims depend on changes while it lives, unless it could not be understood before.
             (before, Some(Object::Pod(pod))) => {
-                let is_new = before.as_ref().is_none_or(|before| before.meta().uid != pod.meta.uid);
-                if is_new && is_served(pod) {
+                let is_same =
+                    |before: &Object| before.meta().uid == pod.meta.uid && before.flaw() == pod.flaw.as_deref();
+                if !before.as_ref().is_some_and(is_same) && is_served(pod) {
                     wake(pod.key().into());
                 }
             }
+            // What was said of it is over.
+            (Some(Object::Pod(pod)), None) if pod.ephemeral().next().is_some() => wake(pod.key().into()),
             // A claim that is gone is made again; one that was another's may be there for the pod now.
             (Some(Object::Claim(before)), after) => {
                 let is_as_before = |after: &Object| match after {
@@ -112,7 +115,10 @@ impl Missing<'_> {
         if let Some(claim) = known.claim(&key).or(live.flatten()) {
             return self.conflict(claim);
         }
-        if let Some(failure) = findings.last_failure(task).filter(|failure| !failure.is_uncertain) {
+        // What went unanswered is tried once more at once, if it was not done: then it is a failure like any other.
+        let is_uncertain =
+            |failure: &Failure| failure.is_uncertain && (live.is_none() || findings.failure_count(task) < 2);
+        if let Some(failure) = findings.last_failure(task).filter(|failure| !is_uncertain(failure)) {
             let error = format!("create PVC {}: {}", key.name, failure.error);
             return Some(self.complain(Verdict::retry(&rules::FAILED, Pace::Api, &error), &error));
         }

@@ -78,9 +78,11 @@ impl RuleSet for Expander {
             match object {
                 Object::Claim(claim) if may_grow(known, claim) => wake(claim.key().into()),
                 Object::Volume(volume) => {
-                    let claim = volume.claim_ref.as_ref().and_then(|claim| known.claim(&claim.key));
-                    if let Some(claim) = claim.filter(|claim| may_grow(known, claim)) {
-                        wake(claim.key().into());
+                    let remembers = volume.annotations.has(Annotation::PreResizeCapacity);
+                    for claim in known.claims_naming(volume.name()) {
+                        if remembers && claim.status.phase == ClaimPhase::Bound || may_grow(known, claim) {
+                            wake(claim.key().into());
+                        }
                     }
                 }
                 Object::Claim(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => {
@@ -98,7 +100,7 @@ fn is_of(volume: &Volume, claim: &Claim) -> bool {
 
 /// Whether a claim asks for more than it has.
 fn wants_more(claim: &Claim) -> bool {
-    claim.status.capacity.as_ref().is_none_or(|has| has < claim.requested())
+    flex::had(claim) < claim.requested()
 }
 
 /// Whether there is anything to say or do about a claim.

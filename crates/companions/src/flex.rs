@@ -10,7 +10,7 @@ use bindery_verdict::{
     ClaimReport, ConditionEdit, ConditionType, Edit, Growth, Notice, Regret, Rule, Verdict, VolumeEdit, Write,
 };
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Annotation, Claim, Name, Quantity, Volume, VolumeMode};
+use bindery_volumes::{Annotation, Claim, Condition, Name, Quantity, Volume, VolumeMode};
 
 use crate::rules::expander as rules;
 
@@ -22,12 +22,21 @@ const NODE_PENDING: &str = "NodeResizePending";
 const NODE_IN_PROGRESS: &str = "NodeResizeInProgress";
 /// It cannot grow there.
 const NODE_INFEASIBLE: &str = "NodeResizeInfeasible";
+/// It cannot be made to grow.
+const INFEASIBLE: &str = "ControllerResizeInfeasible";
+
+/// How much a claim has.
+pub(crate) fn had(claim: &Claim) -> &Quantity {
+    claim.status.capacity.as_ref().unwrap_or(Quantity::zero())
+}
 
 /// The next step for a claim that asks for more than it has, or whose node was to make its file system grow.
 pub(crate) fn grow(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
-    let has = claim.status.capacity.as_ref().unwrap_or(Quantity::zero());
+    let has = had(claim);
     let remembers = volume.annotations.has(Annotation::PreResizeCapacity);
-    if remembers && has >= claim.requested() && has >= volume.holds() {
+    // A block device has no file system that a node would make grow.
+    let needs_node = has < volume.holds() && volume.volume_mode == VolumeMode::Filesystem;
+    if remembers && has >= claim.requested() && !needs_node {
         return annotate(&rules::FLEX_FORGET, volume, None);
     }
     let change = claim.status.change.as_deref();
@@ -37,7 +46,8 @@ pub(crate) fn grow(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
     let is_under_way = is_on_node || status == IN_PROGRESS;
     let Some(target) = allocated.filter(|_| is_under_way) else {
         // What was written down before and never begun is gone on with, once the volume holds what is asked for.
-        let target = allocated.filter(|_| volume.holds() >= claim.requested() && status.is_empty());
+        let was_begun = matches!(status, "" | INFEASIBLE) && volume.holds() >= claim.requested();
+        let target = allocated.filter(|_| was_begun);
         return begin(claim, target.unwrap_or(claim.requested()), driver);
     };
     if volume.holds() < target {
@@ -58,17 +68,29 @@ fn failed(claim: &Claim, prefix: &str) -> Regret {
     Regret::claim(claim, Reason::VolumeResizeFailed, prefix)
 }
 
-fn set(condition: ConditionType, message: &'static str) -> ConditionEdit {
-    ConditionEdit::Set { condition, holds: true, reason: "", message }
+/// Says that a condition holds. One that holds already holds since it did: it stays as it is.
+fn set(condition: ConditionType, before: Option<Condition>, message: &'static str) -> Option<ConditionEdit> {
+    let edit = ConditionEdit::Set { condition, holds: true, reason: "", message };
+    (before != Some(Condition::True)).then_some(edit)
+}
+
+/// Removes all that was said of growing, but for this.
+fn remove_all_but(kept: Option<ConditionType>) -> impl Iterator<Item = ConditionEdit> {
+    let all = [
+        ConditionType::Resizing,
+        ConditionType::FileSystemResizePending,
+        ConditionType::ControllerResizeError,
+        ConditionType::NodeResizeError,
+    ];
+    all.into_iter().filter(move |condition| Some(*condition) != kept).map(ConditionEdit::Remove)
 }
 
 fn begin(claim: &Claim, target: &Quantity, driver: &Name) -> Verdict {
+    let before = claim.status.change.as_ref().map(|change| change.resizing);
+    let resizing = set(ConditionType::Resizing, before, "");
     let report = ClaimReport {
         annotations: vec![(Annotation::StorageResizer, Some(driver.clone()))],
-        conditions: vec![
-            set(ConditionType::Resizing, ""),
-            ConditionEdit::Remove(ConditionType::FileSystemResizePending),
-        ],
+        conditions: resizing.into_iter().chain(remove_all_but(Some(ConditionType::Resizing))).collect(),
         growth: Some(Growth { allocated: target.clone(), status: Some(IN_PROGRESS) }),
         capacity: None,
     };
@@ -79,8 +101,9 @@ fn begin(claim: &Claim, target: &Quantity, driver: &Name) -> Verdict {
 
 fn pending(claim: &Claim, target: &Quantity) -> Verdict {
     let message = "Waiting for user to (re-)start a pod to finish file system resize of volume on node.";
+    let before = claim.status.change.as_ref().map(|change| change.file_system_pending);
     let report = ClaimReport {
-        conditions: vec![set(ConditionType::FileSystemResizePending, message)],
+        conditions: set(ConditionType::FileSystemResizePending, before, message).into_iter().collect(),
         growth: Some(Growth { allocated: target.clone(), status: Some(NODE_PENDING) }),
         ..ClaimReport::default()
     };
@@ -91,10 +114,7 @@ fn pending(claim: &Claim, target: &Quantity) -> Verdict {
 
 fn finish(claim: &Claim, target: &Quantity) -> Verdict {
     let report = ClaimReport {
-        conditions: vec![
-            ConditionEdit::Remove(ConditionType::Resizing),
-            ConditionEdit::Remove(ConditionType::FileSystemResizePending),
-        ],
+        conditions: remove_all_but(None).collect(),
         capacity: Some(target.clone()),
         growth: Some(Growth { allocated: target.clone(), status: None }),
         ..ClaimReport::default()

@@ -28,7 +28,7 @@ pub mod claim_protection {
         LET_GO = "protection.claim.let-go": "Somebody deleted the claim, and a live list shows that no pod uses it: it may go.";
         USED = "protection.claim.used": "A pod refers to the claim: its condition says so.";
         UNUSED = "protection.claim.unused": "A live list shows that no pod refers to the claim: its condition says so, and since when.";
-        AT_REST = "protection.claim.at-rest": "The claim is guarded, and nobody wants it gone.";
+        AT_REST = "protection.claim.at-rest": "The claim is guarded and nobody wants it gone, or somebody does, and it is not held back here any more.";
     }
 }
 
@@ -41,7 +41,7 @@ pub mod volume_protection {
         GUARD = "protection.volume.guard": "The volume is guarded by a finalizer, so that it does not go while it is bound.";
         HELD = "protection.volume.held": "Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone.";
         LET_GO = "protection.volume.let-go": "Somebody deleted the volume, and it is not bound: it may go.";
-        AT_REST = "protection.volume.at-rest": "The volume is guarded, and nobody wants it gone.";
+        AT_REST = "protection.volume.at-rest": "The volume is guarded and nobody wants it gone, or somebody does, and it is not held back here any more.";
     }
 }
 
@@ -55,7 +55,7 @@ pub mod attributes_class_protection {
         HELD = "protection.attributes-class.held": "Somebody deleted the attributes class, and claims or volumes refer to it: it stays until they do not.";
         LOOK = "protection.attributes-class.look": "Nothing that is known refers to the attributes class: claims and volumes are listed live before it is called unused.";
         LET_GO = "protection.attributes-class.let-go": "Somebody deleted the attributes class, and live lists show that nothing refers to it: it may go.";
-        AT_REST = "protection.attributes-class.at-rest": "The attributes class is guarded, and nobody wants it gone.";
+        AT_REST = "protection.attributes-class.at-rest": "The attributes class is guarded and nobody wants it gone, or somebody does, and it is not held back here any more.";
     }
 }
 

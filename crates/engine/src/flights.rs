@@ -96,11 +96,13 @@ impl Flights {
         self.wanted_lists.entry(listing).or_default().push(work);
     }
 
-    /// Notes a list that is wanted, and of which none is under way, as under way; `None` when there is no such list.
-    pub fn depart_list(&mut self) -> Option<(RequestId, Listing)> {
+    /// Notes a list that is wanted, and of which none is under way, as under way, and tells who asked for it; `None` when there
+    /// is no such list.
+    pub fn depart_list(&mut self, asker: impl FnMut(&Work)) -> Option<(RequestId, Listing)> {
         let is_under_way = |listing: &Listing| self.lists.values().any(|(other, _)| other == listing);
         let listing = self.wanted_lists.keys().find(|listing| !is_under_way(listing))?.clone();
         let askers = self.wanted_lists.remove(&listing)?;
+        askers.iter().for_each(asker);
         self.sent += 1;
         let id = RequestId(self.sent);
         self.lists.insert(id, (listing.clone(), askers));

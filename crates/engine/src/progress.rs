@@ -48,7 +48,7 @@ pub(crate) struct Progress {
     pub failures: u32,
     /// Whether only a resync asked for this look.
     pub by_resync: bool,
-    /// Whether something changed while a request was under way.
+    /// Whether something changed while a request was under way, or a list that it waits for.
     pub woken: bool,
     /// Since when it waits to be decided about.
     since: Moment,
@@ -117,11 +117,11 @@ impl Agenda {
         progress.failures = 0;
         progress.by_resync = false;
         match progress.state {
-            State::Sent => {
+            State::Sent | State::Parked => {
                 progress.woken = true;
                 false
             }
-            State::Queued | State::Parked => false,
+            State::Queued => false,
             State::Due(..) => {
                 progress.state = State::Queued;
                 (progress.since, progress.began) = (self.now, None);
@@ -129,6 +129,13 @@ impl Agenda {
                 self.queue.push_back(work);
                 true
             }
+        }
+    }
+
+    /// Notes that a list which a key waits for is sent: it shows all that changed before.
+    pub fn list_departs(&mut self, work: &Work) {
+        if let Some(progress) = self.keys.get_mut(work) {
+            progress.woken = false;
         }
     }
 

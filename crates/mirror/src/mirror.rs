@@ -49,6 +49,8 @@ pub struct Mirror {
     attributes_users: Under<Name, ObjectKey>,
     tenants: Tenants,
     looking: Looking,
+    /// Objects that could not be understood. There should be none.
+    flawed: BTreeSet<ObjectKey>,
     /// Default classes: the newest first, then the first by name.
     defaults: BTreeSet<(std::cmp::Reverse<Name>, Name)>,
     pool: Pool,
@@ -121,6 +123,16 @@ impl Mirror {
     /// Claims and volumes that have to do with an attributes class; by key.
     pub fn attributes_users(&self, class: &Name) -> &[ObjectKey] {
         self.attributes_users.get(class)
+    }
+
+    /// Objects of a kind that could not be understood, in a namespace; by key.
+    pub fn flawed(&self, kind: Kind, namespace: &Name) -> impl Iterator<Item = &ObjectKey> {
+        self.flawed.iter().filter(move |key| key.kind == kind && key.namespace == *namespace)
+    }
+
+    /// Objects of a kind that could not be understood, wherever they are; by key.
+    pub fn flawed_anywhere(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> {
+        self.flawed.iter().filter(move |key| key.kind == kind)
     }
 
     /// Claims that look for any volume and say this of their class (`None`: nothing); by key.
@@ -204,6 +216,22 @@ impl Mirror {
     }
 
     fn observe(&mut self, object: Object, origin: Origin) -> Option<Change> {
+        let change = self.take_in(object, origin);
+        self.note_flaw(change.as_ref());
+        change
+    }
+
+    /// Nearly nothing ever has a flaw, and then this costs nothing.
+    fn note_flaw(&mut self, change: Option<&Change>) {
+        let Some(change) = change else { return };
+        if change.after.as_ref().is_some_and(|after| after.flaw().is_some()) {
+            self.flawed.insert(change.key());
+        } else if !self.flawed.is_empty() {
+            self.flawed.remove(&change.key());
+        }
+    }
+
+    fn take_in(&mut self, object: Object, origin: Origin) -> Option<Change> {
         match object {
             Object::Claim(claim) => {
                 let key = claim.key();
@@ -255,6 +283,12 @@ impl Mirror {
     }
 
     fn gone(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
+        let change = self.take_out(key, version);
+        self.note_flaw(change.as_ref());
+        change
+    }
+
+    fn take_out(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
         match key.kind {
             Kind::Claim => {
                 let key = key.claim_key();

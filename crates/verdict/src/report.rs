@@ -37,6 +37,10 @@ pub enum ConditionType {
     Resizing,
     /// Its file system has yet to grow, on a node.
     FileSystemResizePending,
+    /// Its volume could not be made to grow.
+    ControllerResizeError,
+    /// Its file system could not be made to grow.
+    NodeResizeError,
 }
 
 impl ConditionType {
@@ -46,6 +50,8 @@ impl ConditionType {
             ConditionType::Unused => "Unused",
             ConditionType::Resizing => "Resizing",
             ConditionType::FileSystemResizePending => "FileSystemResizePending",
+            ConditionType::ControllerResizeError => "ControllerResizeError",
+            ConditionType::NodeResizeError => "NodeResizeError",
         }
     }
 }
@@ -97,6 +103,8 @@ impl ConditionEdit {
             ConditionType::FileSystemResizePending => {
                 claim.status.change.get_or_insert_default().file_system_pending = value;
             }
+            // Nobody reads them.
+            ConditionType::ControllerResizeError | ConditionType::NodeResizeError => {}
         }
     }
 }

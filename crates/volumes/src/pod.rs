@@ -66,7 +66,7 @@ pub struct Pod {
     pub node: Name,
     /// How far it has come.
     pub phase: PodPhase,
-    /// Whether one of its containers runs.
+    /// Whether one of its containers runs, as far as is known: one of which nothing is said may.
     pub has_running_container: bool,
     /// Whether it was deleted and its node has let go of it: no time of grace is left.
     pub is_shut_down: bool,
@@ -188,7 +188,14 @@ struct WireContainer {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireState {
-    running: Option<IgnoredAny>,
+    waiting: Option<IgnoredAny>,
+    terminated: Option<IgnoredAny>,
+}
+
+impl WireState {
+    fn is_at_rest(&self) -> bool {
+        self.waiting.is_some() || self.terminated.is_some()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -212,7 +219,7 @@ impl WireStatus {
             .into_iter()
             .flatten()
             .flatten()
-            .any(|container| container.state.as_ref().is_some_and(|state| state.running.is_some()))
+            .any(|container| !container.state.as_ref().is_some_and(WireState::is_at_rest))
     }
 }
 

@@ -53,7 +53,8 @@ impl Engine {
         let Flight { work, request, asked_at, checks_version } = flight;
         match (request, answer) {
             (Request::Write(write), Answer::Written(object)) => {
-                self.learn(&work, write.target(), Found::Here(object));
+                let found = if is_over(&object) { Found::Gone { asked_at } } else { Found::Here(object) };
+                self.learn(&work, write.target(), found);
                 for notice in write.then {
                     self.publish(work.set, notice);
                 }
@@ -74,7 +75,8 @@ impl Engine {
                 self.learn(&work, &key, found.clone().map_or(Found::Gone { asked_at }, Found::Here));
                 match checks_version {
                     None => {
-                        if let Some(progress) = self.agenda.get_mut(&work) {
+                        // What it found may be older than a change that came since: then it is looked for anew.
+                        if let Some(progress) = self.agenda.get_mut(&work).filter(|progress| !progress.woken) {
                             progress.findings.note_read(key, found);
                         }
                         self.agenda.hurry(work);
@@ -151,7 +153,7 @@ impl Engine {
         let Flight { work, request, .. } = flight;
         match (request, refusal) {
             (Request::Create(create), Refusal::AlreadyExists) => self.created(work, create),
-            (Request::Create(create), refusal) => {
+            (Request::Create(create), refusal) if !matches!(refusal, Refusal::Later(..)) => {
                 let failure = match refusal {
                     Refusal::Lost => Failure::uncertain(refusal.to_string()),
                     Refusal::Conflict
@@ -216,5 +218,16 @@ impl Engine {
             progress.findings.forget_passing();
             self.agenda.hurry(work);
         }
+    }
+}
+
+/// Whether a write has made an object go: somebody deleted it, and nothing holds it back any more. The answer carries it all the
+/// same, in the version that it had before.
+fn is_over(object: &Object) -> bool {
+    match object {
+        Object::Claim(claim) => claim.deleting && claim.finalizers.is_empty(),
+        Object::Volume(volume) => volume.deleting && volume.finalizers.is_empty(),
+        Object::AttributesClass(class) => class.deleting && class.finalizers.is_empty(),
+        Object::Class(_) | Object::Pod(_) | Object::Node(_) => false,
     }
 }

@@ -19,13 +19,15 @@ impl Engine {
 
     /// Sends the lists that are wanted, unless the same list is under way: whoever asks now is served by the next one.
     pub(super) fn send_lists(&mut self) {
-        while let Some((id, listing)) = self.flights.depart_list() {
+        let Engine { flights, agenda, .. } = self;
+        while let Some((id, listing)) = flights.depart_list(|work| agenda.list_departs(work)) {
             self.stats.sent += 1;
             self.out.push(Output::Send(id, Request::List(listing)));
         }
     }
 
-    /// Serves all who asked for a list.
+    /// Serves all who asked for a list, except for those that something has changed for since it was sent: it may be older than
+    /// that, and they look anew.
     pub(super) fn listed_live(&mut self, listing: &Listing, askers: Vec<Work>, answer: Answer) {
         let found: Result<Arc<[Object]>, Refusal> = match answer {
             Answer::Listed(objects) => Ok(objects.into()),
@@ -42,7 +44,9 @@ impl Engine {
             let Some(progress) = self.agenda.get_mut(&work) else { continue };
             match &found {
                 Ok(found) => {
-                    progress.findings.note_list(listing.clone(), found.clone());
+                    if !progress.woken {
+                        progress.findings.note_list(listing.clone(), found.clone());
+                    }
                     self.agenda.hurry(work);
                 }
                 Err(Refusal::Later(delay, _)) => {

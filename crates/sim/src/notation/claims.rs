@@ -175,7 +175,10 @@ pub fn line(claim: &Claim, value: &Value) -> String {
     }
     let cpu = value["status"]["allocatedResourceStatuses"]["cpu"].as_str();
     words.extend(cpu.map(|text| format!("resize-cpu={text}")));
-    words.extend(value["status"]["conditions"].as_array().into_iter().flatten().map(condition_word));
+    let conditions = value["status"]["conditions"].as_array().into_iter().flatten();
+    let mut conditions: Vec<String> = conditions.map(condition_word).collect();
+    conditions.sort();
+    words.extend(conditions);
     words.join(" ")
 }
 

@@ -1,6 +1,7 @@
 //! Random worlds, and everything that can go wrong in them: answers that come late, never, or as refusals; word that is delayed;
 //! restarts; users who edit, delete and create. The promises hold at every step, and once the faults stop, all comes to rest.
 
+mod guards;
 mod promises;
 mod trouble;
 
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use trouble::{Trouble, World};
 
 /// What can stand in a world at the start, or come into it later.
-const LINES: [&str; 26] = [
+const LINES: [&str; 48] = [
     "pv  a 1Gi Pending",
     "pv  a 2Gi Available ->c",
     "pv  a 5Gi Available modes=RWO,ROX,RWX",
@@ -35,6 +36,28 @@ const LINES: [&str; 26] = [
     "pvc f#u-f 1Gi Lost vol=e bc",
     "pvc f#u-f 5Gi Pending",
     "pod p claim=d",
+    "pod p claim=d node=n phase=Running",
+    "pod p claim=c claim=d",
+    "pod p claim=c node=n",
+    "pod q claim=c node=n phase=Succeeded",
+    "pod q eph=x:1Gi:",
+    "pod q eph=x:1Gi:late eph=y:1Gi: node=n",
+    "pod r eph=z:1Gi:host claim=q-x node=n",
+    "pvc q-x#u-q-x 1Gi Pending",
+    "pvc q-x#u-q-x 1Gi Pending owner=q",
+    "pvc q-y#u-q-y 1Gi Bound vol=a owner=q guarded bbc bc unused",
+    "pvc c#u-c 1Gi Pending guarded fin=example.com/mine deleting",
+    "pvc c#u-c 1Gi Bound vol=a bbc bc guarded deleting",
+    "pvc d#u-d 1Gi Bound vol=b bbc bc used",
+    "pvc d#u-d 1Gi Pending vac=fast fin=example.com/mine",
+    "pvc f#u-f 1Gi Pending class= vac=fast guarded",
+    "pv  a 1Gi Bound ->c#u-c bbc guarded deleting",
+    "pv  b 2Gi Available vac=fast",
+    "pv  e 2Gi Available ->f vac=fast",
+    "pv  e 2Gi Released ->gone#u-gone guarded fin=example.com/mine deleting",
+    "vac fast",
+    "vac fast guarded fin=example.com/mine",
+    "vac fast guarded deleting",
 ];
 
 /// Classes that are always there.
@@ -50,7 +73,8 @@ fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
         2 => any::<u8>().prop_map(Trouble::LoseAnswer),
         2 => any::<u8>().prop_map(Trouble::LoseRequest),
         2 => any::<u8>().prop_map(Trouble::Refuse),
-        6 => Just(Trouble::Watch),
+        4 => Just(Trouble::Watch),
+        4 => any::<u8>().prop_map(Trouble::WatchKind),
         2 => Just(Trouble::Tick),
         1 => Just(Trouble::Restart),
         1 => Just(Trouble::ListAgain),
@@ -58,6 +82,12 @@ fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
         2 => any::<u8>().prop_map(Trouble::Delete),
         1 => any::<u8>().prop_map(Trouble::ClearClaimRef),
         1 => any::<u8>().prop_map(Trouble::Annotate),
+        2 => any::<u8>().prop_map(Trouble::Schedule),
+        1 => any::<u8>().prop_map(Trouble::EndPod),
+        1 => any::<u8>().prop_map(Trouble::DeletePod),
+        1 => any::<u8>().prop_map(Trouble::LetGoOfPod),
+        1 => Just(Trouble::CollectGarbage),
+        1 => any::<u8>().prop_map(Trouble::TakeOffFinalizer),
     ];
     prop::collection::vec(trouble, 0..60)
 }

@@ -9,6 +9,8 @@ use bindery_volumes::{
     reserved_misfit,
 };
 
+use crate::guards;
+
 /// Two requests never change one object at once.
 pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Request) {
     let changes = |request: &Request| request.holds_target().then(|| request.target());
@@ -45,14 +47,21 @@ pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) 
     }
     let target = request.target();
     match request {
-        Request::Write(_) if target.kind == Kind::Volume => volume_written(before, after, &target),
-        Request::Write(_) => claim_written(before, after, &target),
+        Request::Write(write) => {
+            guards::written(before, after, write);
+            match target.kind {
+                Kind::Volume => volume_written(before, after, &target),
+                Kind::Claim => claim_written(before, after, &target),
+                Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => {}
+            }
+        }
         Request::Delete(delete) => nobody_needs(before, &delete.proof().volume().uid, "deleted"),
         Request::Operate(Operation::DeleteStorage { proof, .. }) => {
             nobody_needs(before, &proof.volume().uid, "its storage deleted");
         }
         Request::Operate(Operation::Recycle(recycle)) => nobody_needs(before, &recycle.proof.volume().uid, "scrubbed"),
-        Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Create(_) | Request::Bind(_) => {}
+        Request::Create(create) => guards::created(create),
+        Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Bind(_) => {}
         Request::Read(_) | Request::List(_) => {}
     }
 }

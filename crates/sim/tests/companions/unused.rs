@@ -84,7 +84,8 @@ fn upstream() -> Vec<Case> {
             .before(BOUND)
             .late("pod pod1 claim=claim1 node=node1")
             .after(BOUND_USED)
-            .history(&[LIST, USED]),
+            // After the write it looks again, and word of the pod has still not come.
+            .history(&[LIST, USED, LIST]),
         reported("one of two pods deleted, remaining pod keeps bound PVC in use -> Unused=False set proactively")
             .before(
                 "pvc claim1#uid1 1Gi Bound vol=v guarded

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Answer, Input, Refusal, RequestId};
+use bindery_companions::Ephemeral;
+use bindery_engine::{Answer, Config, Input, Refusal, RequestId};
 use bindery_sim::notation;
 use bindery_volumes::{ClaimKey, Kind, ObjectKey};
 
@@ -133,4 +134,23 @@ fn a_claim_created_again_under_its_name_is_another_claim() {
              pvc c#u2 1Gi Pending"
         )
     );
+}
+
+/// A claim was made, the answer was lost, and while it is being looked for it goes.
+#[test]
+fn a_late_read_does_not_serve_a_pod_whose_claim_is_gone_since() {
+    let mut hand = Hand::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
+    hand.list_all();
+    hand.tell(Input::Leading(true));
+    let (_, create) = hand.only();
+    hand.world.answer(&create);
+    hand.refuse(Refusal::Lost);
+    let (read, request) = hand.only();
+    let found = hand.world.answer(&request);
+    hand.world.remove(&claim_key("p-x"));
+    hand.watch();
+    hand.open.remove(&read);
+    hand.tell(Input::Answered(read, found));
+    hand.answer_all();
+    assert_eq!(hand.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
 }

@@ -5,5 +5,6 @@ mod backoff;
 mod events;
 mod hand;
 mod limits;
+mod lists;
 mod start;
 mod wakes;
