@@ -145,7 +145,7 @@ async fn ends<'a>(server: &Server, courses: Vec<Course<'a>>) -> Vec<End<'a>> {
     for event in server.events().await {
         let about = |field: &str| event["involvedObject"][field].as_str().unwrap_or_default();
         let word = |field: &str| event[field].as_str().unwrap_or_default();
-        let ours = oracle::event(about("kind"), about("name"), word("type"), word("reason"));
+        let ours = oracle::event([about("kind"), about("name"), word("type"), word("reason"), word("message")]);
         published.entry(state_of(about("name"))).or_default().extend(ours);
     }
     let end = |Course { recorded, ledger, .. }: Course<'a>| {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Ledger, Recorded, list, text};
 
-/// Events are told apart by kind, name, type and reason.
-pub type Event = [String; 4];
+/// Events are told apart by kind, name, type, reason and message.
+pub type Event = [String; 5];
 
 /// Whether these are published is chance: a claim may be looked at before its pod is scheduled or only after, and a pod before
 /// its claims are there or only after. The reference does not repeat itself here.
@@ -63,15 +63,16 @@ pub(super) fn recorded_objects(outcome: &Value) -> Value {
 }
 
 /// An event, unless it is published by chance.
-pub fn event(kind: &str, name: &str, event_type: &str, reason: &str) -> Option<Event> {
+pub fn event(words: [&str; 5]) -> Option<Event> {
+    let [_, _, _, reason, _] = words;
     let is_compared = !BY_CHANCE.contains(&reason);
-    is_compared.then(|| [kind, name, event_type, reason].map(str::to_owned))
+    is_compared.then(|| words.map(str::to_owned))
 }
 
 /// The events of a recorded outcome.
 pub(super) fn recorded_events(outcome: &Value) -> BTreeSet<Event> {
-    let ours = |words: &Value| event(text(&words[0]), text(&words[1]), text(&words[2]), text(&words[3]));
-    list(&outcome["events"]).iter().filter_map(ours).collect()
+    let words = |event: &Value| std::array::from_fn(|at| event[at].clone());
+    list(&outcome["events"]).iter().filter_map(|recorded| event(words(recorded).each_ref().map(text))).collect()
 }
 
 /// The claims there were, and those there are.

@@ -120,13 +120,18 @@ impl Recorded {
         }
     }
 
-    /// The node that was chosen for a pod: it is there, or its claims were to be. Between equal nodes a scheduler throws dice.
+    /// The node that was chosen for a pod: it was sent there, or its claims were to be. Between equal nodes a scheduler throws
+    /// dice.
     fn node_seen(&self, pod: &Value) -> Option<&str> {
         let (seen, name) = (&self.outcomes[0], text(&pod["name"]));
+        let is_scheduled = |event: &&Value| event[1] == *name && event[3] == "Scheduled";
+        let scheduled = list(&seen["events"]).iter().find(is_scheduled).map(|event| text(&event[4]));
         let ephemeral = list(&pod["ephemeral"]).iter().map(|volume| format!("{name}-{}", text(&volume["name"])));
         let claims = list(&pod["claims"]).iter().map(|claim| text(claim).to_owned()).chain(ephemeral);
         let selected = |claim: String| seen["claims"][claim]["ann"][Annotation::SelectedNode.key()].as_str();
-        seen["pods"][name]["node"].as_str().or_else(|| claims.into_iter().find_map(selected))
+        // "Successfully assigned NAMESPACE/POD to NODE"
+        let node = scheduled.and_then(|message| message.rsplit(' ').next());
+        node.or_else(|| claims.into_iter().find_map(selected))
     }
 
     /// What an external provisioner would save for a claim as it is, if it asks for one.

@@ -78,7 +78,8 @@ impl<W: Cluster> End<W> {
     pub fn events(&self) -> BTreeSet<Event> {
         let event = |notice: &Notice| {
             let about = &notice.about;
-            oracle::event(about.kind.as_str(), &about.name, notice.event_type.as_str(), notice.reason.as_str())
+            let kind = about.kind.as_str();
+            oracle::event([kind, &about.name, notice.event_type.as_str(), notice.reason.as_str(), &notice.message])
         };
         self.notices.iter().filter_map(event).collect()
     }
