@@ -30,7 +30,12 @@ fn start(state: &str) -> Hand {
 fn listed(hand: &Hand) -> Vec<String> {
     let namespace = |request: &Request| match request {
         Request::List(listing) => Some(listing.namespace.to_string()),
-        Request::Write(_) | Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_) => None,
+        Request::Write(_)
+        | Request::Create(_)
+        | Request::Bind(_)
+        | Request::Delete(_)
+        | Request::Read(_)
+        | Request::Operate(_) => None,
     };
     hand.open.values().filter_map(namespace).collect()
 }
@@ -44,7 +49,12 @@ fn list_of(hand: &Hand, namespace: &str) -> RequestId {
 fn written(hand: &Hand) -> Vec<String> {
     let name = |request: &Request| match request {
         Request::Write(write) => Some(write.target().name.to_string()),
-        Request::List(_) | Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_) => None,
+        Request::List(_)
+        | Request::Create(_)
+        | Request::Bind(_)
+        | Request::Delete(_)
+        | Request::Read(_)
+        | Request::Operate(_) => None,
     };
     hand.open.values().filter_map(name).collect()
 }
