@@ -79,7 +79,12 @@ impl Caller {
             Ok(_) => match self.read(key).await {
                 Answer::Read(Some(pod)) => Answer::Written(pod),
                 // It was carried out, and what became of it has to be seen.
-                _ => Answer::Refused(Refusal::Lost),
+                Answer::Written(_)
+                | Answer::Deleted(_)
+                | Answer::Read(None)
+                | Answer::Listed(_)
+                | Answer::Done(_)
+                | Answer::Refused(_) => Answer::Refused(Refusal::Lost),
             },
         }
     }
