@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery_volumes::{Claim, ClaimKey, Name, Pod, PodKey};
+use bindery_volumes::{Claim, ClaimKey, Name, Pod, PodKey, PodPhase};
 use rustc_hash::FxHashMap;
 
 /// Keys that stand under another key. A key without entries costs nothing.
@@ -85,5 +85,25 @@ impl PodsByClaim {
 
     pub fn get(&self, claim: &ClaimKey) -> &[PodKey] {
         self.0.get(claim)
+    }
+}
+
+/// Pods that have not ended, by the nodes that they were given.
+#[derive(Debug, Default)]
+pub(crate) struct PodsByNode(Under<Name, PodKey>);
+
+impl PodsByNode {
+    pub fn moved(&mut self, before: Option<&Pod>, after: Option<&Pod>) {
+        let is_there = |pod: &&Pod| !pod.node.is_empty() && pod.phase == PodPhase::Active;
+        if let Some(pod) = before.filter(is_there) {
+            self.0.remove(&pod.node, &pod.key());
+        }
+        if let Some(pod) = after.filter(is_there) {
+            self.0.insert(pod.node.clone(), pod.key());
+        }
+    }
+
+    pub fn get(&self, node: &Name) -> &[PodKey] {
+        self.0.get(node)
     }
 }

@@ -21,7 +21,15 @@ pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Req
 fn claims(world: &World) -> Vec<Claim> {
     let of_claim = |object| match object {
         Object::Claim(claim) => Some(claim.as_ref().clone()),
-        Object::Volume(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => None,
+        Object::Volume(_)
+        | Object::Class(_)
+        | Object::AttributesClass(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => None,
     };
     world.list(Kind::Claim).1.into_iter().filter_map(of_claim).collect()
 }
@@ -29,7 +37,15 @@ fn claims(world: &World) -> Vec<Claim> {
 fn volumes(world: &World) -> Vec<Volume> {
     let of_volume = |object| match object {
         Object::Volume(volume) => Some(volume.as_ref().clone()),
-        Object::Claim(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => None,
+        Object::Claim(_)
+        | Object::Class(_)
+        | Object::AttributesClass(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => None,
     };
     world.list(Kind::Volume).1.into_iter().filter_map(of_volume).collect()
 }
