@@ -60,7 +60,14 @@ impl RuleSet for Binder {
         match kind {
             Kind::Claim => "claims",
             Kind::Volume => "volumes",
-            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => kind.as_str(),
+            Kind::Class
+            | Kind::AttributesClass
+            | Kind::Pod
+            | Kind::Node
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::Capacity
+            | Kind::Attachment => kind.as_str(),
         }
     }
 
@@ -86,7 +93,14 @@ impl RuleSet for Binder {
         match key.kind {
             Kind::Claim => decision.claim(&key.claim_key()),
             Kind::Volume => decision.volume(&key.name),
-            Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => Verdict::settle(&rules::NOT_OURS),
+            Kind::Class
+            | Kind::AttributesClass
+            | Kind::Pod
+            | Kind::Node
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::Capacity
+            | Kind::Attachment => Verdict::settle(&rules::NOT_OURS),
         }
     }
 

@@ -12,7 +12,12 @@ pub(crate) fn wake(known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectK
             Object::Class(class) => of_class(known, class, wake),
             Object::Pod(pod) => of_pod(known, pod, wake),
             // The binder reads nodes only when it provisions, and retries that by itself.
-            Object::AttributesClass(_) | Object::Node(_) => {}
+            Object::AttributesClass(_)
+            | Object::Node(_)
+            | Object::CsiNode(_)
+            | Object::CsiDriver(_)
+            | Object::Capacity(_)
+            | Object::Attachment(_) => {}
         }
     }
 }

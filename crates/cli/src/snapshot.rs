@@ -35,7 +35,7 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
                 snapshot.known.listed(kind, version.parse().unwrap_or(0), objects);
             }
             // Little rests on these, and not everybody may list them.
-            Err(error) if matches!(kind, Kind::Pod | Kind::Node | Kind::AttributesClass) => {
+            Err(error) if !matches!(kind, Kind::Claim | Kind::Volume | Kind::Class) => {
                 snapshot
                     .warnings
                     .push(format!("cannot list {}s, so it is as if there were none: {error}", kind.as_str()));

@@ -95,7 +95,17 @@ impl RuleSet for AttributesClassProtection {
         match &change.before {
             Some(Object::Claim(claim)) => claim.attributes_classes().for_each(&mut wake_deleted),
             Some(Object::Volume(volume)) => volume.attributes_class.iter().for_each(&mut wake_deleted),
-            Some(Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_)) | None => {}
+            Some(
+                Object::Class(_)
+                | Object::AttributesClass(_)
+                | Object::Pod(_)
+                | Object::Node(_)
+                | Object::CsiNode(_)
+                | Object::CsiDriver(_)
+                | Object::Capacity(_)
+                | Object::Attachment(_),
+            )
+            | None => {}
         }
     }
 }

@@ -81,7 +81,11 @@ impl RuleSet for Ephemeral {
                     | Object::Class(_)
                     | Object::AttributesClass(_)
                     | Object::Pod(_)
-                    | Object::Node(_) => true,
+                    | Object::Node(_)
+                    | Object::CsiNode(_)
+                    | Object::CsiDriver(_)
+                    | Object::Capacity(_)
+                    | Object::Attachment(_) => true,
                 };
                 if !after.as_ref().is_some_and(is_as_before) {
                     for pod in known.pods_using(&before.key()).filter(|pod| is_served(pod)) {

@@ -85,8 +85,15 @@ impl RuleSet for Expander {
                         }
                     }
                 }
-                Object::Claim(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => {
-                }
+                Object::Claim(_)
+                | Object::Class(_)
+                | Object::AttributesClass(_)
+                | Object::Pod(_)
+                | Object::Node(_)
+                | Object::CsiNode(_)
+                | Object::CsiDriver(_)
+                | Object::Capacity(_)
+                | Object::Attachment(_) => {}
             }
         }
     }

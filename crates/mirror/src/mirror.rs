@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_volumes::{
-    Annotation, AttributesClass, Claim, ClaimKey, Class, Kind, Name, Node, Object, ObjectKey, Pod, PodKey, Request,
-    Volume, points_to, reserved_misfit, satisfies,
+    Annotation, Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Name, Node,
+    Object, ObjectKey, Pod, PodKey, Request, Volume, points_to, reserved_misfit, satisfies,
 };
 
 use crate::indices::{Looking, PodsByClaim, Under};
-use crate::shelf::{Origin, Seen, Shelf};
-use crate::{Demand, Pool, Tenants};
+use crate::shelf::{Origin, Seen, Shelf, Shelved};
+use crate::{Demand, Pool, Reach, Room, Tenants};
 
 /// A change that rules could tell: the object before and after it. At least one of the two is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,10 +42,15 @@ pub struct Mirror {
     attributes_classes: Shelf<Name, AttributesClass>,
     pods: Shelf<PodKey, Pod>,
     nodes: Shelf<Name, Node>,
+    csi_nodes: Shelf<Name, CsiNode>,
+    drivers: Shelf<Name, CsiDriver>,
+    capacities: Shelf<ObjectKey, Capacity>,
+    attachments: Shelf<Name, Attachment>,
 
     volumes_by_claim: Under<ClaimKey, Name>,
     claims_by_volume: Under<Name, ClaimKey>,
     pods_by_claim: PodsByClaim,
+    attachments_by_node: Under<Name, Name>,
     attributes_users: Under<Name, ObjectKey>,
     tenants: Tenants,
     looking: Looking,
@@ -54,7 +59,27 @@ pub struct Mirror {
     /// Default classes: the newest first, then the first by name.
     defaults: BTreeSet<(std::cmp::Reverse<Name>, Name)>,
     pool: Pool,
+    reach: Reach,
+    room: Room,
     demand: Demand,
+}
+
+/// Does the same with the shelf of a kind, whichever it is: `$of` is the mirror, borrowed.
+macro_rules! with_shelf {
+    ($kind:expr, ($($of:tt)+), $shelf:ident => $result:expr) => {
+        match $kind {
+            Kind::Claim => { let $shelf = $($of)+.claims; $result }
+            Kind::Volume => { let $shelf = $($of)+.volumes; $result }
+            Kind::Class => { let $shelf = $($of)+.classes; $result }
+            Kind::AttributesClass => { let $shelf = $($of)+.attributes_classes; $result }
+            Kind::Pod => { let $shelf = $($of)+.pods; $result }
+            Kind::Node => { let $shelf = $($of)+.nodes; $result }
+            Kind::CsiNode => { let $shelf = $($of)+.csi_nodes; $result }
+            Kind::CsiDriver => { let $shelf = $($of)+.drivers; $result }
+            Kind::Capacity => { let $shelf = $($of)+.capacities; $result }
+            Kind::Attachment => { let $shelf = $($of)+.attachments; $result }
+        }
+    };
 }
 
 // === What rules ask ===
@@ -90,6 +115,31 @@ impl Mirror {
         self.nodes.get(name)
     }
 
+    /// All nodes, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.nodes.iter().map(|(_, node)| node)
+    }
+
+    /// What CSI drivers can do on a node.
+    pub fn csi_node(&self, node: &Name) -> Option<&Arc<CsiNode>> {
+        self.csi_nodes.get(node)
+    }
+
+    /// A CSI driver.
+    pub fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>> {
+        self.drivers.get(name)
+    }
+
+    /// What is attached to a node, or is to be; by name.
+    pub fn attachments_on(&self, node: &Name) -> impl Iterator<Item = &Arc<Attachment>> {
+        self.attachments_by_node.get(node).iter().filter_map(|name| self.attachments.get(name))
+    }
+
+    /// Pods that were given a node, or that it is meant for, and have not ended; by key.
+    pub fn pods_on(&self, node: &Name) -> impl Iterator<Item = &Arc<Pod>> {
+        self.tenants.of(node).filter_map(|key| self.pods.get(key))
+    }
+
     /// The class that claims get that say nothing of a class: the newest of the default ones, then the first by name.
     pub fn default_class(&self) -> Option<&Arc<Class>> {
         self.defaults.iter().find_map(|(_, name)| self.classes.get(name))
@@ -113,11 +163,6 @@ impl Mirror {
     /// Which pods are where, and which wait.
     pub fn tenants(&self) -> &Tenants {
         &self.tenants
-    }
-
-    /// All nodes, in no order.
-    pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
-        self.nodes.iter().map(|(_, node)| node)
     }
 
     /// Claims and volumes that have to do with an attributes class; by key.
@@ -145,6 +190,16 @@ impl Mirror {
         &self.pool
     }
 
+    /// The volumes of the pool that are marked free, by the nodes that can reach them.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// The room for new volumes, by the nodes that can reach it.
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
     /// The claims that look for a volume and have none in sight.
     pub fn demand(&self) -> &Demand {
         &self.demand
@@ -167,26 +222,21 @@ impl Mirror {
     pub fn keys(&self, kind: Kind) -> Vec<ObjectKey> {
         match kind {
             Kind::Claim => self.claims.iter().map(|(key, _)| key.clone().into()).collect(),
-            Kind::Volume => self.volumes.iter().map(|(name, _)| ObjectKey::volume(name.clone())).collect(),
-            Kind::Class => self.classes.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect(),
-            Kind::AttributesClass => {
-                self.attributes_classes.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect()
-            }
+            Kind::Volume => named(kind, &self.volumes),
+            Kind::Class => named(kind, &self.classes),
+            Kind::AttributesClass => named(kind, &self.attributes_classes),
             Kind::Pod => self.pods.iter().map(|(key, _)| key.clone().into()).collect(),
-            Kind::Node => self.nodes.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect(),
+            Kind::Node => named(kind, &self.nodes),
+            Kind::CsiNode => named(kind, &self.csi_nodes),
+            Kind::CsiDriver => named(kind, &self.drivers),
+            Kind::Capacity => self.capacities.iter().map(|(key, _)| key.clone()).collect(),
+            Kind::Attachment => named(kind, &self.attachments),
         }
     }
 
     /// How many objects of a kind there are.
     pub fn count(&self, kind: Kind) -> usize {
-        match kind {
-            Kind::Claim => self.claims.len(),
-            Kind::Volume => self.volumes.len(),
-            Kind::Class => self.classes.len(),
-            Kind::AttributesClass => self.attributes_classes.len(),
-            Kind::Pod => self.pods.len(),
-            Kind::Node => self.nodes.len(),
-        }
+        with_shelf!(kind, (&self), shelf => shelf.len())
     }
 
     /// An object of any kind, as rules are shown it.
@@ -198,6 +248,10 @@ impl Mirror {
             Kind::AttributesClass => Object::AttributesClass(self.attributes_classes.get(&key.name)?.clone()),
             Kind::Pod => Object::Pod(self.pods.get(&key.pod_key())?.clone()),
             Kind::Node => Object::Node(self.nodes.get(&key.name)?.clone()),
+            Kind::CsiNode => Object::CsiNode(self.csi_nodes.get(&key.name)?.clone()),
+            Kind::CsiDriver => Object::CsiDriver(self.drivers.get(&key.name)?.clone()),
+            Kind::Capacity => Object::Capacity(self.capacities.get(key)?.clone()),
+            Kind::Attachment => Object::Attachment(self.attachments.get(&key.name)?.clone()),
         })
     }
 }
@@ -267,6 +321,25 @@ impl Mirror {
                 let seen = self.nodes.observe(node.meta.name.clone(), node, origin)?;
                 Some(Change::of(seen, Object::Node))
             }
+            Object::CsiNode(node) => {
+                let seen = self.csi_nodes.observe(node.meta.name.clone(), node, origin)?;
+                Some(Change::of(seen, Object::CsiNode))
+            }
+            Object::CsiDriver(driver) => {
+                let seen = self.drivers.observe(driver.meta.name.clone(), driver, origin)?;
+                Some(Change::of(seen, Object::CsiDriver))
+            }
+            Object::Capacity(capacity) => {
+                let key = Object::Capacity(capacity.clone()).key();
+                let seen = self.capacities.observe(key, capacity, origin)?;
+                self.capacity_moved(&seen);
+                Some(Change::of(seen, Object::Capacity))
+            }
+            Object::Attachment(attachment) => {
+                let seen = self.attachments.observe(attachment.meta.name.clone(), attachment, origin)?;
+                self.attachment_moved(&seen);
+                Some(Change::of(seen, Object::Attachment))
+            }
         }
     }
 
@@ -320,6 +393,18 @@ impl Mirror {
                 Some(Change::of(seen?, Object::Pod))
             }
             Kind::Node => Some(Change::of(self.nodes.remove(&key.name, version)?, Object::Node)),
+            Kind::CsiNode => Some(Change::of(self.csi_nodes.remove(&key.name, version)?, Object::CsiNode)),
+            Kind::CsiDriver => Some(Change::of(self.drivers.remove(&key.name, version)?, Object::CsiDriver)),
+            Kind::Capacity => {
+                let seen = self.capacities.remove(key, version)?;
+                self.capacity_moved(&seen);
+                Some(Change::of(seen, Object::Capacity))
+            }
+            Kind::Attachment => {
+                let seen = self.attachments.remove(&key.name, version)?;
+                self.attachment_moved(&seen);
+                Some(Change::of(seen, Object::Attachment))
+            }
         }
     }
 
@@ -342,14 +427,7 @@ impl Mirror {
 
     /// Notes that the watch of a kind is complete up to a version.
     pub fn watched_up_to(&mut self, kind: Kind, version: u64) {
-        match kind {
-            Kind::Claim => self.claims.watched_up_to(version),
-            Kind::Volume => self.volumes.watched_up_to(version),
-            Kind::Class => self.classes.watched_up_to(version),
-            Kind::AttributesClass => self.attributes_classes.watched_up_to(version),
-            Kind::Pod => self.pods.watched_up_to(version),
-            Kind::Node => self.nodes.watched_up_to(version),
-        }
+        with_shelf!(kind, (&mut self), shelf => shelf.watched_up_to(version));
     }
 
     /// The version of an object that was last seen, if it is known.
@@ -361,19 +439,16 @@ impl Mirror {
             Kind::AttributesClass => self.attributes_classes.seen_version(&key.name),
             Kind::Pod => self.pods.seen_version(&key.pod_key()),
             Kind::Node => self.nodes.seen_version(&key.name),
+            Kind::CsiNode => self.csi_nodes.seen_version(&key.name),
+            Kind::CsiDriver => self.drivers.seen_version(&key.name),
+            Kind::Capacity => self.capacities.seen_version(key),
+            Kind::Attachment => self.attachments.seen_version(&key.name),
         }
     }
 
     /// Up to which version the watch of a kind is complete.
     pub fn watched_version(&self, kind: Kind) -> u64 {
-        match kind {
-            Kind::Claim => self.claims.watched(),
-            Kind::Volume => self.volumes.watched(),
-            Kind::Class => self.classes.watched(),
-            Kind::AttributesClass => self.attributes_classes.watched(),
-            Kind::Pod => self.pods.watched(),
-            Kind::Node => self.nodes.watched(),
-        }
+        with_shelf!(kind, (&self), shelf => shelf.watched())
     }
 
     /// Shows a claim as a write of ours will make it, until [`Mirror::settle`].
@@ -432,7 +507,13 @@ impl Mirror {
                 Some(Change { before: before.map(Object::Pod), after: after.map(Object::Pod) })
             }
             // The rest is never assumed.
-            Kind::Class | Kind::AttributesClass | Kind::Node => None,
+            Kind::Class
+            | Kind::AttributesClass
+            | Kind::Node
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::Capacity
+            | Kind::Attachment => None,
         }
     }
 }
@@ -487,6 +568,9 @@ impl Mirror {
         };
         if let Some(before) = before.as_ref().filter(|before| before.is_free()) {
             self.pool.remove(before);
+            if Reach::takes(before) {
+                self.reach.remove(before);
+            }
         }
         self.refresh_pool(name);
         if let Some(class) = before.as_ref().and_then(|volume| volume.attributes_class.as_ref()) {
@@ -562,13 +646,37 @@ impl Mirror {
         }
     }
 
-    /// A volume is in the pool while it is free and no claim wants it by name.
+    fn capacity_moved(&mut self, seen: &Seen<Capacity>) {
+        if let Some(before) = &seen.before {
+            self.room.remove(before);
+        }
+        if let Some(after) = &seen.after {
+            self.room.insert(after);
+        }
+    }
+
+    fn attachment_moved(&mut self, seen: &Seen<Attachment>) {
+        if let Some(before) = &seen.before {
+            self.attachments_by_node.remove(&before.node, &before.meta.name);
+        }
+        if let Some(after) = &seen.after {
+            self.attachments_by_node.insert(after.node.clone(), after.meta.name.clone());
+        }
+    }
+
+    /// A volume is in the pool while it is free and no claim wants it by name; among those that nodes reach when it is marked so.
     fn refresh_pool(&mut self, name: &Name) {
         let Some(volume) = self.volumes.get(name).filter(|volume| volume.is_free()).cloned() else { return };
-        if self.is_spoken_for(&volume) {
+        let is_spoken_for = self.is_spoken_for(&volume);
+        if is_spoken_for {
             self.pool.remove(&volume);
         } else {
             self.pool.insert(&volume);
+        }
+        match Reach::takes(&volume) {
+            true if is_spoken_for => self.reach.remove(&volume),
+            true => self.reach.insert(&volume),
+            false => {}
         }
     }
 
@@ -588,6 +696,11 @@ impl Mirror {
             self.demand.remove(&claim);
         }
     }
+}
+
+/// The keys of objects that have no namespace.
+fn named<T: Shelved>(kind: Kind, shelf: &Shelf<Name, T>) -> Vec<ObjectKey> {
+    shelf.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect()
 }
 
 fn is_same<T>(before: &Option<Arc<T>>, after: &Option<Arc<T>>) -> bool {

@@ -3,7 +3,9 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use bindery_volumes::{AttributesClass, Claim, Class, Meta, Node, Pod, Volume};
+use bindery_volumes::{
+    Attachment, AttributesClass, Capacity, Claim, Class, CsiDriver, CsiNode, Meta, Node, Pod, Volume,
+};
 use rustc_hash::FxHashMap;
 
 /// An object that a shelf can hold: all that matters here is who it is.
@@ -14,7 +16,7 @@ pub(crate) trait Shelved: PartialEq {
 macro_rules! shelved {
     ($($kind:ty),*) => { $(impl Shelved for $kind { fn meta(&self) -> &Meta { &self.meta } })* };
 }
-shelved!(Claim, Volume, Class, AttributesClass, Pod, Node);
+shelved!(Claim, Volume, Class, AttributesClass, Pod, Node, CsiNode, CsiDriver, Capacity, Attachment);
 
 /// What became of an object that was seen: `before` and `after` differ in something that rules read.
 pub(crate) struct Seen<T> {

@@ -15,6 +15,7 @@
 //! decides where a pod runs: it knows volumes. It remembers nothing: what a restart loses is planned again.
 
 mod find;
+mod known;
 pub mod limits;
 mod migration;
 mod placing;

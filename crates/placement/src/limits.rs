@@ -1,9 +1,9 @@
 //! Whether a node can have as many volumes of a CSI driver as it would have with a pod.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bindery_volumes::migration::driver_of;
-use bindery_volumes::{Attacher, Claim, ClaimKey, CsiNode, Disk, Mount, Name, Node};
+use bindery_volumes::{Attacher, Attachment, Claim, ClaimKey, CsiNode, Disk, Mount, Name, Node};
 
 use crate::migration::{csi_name, csi_name_inline};
 use crate::{Obstacle, User, View};
@@ -111,23 +111,19 @@ impl Limits {
 /// Whether a node would have too many volumes of a driver with these.
 fn is_full<V: View>(view: &V, node: &Node, csi: &CsiNode, new: &BTreeSet<Unit>) -> bool {
     let used: BTreeSet<Unit> = view.users_on(node.name()).flat_map(|user| units(view, user, true)).collect();
-    let mut counts: BTreeMap<&Name, usize> = BTreeMap::new();
     let attached = attached(view, node);
-    for unit in used.iter().chain(attached.difference(&used)) {
-        *counts.entry(&unit.driver).or_default() += 1;
-    }
-    let drivers: BTreeSet<&Name> = new.difference(&used).map(|unit| &unit.driver).collect();
-    drivers.into_iter().any(|driver| {
-        let more = new.difference(&used).filter(|unit| unit.driver == *driver).count();
-        let has = counts.get(driver).copied().unwrap_or_default();
-        let volumes_max = csi.driver(driver).and_then(|driver| driver.volumes_max);
-        volumes_max.is_some_and(|max| i64::try_from(has + more).is_ok_and(|count| count > max))
+    csi.drivers.iter().any(|driver| {
+        let is_its = |unit: &&Unit| unit.driver == driver.name;
+        let more = new.difference(&used).filter(is_its).count();
+        let has = used.iter().chain(attached.difference(&used)).filter(is_its).count();
+        let count = i64::try_from(has + more).unwrap_or(i64::MAX);
+        more > 0 && driver.volumes_max.is_some_and(|max| count > max)
     })
 }
 
 /// The volumes that are attached to a node, or are to be.
 fn attached<V: View>(view: &V, node: &Node) -> BTreeSet<Unit> {
-    let unit = |attachment: &bindery_volumes::Attachment| {
+    let unit = |attachment: &Attachment| {
         let volume = view.volume(attachment.volume.as_ref()?)?;
         let handle = volume.handle.as_ref().filter(|handle| handle.by == Attacher::Csi)?;
         let driver = Some(attachment.attacher.clone()).filter(|driver| !driver.is_empty())?;

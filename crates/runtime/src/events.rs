@@ -124,8 +124,10 @@ pub(crate) fn wire_time(now: Timestamp) -> String {
 fn event(notice: &Notice, message: &str, now: Timestamp) -> Value {
     let about = &notice.about;
     let api_version = match about.kind {
-        Kind::Class | Kind::AttributesClass => "storage.k8s.io/v1",
         Kind::Claim | Kind::Volume | Kind::Pod | Kind::Node => "v1",
+        Kind::Class | Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
+            "storage.k8s.io/v1"
+        }
     };
     json!({
         "apiVersion": "v1",

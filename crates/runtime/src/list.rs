@@ -54,7 +54,15 @@ impl std::fmt::Display for Unlisted {
 pub fn is_optional(kind: Kind) -> bool {
     match kind {
         Kind::AttributesClass => true,
-        Kind::Claim | Kind::Volume | Kind::Class | Kind::Pod | Kind::Node => false,
+        Kind::Claim
+        | Kind::Volume
+        | Kind::Class
+        | Kind::Pod
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment => false,
     }
 }
 

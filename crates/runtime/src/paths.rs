@@ -11,6 +11,10 @@ pub(crate) fn all(kind: Kind) -> &'static str {
         Kind::AttributesClass => "/apis/storage.k8s.io/v1/volumeattributesclasses",
         Kind::Pod => "/api/v1/pods",
         Kind::Node => "/api/v1/nodes",
+        Kind::CsiNode => "/apis/storage.k8s.io/v1/csinodes",
+        Kind::CsiDriver => "/apis/storage.k8s.io/v1/csidrivers",
+        Kind::Capacity => "/apis/storage.k8s.io/v1/csistoragecapacities",
+        Kind::Attachment => "/apis/storage.k8s.io/v1/volumeattachments",
     }
 }
 

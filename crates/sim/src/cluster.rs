@@ -123,7 +123,14 @@ pub fn check(kind: Kind, before: &Value, after: &Value) -> Result<(), String> {
     match kind {
         Kind::Claim => check_claim(before, after),
         Kind::Volume => check_volume(before, after),
-        Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => Ok(()),
+        Kind::Class
+        | Kind::AttributesClass
+        | Kind::Pod
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment => Ok(()),
     }
 }
 
@@ -172,7 +179,14 @@ fn guard_of(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Claim => Some(finalizer::PVC_PROTECTION),
         Kind::Volume => Some(finalizer::PV_PROTECTION),
-        Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => None,
+        Kind::Class
+        | Kind::AttributesClass
+        | Kind::Pod
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment => None,
     }
 }
 

@@ -91,7 +91,14 @@ fn broken(kind: Kind, name: &str, patch: &Value) -> Value {
     let lines = match kind {
         Kind::Claim => format!("pvc other/{name}#uid-{name} 1Gi Pending class="),
         Kind::Volume => format!("pv {name} 1Gi Available"),
-        Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => panic!("not decided about"),
+        Kind::Class
+        | Kind::AttributesClass
+        | Kind::Pod
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment => panic!("not decided about"),
     };
     let world = notation::parse(&lines);
     let mut object = world.objects().next().expect("a line is an object").1.clone();

@@ -125,9 +125,15 @@ impl UnusedProof {
         let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
         Self::find(&claim.meta, findings, listing, |object| match object {
             Object::Pod(pod) => pod.holds(claim),
-            Object::Claim(_) | Object::Volume(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Node(_) => {
-                false
-            }
+            Object::Claim(_)
+            | Object::Volume(_)
+            | Object::Class(_)
+            | Object::AttributesClass(_)
+            | Object::Node(_)
+            | Object::CsiNode(_)
+            | Object::CsiDriver(_)
+            | Object::Capacity(_)
+            | Object::Attachment(_) => false,
         })
     }
 
@@ -144,7 +150,14 @@ impl UnusedProof {
         let refers = |object: &Object| match object {
             Object::Claim(claim) => claim.attributes_classes().any(|name| *name == class.meta.name),
             Object::Volume(volume) => *volume.attributes() == class.meta.name,
-            Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => false,
+            Object::Class(_)
+            | Object::AttributesClass(_)
+            | Object::Pod(_)
+            | Object::Node(_)
+            | Object::CsiNode(_)
+            | Object::CsiDriver(_)
+            | Object::Capacity(_)
+            | Object::Attachment(_) => false,
         };
         for kind in [Kind::Claim, Kind::Volume] {
             Self::find(&class.meta, findings, Listing { kind, namespace: Name::default() }, refers)?;

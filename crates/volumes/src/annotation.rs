@@ -44,6 +44,8 @@ annotations! {
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",
     /// On a claim or a volume: the CSI driver that has taken over from an in-tree plugin.
     MigratedTo = "pv.kubernetes.io/migrated-to",
+    /// On what CSI drivers can do on a node: the in-tree plugins whose work they have taken over there.
+    MigratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins",
     /// On a claim or a volume: its class, in the older form. Where the key is present it wins, even when empty.
     BetaStorageClass = "volume.beta.kubernetes.io/storage-class",
     /// On a volume: the capacity that its claim was promised before a resize.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
+use crate::selector::WireSelector;
 use crate::{AccessModes, Annotation, Annotations, Flaw, Meta, NONE, Name, Quantity, Selector, VolumeMode};
 
 /// Where a claim lives.
@@ -232,21 +233,6 @@ struct WireRequests {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireSelector {
-    match_labels: Option<std::collections::BTreeMap<Name, Name>>,
-    match_expressions: Option<Vec<WireExpression>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireExpression {
-    key: Name,
-    operator: Name,
-    values: Option<Vec<Name>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     phase: Option<Name>,
     access_modes: Option<Vec<Name>>,
@@ -294,19 +280,6 @@ impl WireStatus {
             file_system_pending: self.condition("FileSystemResizePending"),
         };
         (change != ClaimChange::default()).then(|| Box::new(change))
-    }
-}
-
-impl WireSelector {
-    fn parse(self) -> Result<Selector, String> {
-        let mut selector = Selector::default();
-        for (key, value) in self.match_labels.unwrap_or_default() {
-            selector.require(key, value);
-        }
-        for expression in self.match_expressions.unwrap_or_default() {
-            selector.express(expression.key, &expression.operator, expression.values.unwrap_or_default())?;
-        }
-        Ok(selector)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Flaw, Meta, Name};
+use crate::{Annotation, Flaw, Meta, Name};
 
 /// A driver that is installed on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,9 +82,12 @@ impl Lean for CsiNode {
             name: wire.name,
             volumes_max: wire.allocatable.and_then(|allocatable| allocatable.count),
         };
+        let plugins = wire.metadata.annotations.get(Annotation::MigratedPlugins);
+        let migrated = plugins.into_iter().flat_map(|list| list.split(',')).filter(|plugin| !plugin.is_empty());
+        let migrated = migrated.map(Name::from).collect();
         CsiNode {
             meta: wire.metadata.meta(&mut flaws),
-            migrated: Box::default(),
+            migrated,
             drivers: wire.spec.drivers.unwrap_or_default().into_iter().map(driver).collect(),
             flaw: flaws.into_flaw(),
         }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
-use crate::{Handle, Name};
+use crate::{Handle, Name, PodVolume};
 
 /// A disk that a pod names itself, without a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,10 +94,10 @@ impl Disk {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Wire {
+pub(crate) struct Wire {
     name: Name,
     persistent_volume_claim: Option<WireClaim>,
-    ephemeral: Option<IgnoredAny>,
+    ephemeral: Option<WireEphemeral>,
     iscsi: Option<WireIscsi>,
     rbd: Option<WireRbd>,
     aws_elastic_block_store: Option<WireId>,
@@ -127,6 +127,28 @@ struct WireRbd {
     pool: Option<Name>,
     image: Name,
     read_only: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireEphemeral {
+    volume_claim_template: Option<Box<RawValue>>,
+}
+
+impl Wire {
+    /// The volume of a pod of that name, if it is a claim's. One that names no claim is none.
+    pub fn claim(&self, pod: &str) -> Option<PodVolume> {
+        let name = self.name.clone();
+        match (&self.persistent_volume_claim, &self.ephemeral) {
+            (Some(claim), _) if claim.claim_name.is_empty() => None,
+            (Some(claim), _) => Some(PodVolume { name, claim: claim.claim_name.clone(), template: None }),
+            (None, Some(ephemeral)) => {
+                let template = ephemeral.volume_claim_template.as_ref().map_or("{}", |template| template.get());
+                Some(PodVolume { claim: format!("{pod}-{name}").into(), template: Some(template.into()), name })
+            }
+            (None, None) => None,
+        }
+    }
 }
 
 impl From<Wire> for Mount {

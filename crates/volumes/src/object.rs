@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{AttributesClass, Claim, ClaimKey, Class, Flaw, Meta, Name, Node, Pod, PodKey, Volume};
+use crate::{
+    Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Flaw, Meta, Name, Node, Pod,
+    PodKey, Volume,
+};
 
 /// The kinds of objects that rules know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,11 +23,30 @@ pub enum Kind {
     Pod,
     /// Node.
     Node,
+    /// CSINode.
+    CsiNode,
+    /// CSIDriver.
+    CsiDriver,
+    /// CSIStorageCapacity.
+    Capacity,
+    /// VolumeAttachment.
+    Attachment,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] = [Kind::Claim, Kind::Volume, Kind::Class, Kind::AttributesClass, Kind::Pod, Kind::Node];
+    pub const ALL: [Kind; 10] = [
+        Kind::Claim,
+        Kind::Volume,
+        Kind::Class,
+        Kind::AttributesClass,
+        Kind::Pod,
+        Kind::Node,
+        Kind::CsiNode,
+        Kind::CsiDriver,
+        Kind::Capacity,
+        Kind::Attachment,
+    ];
 
     /// The kind's name in the API.
     pub fn as_str(self) -> &'static str {
@@ -35,6 +57,10 @@ impl Kind {
             Kind::AttributesClass => "VolumeAttributesClass",
             Kind::Pod => "Pod",
             Kind::Node => "Node",
+            Kind::CsiNode => "CSINode",
+            Kind::CsiDriver => "CSIDriver",
+            Kind::Capacity => "CSIStorageCapacity",
+            Kind::Attachment => "VolumeAttachment",
         }
     }
 
@@ -115,6 +141,14 @@ pub enum Object {
     Pod(Arc<Pod>),
     /// A node.
     Node(Arc<Node>),
+    /// What CSI drivers can do on a node.
+    CsiNode(Arc<CsiNode>),
+    /// A CSI driver.
+    CsiDriver(Arc<CsiDriver>),
+    /// Room for new volumes.
+    Capacity(Arc<Capacity>),
+    /// An attachment.
+    Attachment(Arc<Attachment>),
 }
 
 impl Object {
@@ -127,6 +161,10 @@ impl Object {
             Kind::AttributesClass => Object::AttributesClass(Arc::new(AttributesClass::from_json(json)?)),
             Kind::Pod => Object::Pod(Arc::new(Pod::from_json(json)?)),
             Kind::Node => Object::Node(Arc::new(Node::from_json(json)?)),
+            Kind::CsiNode => Object::CsiNode(Arc::new(CsiNode::from_json(json)?)),
+            Kind::CsiDriver => Object::CsiDriver(Arc::new(CsiDriver::from_json(json)?)),
+            Kind::Capacity => Object::Capacity(Arc::new(Capacity::from_json(json)?)),
+            Kind::Attachment => Object::Attachment(Arc::new(Attachment::from_json(json)?)),
         })
     }
 
@@ -139,6 +177,10 @@ impl Object {
             Object::AttributesClass(_) => Kind::AttributesClass,
             Object::Pod(_) => Kind::Pod,
             Object::Node(_) => Kind::Node,
+            Object::CsiNode(_) => Kind::CsiNode,
+            Object::CsiDriver(_) => Kind::CsiDriver,
+            Object::Capacity(_) => Kind::Capacity,
+            Object::Attachment(_) => Kind::Attachment,
         }
     }
 
@@ -151,6 +193,10 @@ impl Object {
             Object::AttributesClass(object) => &object.meta,
             Object::Pod(object) => &object.meta,
             Object::Node(object) => &object.meta,
+            Object::CsiNode(object) => &object.meta,
+            Object::CsiDriver(object) => &object.meta,
+            Object::Capacity(object) => &object.meta,
+            Object::Attachment(object) => &object.meta,
         }
     }
 
@@ -163,6 +209,10 @@ impl Object {
             Object::AttributesClass(object) => object.flaw.as_deref(),
             Object::Pod(object) => object.flaw.as_deref(),
             Object::Node(object) => object.flaw.as_deref(),
+            Object::CsiNode(object) => object.flaw.as_deref(),
+            Object::CsiDriver(object) => object.flaw.as_deref(),
+            Object::Capacity(object) => object.flaw.as_deref(),
+            Object::Attachment(object) => object.flaw.as_deref(),
         }
     }
 

@@ -4,11 +4,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
 use crate::scheduling::WireSpec;
-use crate::{Claim, ClaimKey, Flaw, Meta, Name, Scheduling};
+use crate::{Claim, ClaimKey, Flaw, Meta, Mount, Name, Scheduling};
 
 /// Where a pod lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,6 +71,8 @@ pub struct Pod {
     pub is_shut_down: bool,
     /// Its volumes that are claims', in order.
     pub volumes: Box<[PodVolume]>,
+    /// The same, and the disks that it names itself, as far as it matters where it can run.
+    pub mounts: Box<[Mount]>,
     /// What decides where it runs, beside its volumes.
     pub scheduling: Box<Scheduling>,
     /// What could not be understood of it.
@@ -150,26 +151,6 @@ pub(crate) struct Wire {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct WireVolume {
-    name: Name,
-    persistent_volume_claim: Option<WireClaim>,
-    ephemeral: Option<WireEphemeral>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireEphemeral {
-    volume_claim_template: Option<Box<RawValue>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireClaim {
-    claim_name: Name,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     phase: Option<Name>,
     nominated_node_name: Option<Name>,
@@ -239,20 +220,12 @@ impl Lean for Pod {
         let mut scheduling = wire.spec.parse(&mut flaws, labels, created);
         scheduling.nominated = wire.status.nominated_node_name.take().unwrap_or_default();
         scheduling.unschedulable = wire.status.unschedulable();
-        let claim_of = |volume: WireVolume| match volume {
-            WireVolume { persistent_volume_claim: Some(claim), name, .. } => {
-                let named = PodVolume { name, claim: claim.claim_name, template: None };
-                (!named.claim.is_empty()).then_some(named)
-            }
-            WireVolume { ephemeral: Some(ephemeral), name, .. } => Some(PodVolume {
-                claim: format!("{}-{name}", meta.name).into(),
-                template: Some(ephemeral.volume_claim_template.map_or("{}".into(), |template| template.get().into())),
-                name,
-            }),
-            WireVolume { .. } => None,
-        };
+        let claims = volumes.iter().filter_map(|volume| volume.claim(&meta.name)).collect();
+        let is_somewhere = |mount: &Mount| *mount != Mount::Other;
+        let mounts = volumes.into_iter().map(Mount::from).filter(is_somewhere).collect();
         Pod {
-            volumes: volumes.into_iter().filter_map(claim_of).collect(),
+            volumes: claims,
+            mounts,
             scheduling: Box::new(scheduling),
             is_shut_down: wire.metadata.is_deleting() && wire.metadata.grace_seconds() == Some(0),
             deleting: wire.metadata.is_deleting(),

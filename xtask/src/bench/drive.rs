@@ -81,7 +81,14 @@ pub fn drive(pairs: usize) -> Drive {
             objects: match kind {
                 Kind::Claim => claims.iter().cloned().map(Object::Claim).collect(),
                 Kind::Volume => volumes.iter().cloned().map(Object::Volume).collect(),
-                Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => Vec::new(),
+                Kind::Class
+                | Kind::AttributesClass
+                | Kind::Pod
+                | Kind::Node
+                | Kind::CsiNode
+                | Kind::CsiDriver
+                | Kind::Capacity
+                | Kind::Attachment => Vec::new(),
             },
         })
         .collect();

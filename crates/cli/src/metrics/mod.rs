@@ -71,7 +71,17 @@ fn collect_objects(engine: &Engine, registry: &mut Registry) {
                 ];
                 count(name, labels);
             }
-            Some(Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_)) | None => {}
+            Some(
+                Object::Class(_)
+                | Object::AttributesClass(_)
+                | Object::Pod(_)
+                | Object::Node(_)
+                | Object::CsiNode(_)
+                | Object::CsiDriver(_)
+                | Object::Capacity(_)
+                | Object::Attachment(_),
+            )
+            | None => {}
         }
     }
     let mut families: BTreeMap<&'static str, Family<Labels, Gauge>> = BTreeMap::new();

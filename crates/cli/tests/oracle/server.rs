@@ -113,6 +113,8 @@ fn collection(key: &ObjectKey) -> String {
         Kind::Class => "/apis/storage.k8s.io/v1/storageclasses".to_owned(),
         Kind::Pod => format!("/api/v1/namespaces/{}/pods", key.namespace),
         Kind::Node => "/api/v1/nodes".to_owned(),
-        Kind::AttributesClass => panic!("no state has any {}", key.kind.as_str()),
+        Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
+            panic!("no state has any {}", key.kind.as_str())
+        }
     }
 }

@@ -228,6 +228,12 @@ fn is_over(object: &Object) -> bool {
         Object::Claim(claim) => claim.deleting && claim.finalizers.is_empty(),
         Object::Volume(volume) => volume.deleting && volume.finalizers.is_empty(),
         Object::AttributesClass(class) => class.deleting && class.finalizers.is_empty(),
-        Object::Class(_) | Object::Pod(_) | Object::Node(_) => false,
+        Object::Class(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => false,
     }
 }

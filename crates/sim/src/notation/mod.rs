@@ -59,7 +59,13 @@ pub fn render(world: &World) -> String {
             Object::Volume(volume) => Some(volumes::line(&volume, value)),
             Object::Claim(claim) => Some(claims::line(&claim, value)),
             Object::AttributesClass(class) => Some(others::attributes_class_line(&class)),
-            Object::Class(_) | Object::Pod(_) | Object::Node(_) => None,
+            Object::Class(_)
+            | Object::Pod(_)
+            | Object::Node(_)
+            | Object::CsiNode(_)
+            | Object::CsiDriver(_)
+            | Object::Capacity(_)
+            | Object::Attachment(_) => None,
         })
         .collect();
     lines.sort();

@@ -49,7 +49,13 @@ impl Recorded {
                 Kind::Claim if self.has_pods() => claims.insert(name, with_use(claim(ledger, object), object)),
                 Kind::Claim => claims.insert(name, claim(ledger, object)),
                 Kind::Pod => pods.insert(name, pod(object, is_unschedulable(object))),
-                Kind::Class | Kind::AttributesClass | Kind::Node => None,
+                Kind::Class
+                | Kind::AttributesClass
+                | Kind::Node
+                | Kind::CsiNode
+                | Kind::CsiDriver
+                | Kind::Capacity
+                | Kind::Attachment => None,
             };
         }
         json!({"volumes": volumes, "claims": claims, "pods": pods, "rejected": ledger.rejected})

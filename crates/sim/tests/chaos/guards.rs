@@ -28,7 +28,9 @@ fn guard_of(kind: Kind) -> Option<&'static str> {
         Kind::Claim => Some(finalizer::PVC_PROTECTION),
         Kind::Volume => Some(finalizer::PV_PROTECTION),
         Kind::AttributesClass => Some(finalizer::VAC_PROTECTION),
-        Kind::Class | Kind::Pod | Kind::Node => None,
+        Kind::Class | Kind::Pod | Kind::Node | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
+            None
+        }
     }
 }
 
@@ -92,7 +94,14 @@ fn holders(world: &World, key: &ObjectKey, object: &Value) -> Vec<ObjectKey> {
             let users = of_kind(world, Kind::Claim).chain(of_kind(world, Kind::Volume));
             users.filter(|(_, user)| refers(user)).map(|(k, _)| k.clone()).collect()
         }
-        Kind::Volume | Kind::Class | Kind::Pod | Kind::Node => Vec::new(),
+        Kind::Volume
+        | Kind::Class
+        | Kind::Pod
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment => Vec::new(),
     }
 }
 

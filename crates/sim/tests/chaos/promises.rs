@@ -23,7 +23,15 @@ pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Req
 fn claims(world: &World) -> Vec<Claim> {
     let of_claim = |object| match object {
         Object::Claim(claim) => Some(claim.as_ref().clone()),
-        Object::Volume(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => None,
+        Object::Volume(_)
+        | Object::Class(_)
+        | Object::AttributesClass(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => None,
     };
     world.list(Kind::Claim).1.into_iter().filter_map(of_claim).collect()
 }
@@ -31,7 +39,15 @@ fn claims(world: &World) -> Vec<Claim> {
 fn volumes(world: &World) -> Vec<Volume> {
     let of_volume = |object| match object {
         Object::Volume(volume) => Some(volume.as_ref().clone()),
-        Object::Claim(_) | Object::Class(_) | Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => None,
+        Object::Claim(_)
+        | Object::Class(_)
+        | Object::AttributesClass(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => None,
     };
     world.list(Kind::Volume).1.into_iter().filter_map(of_volume).collect()
 }
@@ -52,7 +68,14 @@ pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) 
             match target.kind {
                 Kind::Volume => volume_written(before, after, &target),
                 Kind::Claim => claim_written(before, after, &target),
-                Kind::Class | Kind::AttributesClass | Kind::Pod | Kind::Node => {}
+                Kind::Class
+                | Kind::AttributesClass
+                | Kind::Pod
+                | Kind::Node
+                | Kind::CsiNode
+                | Kind::CsiDriver
+                | Kind::Capacity
+                | Kind::Attachment => {}
             }
         }
         Request::Delete(delete) => nobody_needs(before, &delete.proof().volume().uid, "deleted"),

@@ -162,7 +162,13 @@ impl World {
                 let class = object["spec"]["volumeAttributesClassName"].as_str().unwrap_or_default();
                 is_going(&ObjectKey::cluster(Kind::AttributesClass, Name::from(class)))
             }
-            Kind::Class | Kind::AttributesClass | Kind::Node => false,
+            Kind::Class
+            | Kind::AttributesClass
+            | Kind::Node
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::Capacity
+            | Kind::Attachment => false,
         }
     }
 

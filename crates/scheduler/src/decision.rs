@@ -1,0 +1,177 @@
+//! What is next for a pod.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_mirror::Mirror;
+use bindery_placement::{Found, Placing, Plan, Step, User};
+use bindery_verdict::{Action, Bind, Findings, Notice, PodStatusEdit, Request, Rule, Verdict, Write};
+use bindery_volumes::event::{EventType, Reason as Why};
+use bindery_volumes::{Annotation, Name, Node, ObjectKey, Pod, PodKey};
+
+use crate::message::{Count, refused};
+use crate::neighbours::Neighbours;
+use crate::reason::Reason;
+use crate::{Scheduler, fit, rules, score};
+
+/// How long to wait before a node is tried again on which a volume could not be made, when there is no other.
+const BEFORE_AGAIN: Duration = Duration::from_secs(1);
+
+/// A node that will do, and what it has for the pod's claims.
+struct Fit<'a> {
+    node: &'a Arc<Node>,
+    found: Found<'a>,
+}
+
+pub(crate) fn decide(scheduler: &Scheduler, known: &Mirror, key: &PodKey, findings: &Findings) -> Verdict {
+    let Some(pod) = known.pod(key) else { return Verdict::settle(&rules::POD_GONE) };
+    if !scheduler.is_ours(pod) {
+        return Verdict::settle(&rules::NOT_OURS);
+    }
+    if !pod.node.is_empty() {
+        return Verdict::settle(&rules::PLACED);
+    }
+    if pod.is_over() || pod.deleting {
+        return Verdict::settle(&rules::OVER);
+    }
+    if let Some(flaw) = &pod.flaw {
+        return Verdict::settle(&rules::POD_MALFORMED).noting(flaw.to_string());
+    }
+    if pod.scheduling.is_gated {
+        return Verdict::settle(&rules::GATED);
+    }
+    if let Some(first) = goes_before(scheduler, known, pod, findings) {
+        return Verdict::new(&rules::AFTER_ANOTHER, Action::Offer(first));
+    }
+    place(scheduler, known, pod, findings)
+}
+
+/// A pod that matters more, and was not looked at yet.
+fn goes_before(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) -> Option<ObjectKey> {
+    let waiting = known.tenants().waiting().filter_map(|key| known.pod(key));
+    let more = waiting.take_while(|other| other.scheduling.priority > pod.scheduling.priority);
+    let is_new = |other: &&Arc<Pod>| {
+        let scheduling = &other.scheduling;
+        let was_looked_at = scheduling.unschedulable.is_some() || !scheduling.nominated.is_empty();
+        scheduler.is_ours(other) && other.flaw.is_none() && !scheduling.is_gated && !was_looked_at
+    };
+    let keys = more.filter(is_new).map(|other| ObjectKey::from(other.key()));
+    keys.into_iter().find(|key| !findings.was_offered_to(key))
+}
+
+fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) -> Verdict {
+    let all = known.nodes().count();
+    if all == 0 {
+        return unschedulable(&rules::NO_NODES, pod, "no nodes available to schedule pods".into());
+    }
+    let placing = match Placing::prepare(known, User::of(pod)) {
+        Ok(placing) => placing,
+        Err(refusal) => return unschedulable(&rules::REFUSED, pod, refused(all, &refusal)),
+    };
+    let neighbours = Neighbours::of(known, pod);
+    let mut fits = Vec::new();
+    let mut count = Count::default();
+    for node in known.nodes() {
+        let mut against = fit::before_volumes(known, pod, node);
+        if against.is_empty() {
+            match placing.find(node) {
+                Err(fault) => return unschedulable(&rules::FAULT, pod, fault.to_string()),
+                Ok(mut found) => {
+                    against.extend(std::mem::take(&mut found.obstacles).into_iter().map(Reason::Volumes));
+                    if against.is_empty() {
+                        against.extend(neighbours.check(node));
+                    }
+                    if against.is_empty() {
+                        fits.push(Fit { node, found });
+                    }
+                }
+            }
+        }
+        count.note(&against);
+    }
+    if fits.is_empty() {
+        return unschedulable(&rules::UNSCHEDULABLE, pod, count.line());
+    }
+    match choose(scheduler, known, pod, fits, findings) {
+        Some(fit) => proceed(known, pod, &fit),
+        None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
+    }
+}
+
+/// The node to go on with; none when it is the one on which a volume could not be made, and that is to be tried again later.
+fn choose<'a>(
+    scheduler: &Scheduler,
+    known: &Mirror,
+    pod: &Pod,
+    mut fits: Vec<Fit<'a>>,
+    findings: &Findings,
+) -> Option<Fit<'a>> {
+    let nominated = &pod.scheduling.nominated;
+    if let Some(place) = fits.iter().position(|fit| fit.node.name() == nominated) {
+        // The node is written on the pod after it was written on the claims: where it is missing, it was taken away again.
+        let has_failed = |fit: &Fit<'_>| {
+            fit.found.provisions.iter().any(|making| !making.claim.annotations.has(Annotation::SelectedNode))
+        };
+        if !has_failed(&fits[place]) {
+            return Some(fits.swap_remove(place));
+        }
+        if fits.len() > 1 {
+            fits.swap_remove(place);
+        } else if findings.pause_count() == 0 {
+            return None;
+        }
+    }
+    let merits: Vec<_> =
+        fits.iter().map(|fit| score::merits(known, pod, fit.node, scheduler.shape.score(&fit.found))).collect();
+    let scored = score::scores(&merits).into_iter().zip(fits);
+    // The best; of several the first by name.
+    let best = scored.min_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.node.name().cmp(other.node.name())));
+    best.map(|(_, fit)| fit)
+}
+
+/// The next step on the way to a node.
+fn proceed(known: &Mirror, pod: &Pod, fit: &Fit<'_>) -> Verdict {
+    let node = fit.node.name();
+    let is_ready = fit.found.bindings.is_empty() && fit.found.provisions.is_empty();
+    if is_ready {
+        return bind(pod, node);
+    }
+    let Some(plan) = Plan::new(User::of(pod), fit.node, &fit.found) else {
+        return unschedulable(&rules::FAULT, pod, format!("what was found on node {node} does not fit"));
+    };
+    match plan.next(known) {
+        Step::Write(write) => Verdict::write(&rules::VOLUMES, *write).noting(format!("on node {node}")),
+        Step::Done => bind(pod, node),
+        Step::Wait if pod.scheduling.nominated != *node => {
+            let edit = PodStatusEdit { nominated: Some(node.clone()), unschedulable: None };
+            Verdict::write(&rules::NOMINATE, Write::pod(&rules::NOMINATE, pod, edit))
+        }
+        Step::Wait => Verdict::settle(&rules::WAITS_FOR_VOLUMES).noting(format!("on node {node}")),
+        Step::Fail(failure) => {
+            let message = format!("running PreBind plugin \"VolumeBinding\": binding volumes: {failure}");
+            unschedulable(&rules::FAULT, pod, message)
+        }
+    }
+}
+
+fn bind(pod: &Pod, node: &Name) -> Verdict {
+    let message = format!("Successfully assigned {} to {node}", pod.key());
+    let bind = Bind::new(&rules::BIND, pod, node);
+    let bind = bind.then(Notice::pod(pod, EventType::Normal, Why::Scheduled, message));
+    Verdict::request(&rules::BIND, Request::Bind(bind)).noting(format!("to node {node}"))
+}
+
+/// No node will do: it is told, and written on the pod.
+fn unschedulable(rule: &'static Rule, pod: &Pod, message: String) -> Verdict {
+    let notice = Notice::pod(pod, EventType::Warning, Why::FailedScheduling, message.clone());
+    let is_said = pod.scheduling.unschedulable.as_deref() == Some(message.as_str());
+    let edit = PodStatusEdit {
+        nominated: (!pod.scheduling.nominated.is_empty()).then(Name::default),
+        unschedulable: (!is_said).then(|| message.as_str().into()),
+    };
+    let verdict = match edit == PodStatusEdit::default() {
+        true => Verdict::settle(rule),
+        false => Verdict::write(rule, Write::pod(rule, pod, edit)),
+    };
+    verdict.noting(message).tell(notice)
+}

@@ -1,0 +1,106 @@
+//! The rules that give pods their nodes.
+//!
+//! ```text
+//!   a pod ─▶ which nodes will do (fit, volumes, neighbours) ─▶ the best of them (score)
+//!         ─▶ its volumes are reserved or asked for ─▶ it is nominated ─▶ its claims are bound ─▶ it is given its node
+//! ```
+//!
+//! Nothing is held in memory between these steps: what was written tells how far it has come. A volume that is reserved, or a
+//! node that is selected for a claim, ties the pod to where that is; and the node that is written on the pod says where the
+//! rest goes on, or where it failed.
+//!
+//! It is whole where volumes are concerned (by the room `placement`), and honest about the rest: node selectors and affinity,
+//! taints, cpu, memory, pods and ports, pods that must or must not be near each other, priorities without driving anybody out.
+//! Topology spread constraints, images, devices and pre-emption it does not know.
+//!
+//! This room does not know a clock, a queue or a client, and remembers nothing.
+
+mod decision;
+mod fit;
+mod message;
+mod neighbours;
+mod reason;
+pub mod rules;
+mod score;
+mod wakes;
+
+use bindery_mirror::{Change, Mirror};
+use bindery_placement::Shape;
+use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
+use bindery_volumes::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod};
+
+/// The rule set of the scheduler.
+#[derive(Debug, Clone)]
+pub struct Scheduler {
+    name: Name,
+    shape: Shape,
+}
+
+impl Scheduler {
+    /// A scheduler of the pods that name it.
+    pub fn new(name: impl Into<Name>) -> Scheduler {
+        Scheduler { name: name.into(), shape: Shape::default() }
+    }
+
+    /// Whether a pod names this scheduler.
+    fn is_ours(&self, pod: &Pod) -> bool {
+        pod.scheduling.scheduler == self.name
+    }
+}
+
+impl Default for Scheduler {
+    fn default() -> Scheduler {
+        Scheduler::new(DEFAULT_SCHEDULER)
+    }
+}
+
+impl RuleSet for Scheduler {
+    fn name(&self) -> &'static str {
+        "scheduler"
+    }
+
+    fn component(&self) -> &'static str {
+        DEFAULT_SCHEDULER
+    }
+
+    fn queue(&self, _: Kind) -> &'static str {
+        "scheduler"
+    }
+
+    fn tempo(&self) -> Tempo {
+        Tempo::Rarely
+    }
+
+    fn sees(&self) -> &'static [Kind] {
+        &[
+            Kind::Pod,
+            Kind::Node,
+            Kind::Claim,
+            Kind::Volume,
+            Kind::Class,
+            Kind::CsiDriver,
+            Kind::CsiNode,
+            Kind::Capacity,
+            Kind::Attachment,
+        ]
+    }
+
+    fn decides(&self) -> &'static [Kind] {
+        &[Kind::Pod]
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+        if key.kind != Kind::Pod {
+            return Verdict::settle(&rules::NOT_OURS);
+        }
+        decision::decide(self, known, &key.pod_key(), findings)
+    }
+
+    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+        wakes::wake(self, known, change, wake);
+    }
+}
