@@ -12,7 +12,13 @@ pub fn path() -> PathBuf {
 
 /// Every rule there is.
 fn all() -> Vec<&'static Rule> {
-    bindery_binder::rules::ALL.iter().copied().chain(bindery_companions::rules::all()).collect()
+    bindery_binder::rules::ALL
+        .iter()
+        .copied()
+        .chain(bindery_companions::rules::all())
+        .chain(bindery_scheduler::rules::ALL.iter().copied())
+        .chain(bindery_placement::rules::ALL.iter().copied())
+        .collect()
 }
 
 /// The page.

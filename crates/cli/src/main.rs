@@ -1,6 +1,7 @@
 //! `bindery`: a volume control plane for Kubernetes.
 
 mod apiserver;
+mod common;
 mod connect;
 mod controller;
 mod controllers;
@@ -9,6 +10,7 @@ mod explain;
 mod hosting;
 mod logs;
 mod metrics;
+mod scheduler;
 mod serve;
 mod snapshot;
 mod up;
@@ -37,6 +39,8 @@ struct Args {
 enum Command {
     /// Run the volume controllers on a cluster, in place of kube-controller-manager's.
     Controller(Box<controller::Args>),
+    /// Give pods their nodes on a cluster, with regard to their volumes: delayed binding's other half.
+    Scheduler(Box<scheduler::Args>),
     /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
     Up(up::Args),
     /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
@@ -54,7 +58,7 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let at_rest = match args.command {
-        Command::Controller(_) | Command::Apiserver(_) => "info",
+        Command::Controller(_) | Command::Scheduler(_) | Command::Apiserver(_) => "info",
         // The demonstration tells its own story.
         Command::Up(up::Args { demo: true, .. }) => "error",
         Command::Up(_) => "info",
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
     };
     let done = match args.command {
         Command::Controller(args) => runtime.block_on(controller::run(*args)),
+        Command::Scheduler(args) => runtime.block_on(scheduler::run(*args)),
         Command::Up(args) => runtime.block_on(up::run(args)),
         Command::Apiserver(args) => runtime.block_on(apiserver::run(args)),
         Command::Explain(args) => runtime.block_on(explain::run(*args)),

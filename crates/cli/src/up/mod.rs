@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_runtime::{Api, Observer};
+use bindery_scheduler::Scheduler;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -56,7 +57,9 @@ async fn client(server: &Server) -> Result<Client, String> {
 /// Starts every controller there is. They lead at once: nobody else knows of this server.
 fn host(client: &Client, observer: Arc<dyn Observer>) -> Result<Hosted, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    let engine = Engine::new(EngineConfig::default(), controllers::every(&Settings::default()));
+    let mut sets = controllers::every(&Settings::default());
+    sets.push(Box::new(Scheduler::default()));
+    let engine = Engine::new(EngineConfig::default(), sets);
     let hosted = Hosted::start(&api, engine, &observer);
     hosted.lead(true)?;
     Ok(hosted)
