@@ -1,9 +1,8 @@
 //! Which pods are where: on the nodes that they were given, or that are meant for them; and those that wait, in their order.
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use bindery_volumes::{Name, Needs, Pod, PodKey};
+use bindery_volumes::{Name, Needs, Pod, PodKey, Turn};
 use rustc_hash::FxHashMap;
 
 /// How much is taken of a node.
@@ -39,9 +38,6 @@ impl Load {
         }
     }
 }
-
-/// A pod's turn: who matters more, then who came first.
-type Turn = (Reverse<i32>, Name, PodKey);
 
 /// The pods of a node.
 #[derive(Debug, Default)]
@@ -92,7 +88,7 @@ impl Tenants {
         let Some((pod, meant)) = pod.filter(|(pod, _)| !pod.is_over()) else { return };
         let node = if pod.node.is_empty() { meant } else { Some(pod.node.clone()) };
         let is_waiting = pod.node.is_empty() && !pod.deleting;
-        let turn = is_waiting.then(|| turn(pod));
+        let turn = is_waiting.then(|| pod.turn());
         let is_apart = node.is_some() && !pod.scheduling.apart.is_empty();
         if node.is_none() && turn.is_none() {
             return;
@@ -140,8 +136,4 @@ impl Tenants {
     pub fn nodes(&self) -> impl Iterator<Item = &Name> {
         self.by_node.keys()
     }
-}
-
-fn turn(pod: &Pod) -> Turn {
-    (Reverse(pod.scheduling.priority), pod.scheduling.created.clone(), pod.key())
 }

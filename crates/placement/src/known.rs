@@ -63,8 +63,12 @@ impl View for Mirror {
         self.pods_on(node).map(|pod| User::of(pod))
     }
 
-    fn is_used(&self, claim: &ClaimKey) -> bool {
-        self.pods_using(claim).any(|pod| !pod.node.is_empty() && !pod.is_over())
+    fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool {
+        let is_nominated = |pod: &Pod| !pod.scheduling.nominated.is_empty();
+        let own = self.pod(besides);
+        let comes_before = |other: &Pod| own.is_none_or(|own| !is_nominated(own) || other.turn() < own.turn());
+        let others = self.pods_using(claim).filter(|pod| pod.key() != *besides && !pod.is_over());
+        others.into_iter().any(|pod| !pod.node.is_empty() || is_nominated(pod) && comes_before(pod))
     }
 
     fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool {

@@ -23,7 +23,8 @@ pub fn prepare<'a, V: View>(view: &V, pod: User<'a>) -> Result<Restrictions<'a>,
             Mount::Claim(name) => {
                 let key = ClaimKey::new(pod.meta.namespace.clone(), name.clone());
                 let Some(claim) = view.claim(&key) else { return Err(Refusal::ClaimMissing(key.name)) };
-                restrictions.is_claim_used |= claim.modes.set().contains(only_one.set()) && view.is_used(&key);
+                restrictions.is_claim_used |=
+                    claim.modes.set().contains(only_one.set()) && view.is_used(&key, &pod.key());
             }
             Mount::Ephemeral(_) | Mount::Other => {}
         }

@@ -69,8 +69,9 @@ pub trait View {
     /// The pods that were given a node, and have not ended.
     fn users_on(&self, node: &Name) -> impl Iterator<Item = User<'_>>;
 
-    /// Whether a pod that was given a node, and has not ended, uses a claim.
-    fn is_used(&self, claim: &ClaimKey) -> bool;
+    /// Whether a claim is used by another pod that was given a node, or that one is meant for, and that has not ended. Of two that
+    /// nodes are only meant for, the one whose turn comes first has it.
+    fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool;
 
     /// Whether a pod still exists.
     fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool;

@@ -52,7 +52,7 @@ pub use mount::{Disk, Mount};
 pub use node::{Allocatable, Node, Taint, TaintEffect};
 pub use node_selector::{Anchors, NodeSelector};
 pub use object::{Kind, Object, ObjectKey};
-pub use pod::{Pod, PodKey, PodPhase, PodVolume};
+pub use pod::{Pod, PodKey, PodPhase, PodVolume, Turn};
 pub use quantity::{Quantity, QuantityError};
 pub use scheduling::{DEFAULT_SCHEDULER, Nearness, Needs, Scheduling, Toleration};
 pub use selector::{Requirement, Selector};

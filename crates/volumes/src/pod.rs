@@ -1,5 +1,6 @@
 //! A pod: who uses claims, and where.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use serde::Deserialize;
@@ -23,6 +24,9 @@ impl fmt::Display for PodKey {
         write!(f, "{}/{}", self.namespace, self.name)
     }
 }
+
+/// A pod's turn: by priority, time and name.
+pub type Turn = (Reverse<i32>, Name, PodKey);
 
 /// How far a pod has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -128,6 +132,11 @@ impl Pod {
             is_here && volume.claim == claim.meta.name && (!volume.is_ephemeral() || self.owns(claim))
         };
         self.volumes.iter().filter(of_it)
+    }
+
+    /// Its turn among those that wait for a node: who matters more, then who came first.
+    pub fn turn(&self) -> Turn {
+        (Reverse(self.scheduling.priority), self.scheduling.created.clone(), self.key())
     }
 
     /// Whether it has ended, and takes nothing of its node any more.

@@ -247,7 +247,7 @@ impl View for Cluster {
         std::iter::empty()
     }
 
-    fn is_used(&self, _claim: &ClaimKey) -> bool {
+    fn is_used(&self, _claim: &ClaimKey, _besides: &PodKey) -> bool {
         false
     }
 

@@ -12,19 +12,19 @@ use crate::servers;
 #[derive(Debug, Clone, Copy)]
 pub struct Cast {
     /// Who sees to claims and volumes.
-    pub volumes: Volumes,
-    /// Whether kube-scheduler plays.
-    pub scheduler: bool,
+    pub volumes: Who,
+    /// Who gives pods their nodes, if anybody does.
+    pub scheduler: Option<Who>,
     /// Whether the garbage collector of kube-controller-manager does: it takes the claims of pods that are gone.
     pub collector: bool,
 }
 
-/// Who sees to claims and volumes.
+/// Whose a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Volumes {
-    /// `bindery controller`.
+pub enum Who {
+    /// `bindery controller` or `bindery scheduler`.
     Ours,
-    /// kube-controller-manager: the reference.
+    /// kube-controller-manager or kube-scheduler: the reference.
     Upstreams,
 }
 
@@ -40,7 +40,7 @@ const UPSTREAMS_VOLUMES: [&str; 6] = [
 
 impl Cast {
     fn upstreams(self) -> Vec<&'static str> {
-        let volumes = UPSTREAMS_VOLUMES.into_iter().filter(|_| self.volumes == Volumes::Upstreams);
+        let volumes = UPSTREAMS_VOLUMES.into_iter().filter(|_| self.volumes == Who::Upstreams);
         let collector = self.collector.then_some("garbage-collector-controller");
         volumes.chain(collector).collect()
     }
@@ -49,21 +49,25 @@ impl Cast {
 /// What runs until this is dropped.
 pub struct Controllers {
     ours: Option<Running>,
-    _others: Vec<Running>,
+    scheduler: Option<Running>,
+    _others: Option<Running>,
 }
 
 impl Controllers {
     pub fn start(cast: Cast, lab: &Lab) -> Controllers {
         let controllers = cast.upstreams();
         let upstreams = (!controllers.is_empty()).then(|| upstreams(lab, &controllers));
-        let scheduler = cast.scheduler.then(|| scheduler(lab));
-        let ours = (cast.volumes == Volumes::Ours).then(|| ours(lab));
-        Controllers { ours, _others: upstreams.into_iter().chain(scheduler).collect() }
+        let scheduler = cast.scheduler.map(|who| match who {
+            Who::Ours => our_scheduler(lab),
+            Who::Upstreams => scheduler(lab),
+        });
+        let ours = (cast.volumes == Who::Ours).then(|| ours(lab));
+        Controllers { ours, scheduler, _others: upstreams }
     }
 
-    /// What ours says, in lines of JSON.
+    /// What ours says, in lines of JSON, then what the scheduler says.
     pub fn log(&self) -> String {
-        self.ours.as_ref().map(Running::log).unwrap_or_default()
+        self.ours.iter().chain(&self.scheduler).map(Running::log).collect()
     }
 
     /// What ours counts under a name.
@@ -97,6 +101,12 @@ fn ours(lab: &Lab) -> Running {
         // Off in the version that the states were recorded with.
         "--feature-gates=PersistentVolumeClaimUnusedSinceTime=false",
     ];
+    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+}
+
+fn our_scheduler(lab: &Lab) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    let args = ["scheduler", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 

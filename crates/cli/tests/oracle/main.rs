@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bindery_sim::oracle::{DEVIATIONS, Recorded, recorded, recorded_with_pods};
-use controllers::{Cast, Controllers, Volumes};
+use controllers::{Cast, Controllers, Who};
 use quiet::Watched;
 use replay::{End, Pace, SCHEDULED, WOKEN, carry_out};
 use server::Server;
@@ -39,19 +39,25 @@ const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Ours alone.
-const OURS: Cast = Cast { volumes: Volumes::Ours, scheduler: false, collector: false };
+const OURS: Cast = Cast { volumes: Who::Ours, scheduler: None, collector: false };
 
 /// Ours where pods are about: the scheduler and the garbage collector are upstream's.
-const OURS_WITH_PODS: Cast = Cast { scheduler: true, collector: true, ..OURS };
+const OURS_WITH_PODS: Cast = Cast { scheduler: Some(Who::Upstreams), collector: true, ..OURS };
 
 /// The same on the embedded server, which collects garbage itself.
 const OURS_WITH_PODS_EMBEDDED: Cast = Cast { collector: false, ..OURS_WITH_PODS };
 
+/// Nothing of upstream's but the garbage collector.
+const OURS_WHOLE: Cast = Cast { scheduler: Some(Who::Ours), ..OURS_WITH_PODS };
+
+/// Nothing of upstream's at all.
+const OURS_WHOLE_EMBEDDED: Cast = Cast { collector: false, ..OURS_WHOLE };
+
 /// The reference.
-const REFERENCE: Cast = Cast { volumes: Volumes::Upstreams, ..OURS };
+const REFERENCE: Cast = Cast { volumes: Who::Upstreams, ..OURS };
 
 /// The reference where pods are about.
-const REFERENCE_WITH_PODS: Cast = Cast { volumes: Volumes::Upstreams, ..OURS_WITH_PODS };
+const REFERENCE_WITH_PODS: Cast = Cast { volumes: Who::Upstreams, ..OURS_WITH_PODS };
 
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
@@ -71,6 +77,16 @@ fn every_state_with_pods_ends_as_the_reference_was_seen_to_end() {
 #[test]
 fn and_so_does_every_state_with_pods_on_the_embedded_server() {
     ours_ends_as_recorded(ApiServer::Embedded, OURS_WITH_PODS_EMBEDDED, &recorded_with_pods(), &SCHEDULED);
+}
+
+#[test]
+fn our_scheduler_takes_every_state_with_pods_to_the_same_end() {
+    ours_ends_as_recorded(ApiServer::Real, OURS_WHOLE, &recorded_with_pods(), &WOKEN);
+}
+
+#[test]
+fn and_so_it_does_where_nothing_is_upstreams() {
+    ours_ends_as_recorded(ApiServer::Embedded, OURS_WHOLE_EMBEDDED, &recorded_with_pods(), &WOKEN);
 }
 
 fn ours_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded], pace: &Pace) {

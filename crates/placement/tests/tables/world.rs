@@ -386,8 +386,8 @@ impl View for World {
         there.map(|pod| User { meta: &pod.meta, mounts: &pod.mounts })
     }
 
-    fn is_used(&self, claim: &ClaimKey) -> bool {
-        let mut placed = self.pods.values().filter(|pod| !pod.node.is_empty());
+    fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool {
+        let mut placed = self.pods.values().filter(|pod| !pod.node.is_empty() && pod.meta.name != besides.name);
         placed.any(|pod| User { meta: &pod.meta, mounts: &pod.mounts }.claims().any(|(key, _)| key == *claim))
     }
 
