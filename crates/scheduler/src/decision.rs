@@ -7,7 +7,7 @@ use bindery_mirror::Mirror;
 use bindery_placement::{Found, Placing, Plan, Step, User};
 use bindery_verdict::{Action, Bind, Findings, Notice, PodStatusEdit, Request, Rule, Verdict, Write};
 use bindery_volumes::event::{EventType, Reason as Why};
-use bindery_volumes::{Annotation, Name, Node, ObjectKey, Pod, PodKey};
+use bindery_volumes::{Annotation, Claim, Name, Node, ObjectKey, Pod, PodKey};
 
 use crate::message::{Count, refused};
 use crate::neighbours::Neighbours;
@@ -93,9 +93,16 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
         return unschedulable(&rules::UNSCHEDULABLE, pod, count.line());
     }
     match choose(scheduler, known, pod, fits, findings) {
-        Some(fit) => proceed(known, pod, &fit),
+        Some(chosen) => proceed(known, pod, &chosen),
         None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
     }
+}
+
+/// The node to go on with.
+struct Chosen<'a> {
+    fit: Fit<'a>,
+    /// Whether a volume could not be made on the node that was meant for the pod before.
+    is_after_failure: bool,
 }
 
 /// The node to go on with; none when it is the one on which a volume could not be made, and that is to be tried again later.
@@ -105,15 +112,13 @@ fn choose<'a>(
     pod: &Pod,
     mut fits: Vec<Fit<'a>>,
     findings: &Findings,
-) -> Option<Fit<'a>> {
+) -> Option<Chosen<'a>> {
     let nominated = &pod.scheduling.nominated;
+    let mut is_after_failure = false;
     if let Some(place) = fits.iter().position(|fit| fit.node.name() == nominated) {
-        // The node is written on the pod after it was written on the claims: where it is missing, it was taken away again.
-        let has_failed = |fit: &Fit<'_>| {
-            fit.found.provisions.iter().any(|making| !making.claim.annotations.has(Annotation::SelectedNode))
-        };
-        if !has_failed(&fits[place]) {
-            return Some(fits.swap_remove(place));
+        is_after_failure = fits[place].found.provisions.iter().any(|making| has_failed(making.claim));
+        if !is_after_failure {
+            return Some(Chosen { fit: fits.swap_remove(place), is_after_failure });
         }
         if fits.len() > 1 {
             fits.swap_remove(place);
@@ -126,12 +131,19 @@ fn choose<'a>(
     let scored = score::scores(&merits).into_iter().zip(fits);
     // The best; of several the first by name.
     let best = scored.min_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.node.name().cmp(other.node.name())));
-    best.map(|(_, fit)| fit)
+    best.map(|(_, fit)| Chosen { fit, is_after_failure })
+}
+
+/// Whether a volume was asked for on a node, and the node was taken away from the claim again: it could not be made there.
+fn has_failed(claim: &Claim) -> bool {
+    claim.annotations.has(Annotation::StorageProvisioner) && !claim.annotations.has(Annotation::SelectedNode)
 }
 
 /// The next step on the way to a node.
-fn proceed(known: &Mirror, pod: &Pod, fit: &Fit<'_>) -> Verdict {
+fn proceed(known: &Mirror, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
+    let Chosen { fit, is_after_failure } = chosen;
     let node = fit.node.name();
+    let is_nominated = pod.scheduling.nominated == *node;
     let is_ready = fit.found.bindings.is_empty() && fit.found.provisions.is_empty();
     if is_ready {
         return bind(pod, node);
@@ -139,19 +151,26 @@ fn proceed(known: &Mirror, pod: &Pod, fit: &Fit<'_>) -> Verdict {
     let Some(plan) = Plan::new(User::of(pod), fit.node, &fit.found) else {
         return unschedulable(&rules::FAULT, pod, format!("what was found on node {node} does not fit"));
     };
+    // Others are to leave room for it from here on. Only after a failure it must show on the claim first that another node is
+    // meant, or the new one would be taken for the one that failed.
+    if !is_nominated && !is_after_failure {
+        return nominate(pod, node);
+    }
     match plan.next(known) {
         Step::Write(write) => Verdict::write(&rules::VOLUMES, *write).noting(format!("on node {node}")),
         Step::Done => bind(pod, node),
-        Step::Wait if pod.scheduling.nominated != *node => {
-            let edit = PodStatusEdit { nominated: Some(node.clone()), unschedulable: None };
-            Verdict::write(&rules::NOMINATE, Write::pod(&rules::NOMINATE, pod, edit))
-        }
+        Step::Wait if !is_nominated => nominate(pod, node),
         Step::Wait => Verdict::settle(&rules::WAITS_FOR_VOLUMES).noting(format!("on node {node}")),
         Step::Fail(failure) => {
             let message = format!("running PreBind plugin \"VolumeBinding\": binding volumes: {failure}");
             unschedulable(&rules::FAULT, pod, message)
         }
     }
+}
+
+fn nominate(pod: &Pod, node: &Name) -> Verdict {
+    let edit = PodStatusEdit { nominated: Some(node.clone()), unschedulable: None };
+    Verdict::write(&rules::NOMINATE, Write::pod(&rules::NOMINATE, pod, edit)).noting(format!("node {node}"))
 }
 
 fn bind(pod: &Pod, node: &Name) -> Verdict {

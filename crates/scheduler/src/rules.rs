@@ -13,8 +13,8 @@ bindery_verdict::rules! {
     UNSCHEDULABLE = "schedule.unschedulable": "No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.";
     FAULT = "schedule.fault": "It cannot be said whether a node will do, because something makes no sense: it is looked at again when that is mended.";
     ELSEWHERE = "schedule.elsewhere": "Making a volume on the node that was meant for the pod has failed: another node is tried, or after a pause the same.";
-    VOLUMES = "schedule.volumes": "A node will do: first its volumes are reserved for the pod's claims, or are asked to be made there.";
-    NOMINATE = "schedule.nominate": "The node is written on the pod while its volumes are made ready, so that others leave room for it and a restart goes on with it.";
+    VOLUMES = "schedule.volumes": "A node is meant for the pod: its volumes are reserved for the pod's claims, or are asked to be made there.";
+    NOMINATE = "schedule.nominate": "A node will do, and the pod's volumes are to be made ready there: the node is written on the pod, so that others leave room for it and a restart goes on with it.";
     WAITS_FOR_VOLUMES = "schedule.waits-for-volumes": "All is written: the pod gets its node when its claims are bound.";
     BIND = "schedule.bind": "A node will do and the pod's claims are bound: the pod is given its node.";
 }

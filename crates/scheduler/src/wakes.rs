@@ -1,9 +1,7 @@
 //! Whom a change wakes: the pods that wait for a node, as far as it can help them.
 
-use std::sync::Arc;
-
 use bindery_mirror::{Change, Mirror};
-use bindery_volumes::{Class, Object, ObjectKey, Pod, Volume};
+use bindery_volumes::{Class, Name, Node, Object, ObjectKey, Pod, Volume};
 
 use crate::Scheduler;
 
@@ -15,45 +13,56 @@ pub(crate) fn wake(scheduler: &Scheduler, known: &Mirror, change: &Change, wake:
             wake(pod.key().into());
         }
     };
-    match (&change.before, &change.after) {
-        (before, Some(Object::Pod(pod))) if pod.node.is_empty() && !pod.is_over() && !pod.deleting => {
-            if scheduler.is_ours(pod) {
-                wake(pod.key().into());
-            }
-            // It may have given back what was meant for it.
-            if let Some(Object::Pod(before)) = before
-                && before.scheduling.nominated != pod.scheduling.nominated
-            {
-                wake_others(scheduler, known, pod, wake);
-            }
+    if let (before, Some(Object::Pod(pod))) = (&change.before, &change.after) {
+        let own = |other: &Pod| other.meta.uid == pod.meta.uid;
+        wake_waiting(&own);
+        let before = if let Some(Object::Pod(before)) = before { Some(&**before) } else { None };
+        // What it gives back is room for those that have found none; where it comes, others may want to be near it.
+        if before.is_some_and(|before| gives_back(before, pod)) {
+            wake_waiting(&|other| is_stuck(other) && !own(other));
+        } else if place(pod).is_some() && before.and_then(place) != place(pod) {
+            wake_waiting(&|other| is_stuck(other) && !own(other) && !other.scheduling.near.is_empty());
         }
-        // It has its node, has ended or is gone: that makes room for others, or is near to them.
-        (Some(Object::Pod(pod)), _) | (None, Some(Object::Pod(pod))) => wake_others(scheduler, known, pod, wake),
-        (Some(Object::Node(_)), _) | (None, Some(Object::Node(_))) => wake_waiting(&|_| true),
-        (before, after) => {
-            for object in after.iter().chain(before) {
-                match object {
-                    Object::Claim(claim) => {
-                        let key = claim.key();
-                        wake_waiting(&|pod| pod.claim_keys().any(|used| used == key));
-                    }
-                    Object::Volume(volume) => wake_waiting(&|pod| may_use(known, pod, volume)),
-                    Object::Class(class) => wake_waiting(&|pod| is_of(known, pod, class)),
-                    Object::CsiDriver(_) | Object::CsiNode(_) | Object::Capacity(_) | Object::Attachment(_) => {
-                        wake_waiting(&|pod| !pod.volumes.is_empty());
-                    }
-                    Object::AttributesClass(_) | Object::Pod(_) | Object::Node(_) => {}
-                }
+        return;
+    }
+    for object in change.after.iter().chain(&change.before) {
+        match object {
+            // It is gone.
+            Object::Pod(pod) => wake_waiting(&|other| place(pod).is_some() && is_stuck(other)),
+            Object::Node(node) => wake_waiting(&|pod| is_stuck(pod) || is_meant(pod, node)),
+            Object::Claim(claim) => {
+                let key = claim.key();
+                wake_waiting(&|pod| pod.claim_keys().any(|used| used == key));
             }
+            Object::Volume(volume) => wake_waiting(&|pod| may_use(known, pod, volume)),
+            Object::Class(class) => wake_waiting(&|pod| is_of(known, pod, class)),
+            Object::CsiDriver(_) | Object::CsiNode(_) | Object::Capacity(_) | Object::Attachment(_) => {
+                wake_waiting(&|pod| is_stuck(pod) && !pod.volumes.is_empty());
+            }
+            Object::AttributesClass(_) => {}
         }
     }
 }
 
-fn wake_others(scheduler: &Scheduler, known: &Mirror, pod: &Arc<Pod>, wake: &mut dyn FnMut(ObjectKey)) {
-    let waiting = known.tenants().waiting().filter_map(|key| known.pod(key));
-    for other in waiting.filter(|other| scheduler.is_ours(other) && other.meta.uid != pod.meta.uid) {
-        wake(other.key().into());
-    }
+/// Where a pod is, or is meant to be, while it takes something there.
+fn place(pod: &Pod) -> Option<&Name> {
+    let node = if pod.node.is_empty() { &pod.scheduling.nominated } else { &pod.node };
+    (!node.is_empty() && !pod.is_over()).then_some(node)
+}
+
+/// Whether a pod has left its place, or takes less there.
+fn gives_back(before: &Pod, after: &Pod) -> bool {
+    let scheduling = |pod: &Pod| (pod.scheduling.needs, pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
+    place(before).is_some() && (place(before) != place(after) || scheduling(before) != scheduling(after))
+}
+
+/// Whether a pod has found no node.
+fn is_stuck(pod: &Pod) -> bool {
+    pod.scheduling.nominated.is_empty()
+}
+
+fn is_meant(pod: &Pod, node: &Node) -> bool {
+    pod.scheduling.nominated == *node.name()
 }
 
 /// Whether a volume may be what a pod waits for: one of its claims has it, or has none and asks for its class.
