@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_mirror::Mirror;
-use bindery_placement::{Found, Placing, Plan, Step, User};
+use bindery_placement::{Found, Obstacle, Placing, Plan, Refusal, Step, User};
 use bindery_verdict::{Action, Bind, Findings, Notice, PodStatusEdit, Request, Rule, Verdict, Write};
 use bindery_volumes::event::{EventType, Reason as Why};
 use bindery_volumes::{Annotation, Claim, Name, Node, ObjectKey, Pod, PodKey};
@@ -66,6 +66,8 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
     }
     let placing = match Placing::prepare(known, User::of(pod)) {
         Ok(placing) => placing,
+        // What was made for it is told of after the claim that has it.
+        Err(Refusal::VolumeMissing(volume)) if is_nominated(pod) => return awaits(pod, &volume),
         Err(refusal) => return unschedulable(&rules::REFUSED, pod, refused(all, &refusal)),
     };
     let neighbours = Neighbours::of(known, pod);
@@ -76,6 +78,9 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
         if against.is_empty() {
             match placing.find(node) {
                 Err(fault) => return unschedulable(&rules::FAULT, pod, fault.to_string()),
+                Ok(found) if found.obstacles == [Obstacle::VolumeMissing] && is_meant(pod, node) => {
+                    return awaits(pod, &Name::default());
+                }
                 Ok(mut found) => {
                     against.extend(std::mem::take(&mut found.obstacles).into_iter().map(Reason::Volumes));
                     if against.is_empty() {
@@ -96,6 +101,20 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
         Some(chosen) => proceed(known, pod, &chosen),
         None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
     }
+}
+
+fn is_nominated(pod: &Pod) -> bool {
+    !pod.scheduling.nominated.is_empty()
+}
+
+fn is_meant(pod: &Pod, node: &Node) -> bool {
+    pod.scheduling.nominated == *node.name()
+}
+
+/// A volume that a claim of the pod has was not heard of yet, or is gone: then its claim is lost, and that is told.
+fn awaits(pod: &Pod, volume: &Name) -> Verdict {
+    let node = &pod.scheduling.nominated;
+    Verdict::settle(&rules::WAITS_FOR_VOLUMES).noting(format!("on node {node}: volume {volume} is awaited"))
 }
 
 /// The node to go on with.
@@ -143,7 +162,7 @@ fn has_failed(claim: &Claim) -> bool {
 fn proceed(known: &Mirror, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
     let Chosen { fit, is_after_failure } = chosen;
     let node = fit.node.name();
-    let is_nominated = pod.scheduling.nominated == *node;
+    let is_nominated = is_meant(pod, fit.node);
     let is_ready = fit.found.bindings.is_empty() && fit.found.provisions.is_empty();
     if is_ready {
         return bind(pod, node);

@@ -27,6 +27,16 @@ pub const DEVIATIONS: &[(&str, &str)] = &[
     ("s01205", "two claims race for one volume, twice: that the same one wins both times was not seen in eight runs"),
 ];
 
+/// States with pods that our scheduler takes to another end than kube-scheduler, on purpose, and why: see docs/deviations.md.
+pub const SCHEDULER_DEVIATIONS: &[(&str, &str)] = &[
+    ("p03046", "a volume that somebody reserved for a claim, and that cannot serve it, is not pointed at it for good"),
+    ("p03250", "the same: another volume is asked for instead"),
+    ("p03139", "a pod that has ended while its volumes were made ready is not called unschedulable"),
+    ("p03291", "the same"),
+    ("p03169", "a claim that is deleted while a pod waits for another of its claims keeps the pod from being placed"),
+    ("p03061", "the same, in a race"),
+];
+
 /// A state, and every end that was seen.
 pub struct Recorded {
     /// Its name, which the names of its objects begin with.
