@@ -269,8 +269,12 @@ impl World {
                 world.edit(key, json!({"status": {"phase": "Succeeded"}}));
             }),
             Trouble::DeletePod(n) => self.user(*n, &[Kind::Pod], |world, key| {
-                let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
-                world.edit(key, json!({"metadata": deleted}));
+                // The time that it is given never grows.
+                if !world.get(key).is_some_and(guards::is_deleting) {
+                    let deleted =
+                        json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
+                    world.edit(key, json!({"metadata": deleted}));
+                }
             }),
             Trouble::LetGoOfPod(n) => self.user(*n, &[Kind::Pod], |world, key| {
                 if world.get(key).is_some_and(guards::is_deleting) {
