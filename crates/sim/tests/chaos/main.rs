@@ -88,11 +88,11 @@ fn troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble
         2 => any::<u8>().prop_map(Trouble::LoseAnswer),
         2 => any::<u8>().prop_map(Trouble::LoseRequest),
         2 => any::<u8>().prop_map(Trouble::Refuse),
-        4 => Just(Trouble::Watch),
+        4 => any::<u8>().prop_map(Trouble::Watch),
         4 => any::<u8>().prop_map(Trouble::WatchKind),
         2 => Just(Trouble::Tick),
-        1 => Just(Trouble::Restart),
-        1 => Just(Trouble::ListAgain),
+        1 => any::<u8>().prop_map(Trouble::Restart),
+        1 => any::<u8>().prop_map(Trouble::ListAgain),
         4 => prop::sample::select(lines).prop_map(Trouble::Create),
         3 => any::<u8>().prop_map(Trouble::Delete),
         1 => any::<u8>().prop_map(Trouble::ClearClaimRef),
@@ -112,6 +112,16 @@ fn cases() -> u32 {
     std::env::var("CHAOS_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
 }
 
+/// So many engines suffer these troubles, in a world that begins with these lines.
+fn check(engines: usize, lines: &[&str], troubles: &[Trouble]) {
+    let mut world = World::start(engines, CLASSES, lines);
+    for trouble in troubles {
+        world.suffer(trouble);
+    }
+    world.heal();
+    world.assert_rest();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
@@ -120,25 +130,24 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
         troubles in troubles(&LINES),
     ) {
-        let mut world = World::start(CLASSES, &lines);
-        for trouble in &troubles {
-            world.suffer(trouble);
-        }
-        world.heal();
-        world.assert_rest();
+        check(1, &lines, &troubles);
+    }
+
+    #[test]
+    fn they_hold_where_two_engines_lead(
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
+        troubles in troubles(&LINES),
+    ) {
+        check(2, &lines, &troubles);
     }
 
     #[test]
     fn what_is_in_use_stays_guarded(
+        engines in 1..=2usize,
         lines in prop::collection::vec(prop::sample::select(CLOSE_LINES.to_vec()), 1..5),
         troubles in troubles(&CLOSE_LINES),
     ) {
-        let mut world = World::start(CLASSES, &lines);
-        for trouble in &troubles {
-            world.suffer(trouble);
-        }
-        world.heal();
-        world.assert_rest();
+        check(engines, &lines, &troubles);
     }
 
     #[test]
@@ -147,7 +156,7 @@ proptest! {
         troubles in troubles(&LINES),
     ) {
         let history = || {
-            let mut world = World::start(CLASSES, &lines);
+            let mut world = World::start(1, CLASSES, &lines);
             troubles.iter().for_each(|trouble| world.suffer(trouble));
             world.heal();
             world.trace
