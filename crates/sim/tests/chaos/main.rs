@@ -112,6 +112,18 @@ fn cases() -> u32 {
     std::env::var("CHAOS_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
 }
 
+fn is_scrubbed(line: &str) -> bool {
+    line.contains("policy=Recycle")
+}
+
+/// What lies outside the API cannot be made conditional on it: one engine may scrub what the other has scrubbed and given away
+/// before, or destroy what a user has taken from its claim since. Only the lease keeps that from happening.
+fn suits_two(trouble: &Trouble) -> bool {
+    let is_too_much =
+        matches!(trouble, Trouble::ClearClaimRef(_)) || matches!(trouble, Trouble::Create(line) if is_scrubbed(line));
+    !is_too_much
+}
+
 /// So many engines suffer these troubles, in a world that begins with these lines.
 fn check(engines: usize, lines: &[&str], troubles: &[Trouble]) {
     let mut world = World::start(engines, CLASSES, lines);
@@ -138,6 +150,8 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
         troubles in troubles(&LINES),
     ) {
+        let lines: Vec<&str> = lines.into_iter().filter(|line| !is_scrubbed(line)).collect();
+        let troubles: Vec<Trouble> = troubles.into_iter().filter(suits_two).collect();
         check(2, &lines, &troubles);
     }
 
