@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
-use bindery_sim::{Told, World};
-use bindery_verdict::Request;
+use bindery_sim::World;
+use bindery_sim::run::companions;
+use bindery_verdict::{Request, RuleSet};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::Value;
 
@@ -28,7 +29,8 @@ impl Cluster {
     pub fn run(documents: Vec<(Kind, Value, bool)>, choices: &[u8]) {
         // Dynamic provisioning on this host is on, so that its rules are reached too.
         let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
-        let engine = Engine::new(Config::default(), vec![Box::new(Binder::new(config))]);
+        let binder: Box<dyn RuleSet + Send> = Box::new(Binder::new(config));
+        let engine = Engine::new(Config::default(), std::iter::once(binder).chain(companions()).collect());
         let mut cluster = Cluster {
             world: World::default(),
             engine,
@@ -130,10 +132,7 @@ impl Cluster {
     /// Tells the engine of one change, if there is one that it was not told of.
     fn watch(&mut self) -> bool {
         let Some(told) = self.world.untold.pop_front() else { return false };
-        self.tell(match told {
-            Told::Changed(object) => Input::Watched(object),
-            Told::Gone(key, version) => Input::Gone { key, version },
-        });
+        self.tell(told.into());
         true
     }
 

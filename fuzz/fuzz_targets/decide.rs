@@ -10,6 +10,7 @@ mod cluster;
 
 use bindery_binder::Binder;
 use bindery_mirror::Mirror;
+use bindery_sim::run::companions;
 use bindery_verdict::{Findings, RuleSet};
 use bindery_volumes::{Kind, Object};
 use libfuzzer_sys::fuzz_target;
@@ -57,15 +58,18 @@ fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
 /// Shows a mirror everything, as it is written: versions that are no numbers, and earlier ones after later ones. Rules are asked
 /// about everything after each document. In the end everything goes.
 fn decide_once(documents: &[(Kind, Value, bool)]) {
-    let rules = Binder::default();
+    let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
+    let sets: Vec<_> = std::iter::once(binder).chain(companions()).collect();
     let findings = Findings::default();
     let mut known = Mirror::default();
     for (kind, json, _) in documents {
         let object = Object::from_json(*kind, json.to_string().as_bytes()).expect("it was decoded before");
         known.watched(object);
-        for key in [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.keys(kind)) {
-            let verdict = rules.decide(&known, &key, &findings);
-            assert!(verdict == rules.decide(&known, &key, &findings), "two verdicts about {key}");
+        for rules in &sets {
+            for key in rules.decides().iter().flat_map(|kind| known.keys(*kind)) {
+                let verdict = rules.decide(&known, &key, &findings);
+                assert!(verdict == rules.decide(&known, &key, &findings), "two verdicts about {key}");
+            }
         }
     }
     for kind in Kind::ALL {

@@ -69,6 +69,9 @@ fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
 pub(crate) fn next(verdict: &Verdict) -> Next {
     match &verdict.action {
         Action::Settle => say("nothing", None, "nothing, until something changes".into()),
+        Action::Offer(to) if to.kind == Kind::Claim => {
+            say("offer", None, format!("{} is decided about first: it may take this volume", to.claim_key()))
+        }
         Action::Offer(to) => say("offer", None, format!("{to} is decided about first")),
         Action::Retry(_) => say("retry", None, "looks again after a while, longer each time".into()),
         Action::Pause(duration) => say("retry", None, format!("looks again in {} s", duration.as_secs())),

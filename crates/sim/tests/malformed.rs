@@ -1,5 +1,5 @@
 //! Objects that make no sense, next to a claim and a volume that do: the engine leaves the former alone and says why, and the
-//! latter are bound as if nothing were.
+//! latter are bound, served and let go as if nothing were.
 
 use bindery_binder::Binder;
 use bindery_engine::Input;
@@ -10,10 +10,13 @@ use bindery_volumes::{Kind, Object, ObjectKey};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The healthy pair. Its names occur nowhere else, so that no other object has a right to either of them.
+/// The healthy objects: a pair to be bound, a pod to be served, a claim to go. Their names occur nowhere else, so that no other
+/// object has a right to any of them.
 const HEALTHY: &str = "sc healthy-class kubernetes.io/no-provisioner
                        pv healthy-volume 1Gi Pending class=healthy-class
-                       pvc healthy/claim#healthy-uid 1Gi Pending class=healthy-class";
+                       pvc healthy/claim#healthy-uid 1Gi Pending class=healthy-class
+                       pvc healthy/gone#healthy-gone 1Gi Lost vol=healthy-none guarded deleting
+                       pod healthy/pod#healthy-pod eph=vol:9Gi:healthy-class node=healthy-node";
 
 fn controllers() -> Vec<Box<dyn RuleSet + Send>> {
     let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
@@ -52,6 +55,7 @@ fn assert_healthy(world: &World) {
         [
             "pv healthy-volume 1Gi Bound ->healthy/claim#healthy-uid class=healthy-class guarded bbc",
             "pvc healthy/claim#healthy-uid 1Gi Bound vol=healthy-volume class=healthy-class guarded bbc bc",
+            "pvc healthy/pod-vol#made-pod-vol 9Gi Pending class=healthy-class guarded owner=healthy-pod",
         ]
     );
 }
@@ -91,14 +95,11 @@ fn broken(kind: Kind, name: &str, patch: &Value) -> Value {
     let lines = match kind {
         Kind::Claim => format!("pvc other/{name}#uid-{name} 1Gi Pending class="),
         Kind::Volume => format!("pv {name} 1Gi Available"),
-        Kind::Class
-        | Kind::AttributesClass
-        | Kind::Pod
-        | Kind::Node
-        | Kind::CsiNode
-        | Kind::CsiDriver
-        | Kind::Capacity
-        | Kind::Attachment => panic!("not decided about"),
+        Kind::Pod => format!("pod other/{name}#uid-{name} eph=vol:1Gi: claim={name} node=node1"),
+        Kind::AttributesClass => format!("vac {name} guarded deleting"),
+        Kind::Class | Kind::Node | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
+            panic!("not decided about")
+        }
     };
     let world = notation::parse(&lines);
     let mut object = world.objects().next().expect("a line is an object").1.clone();
@@ -132,6 +133,22 @@ fn every_flaw_is_named_and_the_rest_goes_on() {
         (Kind::Claim, json!({"status": {"phase": "Bounded"}}), "status.phase"),
         (Kind::Claim, json!({"status": {"capacity": {"storage": ""}}}), "status.capacity.storage"),
         (Kind::Claim, json!({"metadata": {"annotations": "none"}}), "metadata.annotations"),
+        (Kind::Claim, json!({"metadata": {"ownerReferences": [{"uid": 7}]}}), "metadata.ownerReferences"),
+        (Kind::Claim, json!({"metadata": {"finalizers": "none", "deletionTimestamp": "x"}}), "metadata.finalizers"),
+        (Kind::Claim, json!({"status": {"conditions": "none"}}), "status.conditions"),
+        (Kind::Claim, json!({"status": {"allocatedResources": {"storage": "x"}}}), "status.allocatedResources.storage"),
+        (Kind::Claim, json!({"status": {"modifyVolumeStatus": 7}}), "status.modifyVolumeStatus"),
+        (Kind::Pod, json!({"spec": {"volumes": "none"}}), "spec.volumes"),
+        (Kind::Pod, json!({"spec": {"volumes": [{"name": "vol", "ephemeral": 7}]}}), "spec.volumes"),
+        (Kind::Pod, json!({"spec": {"volumes": [{"persistentVolumeClaim": {"claimName": []}}]}}), "spec.volumes"),
+        (Kind::Pod, json!({"spec": {"nodeName": 7}}), "spec.nodeName"),
+        (Kind::Pod, json!({"status": {"containerStatuses": "none"}}), "status.containerStatuses"),
+        (Kind::Pod, json!({"status": {"phase": {}}}), "status.phase"),
+        (Kind::Pod, json!({"metadata": {"deletionGracePeriodSeconds": "soon"}}), "metadata.deletionGracePeriodSeconds"),
+        (Kind::Pod, json!({"metadata": {"uid": null}}), "metadata.uid"),
+        (Kind::AttributesClass, json!({"driverName": 7}), "driverName"),
+        (Kind::AttributesClass, json!({"metadata": {"finalizers": "none"}}), "metadata.finalizers"),
+        (Kind::AttributesClass, json!({"metadata": {"uid": 7}}), "metadata.uid"),
     ];
     let mut objects = Vec::new();
     for (place, (kind, patch, field)) in cases.iter().enumerate() {
@@ -177,6 +194,12 @@ fn what_is_odd_but_makes_sense_is_no_flaw() {
             json!({"metadata": {"annotations": {"notes": notes}}, "spec": {"capacity": {"storage": "0.1n"}}}),
         ),
         (Kind::Claim, json!({"metadata": {"annotations": {"notes": notes}}})),
+        (Kind::Claim, json!({"status": {"conditions": [{"type": "Unused", "status": "Perhaps"}, {}]}})),
+        (Kind::Claim, json!({"metadata": {"ownerReferences": [{"controller": true}, {"uid": "a"}]}})),
+        (Kind::Pod, json!({"status": {"phase": "Thinking", "containerStatuses": [{}]}})),
+        (Kind::Pod, json!({"spec": {"volumes": [{}, {"ephemeral": {}}, {"name": "", "ephemeral": {}}]}})),
+        (Kind::Pod, json!({"spec": {"volumes": [{"ephemeral": {"volumeClaimTemplate": "none"}}]}})),
+        (Kind::AttributesClass, json!({"parameters": 7, "driverName": null})),
     ];
     let odd = |(place, (kind, patch)): (usize, &(Kind, Value))| (*kind, broken(*kind, &format!("odd-{place}"), patch));
     let objects: Vec<_> = patches.iter().enumerate().map(odd).collect();
@@ -195,6 +218,8 @@ const WORDS: &str = "metadata spec status annotations labels finalizers capacity
      resources requests selector matchLabels matchExpressions operator key values hostPath path volumes name namespace uid a b \
      ReadWriteOnce ReadOnlyMany Available Bound Released Pending Lost Block Delete Recycle Retain In Exists 10Gi 1Gi 1e400 -3 \
      persistentVolumeReclaimPolicy storageClassName volumeName persistentVolumeClaim claimName provisioner volumeBindingMode \
+     ephemeral volumeClaimTemplate ownerReferences controller nodeName type True False Unused conditions state running \
+     kubernetes.io/pvc-protection kubernetes.io/pv-protection kubernetes.io/vac-protection \
      pv.kubernetes.io/bind-completed pv.kubernetes.io/bound-by-controller volume.beta.kubernetes.io/storage-class nfs csi";
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -238,6 +263,16 @@ fn any_field() -> impl Strategy<Value = Value> {
         "metadata/finalizers",
         "metadata/uid",
         "metadata/deletionTimestamp",
+        "metadata/deletionGracePeriodSeconds",
+        "metadata/ownerReferences",
+        "spec/volumes",
+        "spec/nodeName",
+        "spec/volumeAttributesClassName",
+        "status/conditions",
+        "status/allocatedResources",
+        "status/allocatedResourceStatuses",
+        "status/containerStatuses",
+        "driverName",
         "spec",
         "status",
     ];
@@ -256,7 +291,7 @@ fn any_object(names: &[&'static str]) -> impl Strategy<Value = (Kind, Value)> + 
         }
         (kind, json!({"metadata": metadata, "spec": spec, "status": status}))
     });
-    let kind = prop::sample::select(vec![Kind::Claim, Kind::Volume]);
+    let kind = prop::sample::select(vec![Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass]);
     let patched = (kind, name, any_field(), any_field()).prop_map(|(kind, name, first, second)| {
         let mut object = broken(kind, name, &first);
         json_patch::merge(&mut object, &second);

@@ -75,8 +75,9 @@ impl Engine {
                 self.learn(&work, &key, found.clone().map_or(Found::Gone { asked_at }, Found::Here));
                 match checks_version {
                     None => {
-                        // What it found may be older than a change that came since: then it is looked for anew.
-                        if let Some(progress) = self.agenda.get_mut(&work).filter(|progress| !progress.woken) {
+                        // What is known may be from later, and then it is what counts.
+                        let is_current = self.known.seen_version(&key) == found.as_ref().map(|f| f.meta().version);
+                        if let Some(progress) = self.agenda.get_mut(&work).filter(|_| is_current) {
                             progress.findings.note_read(key, found);
                         }
                         self.agenda.hurry(work);

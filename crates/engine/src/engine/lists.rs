@@ -26,11 +26,18 @@ impl Engine {
         }
     }
 
+    /// Whether the watch is past an object that was listed: it is gone since, or known in a later state, and that is what counts.
+    fn is_overtaken(&self, object: &Object) -> bool {
+        let version = object.meta().version;
+        let is_told = version != 0 && version <= self.known.watched_version(object.kind());
+        is_told && self.known.seen_version(&object.key()) != Some(version)
+    }
+
     /// Serves all who asked for a list, except for those that something has changed for since it was sent: it may be older than
     /// that, and they look anew.
     pub(super) fn listed_live(&mut self, listing: &Listing, askers: Vec<Work>, answer: Answer) {
         let found: Result<Arc<[Object]>, Refusal> = match answer {
-            Answer::Listed(objects) => Ok(objects.into()),
+            Answer::Listed(objects) => Ok(objects.into_iter().filter(|object| !self.is_overtaken(object)).collect()),
             Answer::Refused(refusal) => {
                 self.stats.refused += 1;
                 Err(refusal)

@@ -1,12 +1,12 @@
 //! A world with an engine in it, and the troubles that befall them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
-use bindery_sim::notation;
+use bindery_sim::{Told, notation};
 use bindery_verdict::{Notice, Request, RuleSet};
 use bindery_volumes::{ClaimKey, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
@@ -29,15 +29,15 @@ pub enum Trouble {
     /// A request is refused.
     Refuse(u8),
     /// The watches tell what happened first.
-    Watch,
+    Watch(u8),
     /// The watch of one kind tells one thing: each kind is told of in order, and one may be far behind another.
     WatchKind(u8),
     /// Time passes.
     Tick,
-    /// The engine is replaced.
-    Restart,
+    /// An engine is replaced.
+    Restart(u8),
     /// Everything is listed again.
-    ListAgain,
+    ListAgain(u8),
     /// A user creates something, if there is nothing of that name.
     Create(&'static str),
     /// A user deletes something.
@@ -62,18 +62,38 @@ pub enum Trouble {
 
 pub struct World {
     world: bindery_sim::World,
+    seats: Vec<Seat>,
+    now: Duration,
+    uids: u32,
+    is_started: bool,
+    /// Everything that came out of the engines, in order.
+    pub trace: Vec<String>,
+}
+
+/// An engine, and what is under way between it and the world. All engines lead: nothing may depend on there being one.
+struct Seat {
     engine: Engine,
     open: BTreeMap<RequestId, Request>,
     /// Requests that were carried out, and whose answers have not arrived.
     late: Vec<(RequestId, Request, Answer)>,
-    now: Duration,
+    /// What the watches have yet to tell.
+    untold: VecDeque<Told>,
     tick_at: Option<Moment>,
-    uids: u32,
-    is_started: bool,
     /// What was published since the engine was started.
     told: Vec<Notice>,
-    /// Everything that came out of the engine, in order.
-    pub trace: Vec<String>,
+}
+
+impl Seat {
+    fn new() -> Seat {
+        Seat {
+            engine: engine(),
+            open: BTreeMap::new(),
+            late: Vec::new(),
+            untold: VecDeque::new(),
+            tick_at: None,
+            told: Vec::new(),
+        }
+    }
 }
 
 /// No resync comes to the rescue before all has come to rest by itself.
@@ -115,24 +135,23 @@ fn take_off(world: &mut bindery_sim::World, key: &ObjectKey) {
 }
 
 impl World {
-    pub fn start(classes: &str, lines: &[&str]) -> World {
+    /// A world with so many engines in it.
+    pub fn start(engines: usize, classes: &str, lines: &[&str]) -> World {
         let mut world = World {
             world: notation::parse(classes),
-            engine: engine(),
-            open: BTreeMap::new(),
-            late: Vec::new(),
+            seats: (0..engines).map(|_| Seat::new()).collect(),
             now: Duration::ZERO,
-            tick_at: None,
             uids: 0,
             is_started: false,
-            told: Vec::new(),
             trace: Vec::new(),
         };
         for line in lines {
             world.create(line);
         }
         world.is_started = true;
-        world.restart();
+        for seat in 0..engines {
+            world.restart(seat);
+        }
         world
     }
 
@@ -177,35 +196,40 @@ impl World {
         guards::claims_of(pod).into_iter().map(key).collect()
     }
 
-    fn restart(&mut self) {
-        self.told.clear();
-        self.open.clear();
-        self.late.clear();
-        self.engine = engine();
-        self.tick_at = None;
-        self.list();
-        self.tell(Input::Leading(true));
+    fn restart(&mut self, seat: usize) {
+        self.seats[seat] = Seat::new();
+        self.list(seat);
+        self.tell(seat, Input::Leading(true));
     }
 
-    fn list(&mut self) {
-        self.world.untold.clear();
+    fn list(&mut self, seat: usize) {
+        self.spread();
+        self.seats[seat].untold.clear();
         for kind in Kind::ALL {
             let (version, objects) = self.world.list(kind);
-            self.tell(Input::Listed { kind, version, objects });
+            self.tell(seat, Input::Listed { kind, version, objects });
         }
     }
 
-    fn tell(&mut self, input: Input) {
-        for output in self.engine.handle(Moment(self.now), input) {
+    /// Everybody is to be told of what happened.
+    fn spread(&mut self) {
+        for told in std::mem::take(&mut self.world.untold) {
+            self.seats.iter_mut().for_each(|seat| seat.untold.push_back(told.clone()));
+        }
+    }
+
+    fn tell(&mut self, seat: usize, input: Input) {
+        let seat = &mut self.seats[seat];
+        for output in seat.engine.handle(Moment(self.now), input) {
             self.trace.push(format!("{output:?}"));
             match output {
                 Output::Send(id, request) => {
-                    promises::one_at_a_time(self.open.values().chain(self.late.iter().map(|late| &late.1)), &request);
-                    promises::no_second_volume(self.engine.known(), &request);
-                    self.open.insert(id, request);
+                    promises::one_at_a_time(seat.open.values().chain(seat.late.iter().map(|late| &late.1)), &request);
+                    promises::no_second_volume(seat.engine.known(), &request);
+                    seat.open.insert(id, request);
                 }
-                Output::TickAt(moment) => self.tick_at = Some(moment),
-                Output::Publish(notice) => self.told.push(notice),
+                Output::TickAt(moment) => seat.tick_at = Some(moment),
+                Output::Publish(notice) => seat.told.push(notice),
                 Output::Decided(_) | Output::Measured(_) => {}
             }
         }
@@ -219,13 +243,25 @@ impl World {
         answer
     }
 
+    /// Takes one of the requests of all engines.
+    fn take_request(&mut self, number: u8) -> Option<(usize, RequestId, Request)> {
+        let seats = self.seats.iter().enumerate();
+        let ids: Vec<(usize, RequestId)> =
+            seats.flat_map(|(at, seat)| seat.open.keys().map(move |id| (at, *id))).collect();
+        let (seat, id) = *pick(&ids, number)?;
+        let request = self.seats[seat].open.remove(&id).expect("it is open");
+        Some((seat, id, request))
+    }
+
     fn request(&mut self, number: u8, then: impl FnOnce(&mut World, &Request) -> Answer) {
-        let ids: Vec<RequestId> = self.open.keys().copied().collect();
-        if let Some(id) = pick(&ids, number) {
-            let request = self.open.remove(id).expect("it is open");
+        if let Some((seat, id, request)) = self.take_request(number) {
             let answer = then(self, &request);
-            self.tell(Input::Answered(*id, answer));
+            self.tell(seat, Input::Answered(id, answer));
         }
+    }
+
+    fn seat(&self, number: u8) -> usize {
+        usize::from(number) % self.seats.len()
     }
 
     fn user(&mut self, number: u8, kinds: &[Kind], then: impl FnOnce(&mut bindery_sim::World, &ObjectKey)) {
@@ -240,11 +276,9 @@ impl World {
         match trouble {
             Trouble::Answer(n) => self.request(*n, |world, request| world.carry_out(request)),
             Trouble::AnswerLate(n) => {
-                let ids: Vec<RequestId> = self.open.keys().copied().collect();
-                if let Some(id) = pick(&ids, *n) {
-                    let request = self.open.remove(id).expect("it is open");
+                if let Some((seat, id, request)) = self.take_request(*n) {
                     let answer = self.carry_out(&request);
-                    self.late.push((*id, request, answer));
+                    self.seats[seat].late.push((id, request, answer));
                 }
             }
             Trouble::Deliver(n) => self.deliver(*n),
@@ -254,11 +288,11 @@ impl World {
             }),
             Trouble::LoseRequest(n) => self.request(*n, |_, _| Answer::Refused(Refusal::Lost)),
             Trouble::Refuse(n) => self.request(*n, |_, _| Answer::Refused(Refusal::Error("no".into()))),
-            Trouble::Watch => self.watch(),
+            Trouble::Watch(n) => self.watch(self.seat(*n)),
             Trouble::WatchKind(n) => self.watch_kind(*n),
             Trouble::Tick => self.tick(),
-            Trouble::Restart => self.restart(),
-            Trouble::ListAgain => self.list(),
+            Trouble::Restart(n) => self.restart(self.seat(*n)),
+            Trouble::ListAgain(n) => self.list(self.seat(*n)),
             Trouble::Create(line) => self.create(line),
             Trouble::Delete(n) => {
                 let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass];
@@ -275,8 +309,12 @@ impl World {
                 world.edit(key, json!({"status": {"phase": "Succeeded"}}));
             }),
             Trouble::DeletePod(n) => self.user(*n, &[Kind::Pod], |world, key| {
-                let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
-                world.edit(key, json!({"metadata": deleted}));
+                // The time that it is given never grows.
+                if !world.get(key).is_some_and(guards::is_deleting) {
+                    let deleted =
+                        json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
+                    world.edit(key, json!({"metadata": deleted}));
+                }
             }),
             Trouble::LetGoOfPod(n) => self.user(*n, &[Kind::Pod], |world, key| {
                 if world.get(key).is_some_and(guards::is_deleting) {
@@ -312,32 +350,43 @@ impl World {
     }
 
     fn deliver(&mut self, number: u8) {
-        if !self.late.is_empty() {
-            let (id, _, answer) = self.late.remove(usize::from(number) % self.late.len());
-            self.tell(Input::Answered(id, answer));
+        let seats: Vec<usize> = (0..self.seats.len()).filter(|seat| !self.seats[*seat].late.is_empty()).collect();
+        if let Some(&seat) = pick(&seats, number) {
+            let late = &mut self.seats[seat].late;
+            let (id, _, answer) = late.remove(usize::from(number) / 2 % late.len());
+            self.tell(seat, Input::Answered(id, answer));
         }
     }
 
-    fn watch(&mut self) {
-        if let Some(told) = self.world.untold.pop_front() {
-            self.tell(told.into());
+    fn watch(&mut self, seat: usize) {
+        self.spread();
+        if let Some(told) = self.seats[seat].untold.pop_front() {
+            self.tell(seat, told.into());
         }
     }
 
     fn watch_kind(&mut self, number: u8) {
-        let untold = &self.world.untold;
+        self.spread();
+        let seat = self.seat(number);
+        let untold = &mut self.seats[seat].untold;
         let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| untold.iter().any(|t| t.kind() == *kind)).collect();
-        let at = pick(&kinds, number).and_then(|kind| untold.iter().position(|told| told.kind() == *kind));
-        if let Some(told) = at.and_then(|at| self.world.untold.remove(at)) {
-            self.tell(told.into());
+        let at = pick(&kinds, number / 2).and_then(|kind| untold.iter().position(|told| told.kind() == *kind));
+        if let Some(told) = at.and_then(|at| untold.remove(at)) {
+            self.tell(seat, told.into());
         }
     }
 
     fn tick(&mut self) {
         // As far as the next tick, and a minute at most.
         let minute = self.now + Duration::from_secs(60);
-        self.now = self.tick_at.map_or(minute, |moment| moment.0.min(minute)).max(self.now);
-        self.tell(Input::Tick);
+        let next = self.seats.iter().filter_map(|seat| seat.tick_at).min();
+        self.now = next.map_or(minute, |moment| moment.0.min(minute)).max(self.now);
+        for seat in 0..self.seats.len() {
+            let is_due = self.seats[seat].tick_at.is_none_or(|moment| moment.0 <= self.now);
+            if is_due || next.is_none_or(|moment| moment.0 > self.now) {
+                self.tell(seat, Input::Tick);
+            }
+        }
     }
 
     /// The faults stop: everything is told and answered, and time passes.
@@ -348,14 +397,14 @@ impl World {
     fn go_on_for(&mut self, time: Duration) {
         let end = self.now + time;
         for _ in 0..20_000 {
-            if !self.late.is_empty() {
+            self.spread();
+            let has_untold = |seat: &Seat| !seat.untold.is_empty();
+            if self.seats.iter().any(|seat| !seat.late.is_empty()) {
                 self.deliver(0);
-            } else if !self.world.untold.is_empty() {
-                self.watch();
-            } else if let Some(&id) = self.open.keys().next() {
-                let request = self.open.remove(&id).expect("it is open");
-                let answer = self.carry_out(&request);
-                self.tell(Input::Answered(id, answer));
+            } else if let Some(seat) = self.seats.iter().position(has_untold) {
+                self.watch(seat);
+            } else if self.seats.iter().any(|seat| !seat.open.is_empty()) {
+                self.request(0, |world, request| world.carry_out(request));
             } else if self.now < end {
                 self.tick();
             } else {
@@ -368,11 +417,19 @@ impl World {
     /// Nothing is left to do, nothing happens any more, and resyncs find nothing.
     pub fn assert_rest(&mut self) {
         promises::nothing_left(&self.world);
-        guards::nothing_left(&self.world, &self.told);
-        let (effects, sent) = (self.world.effects, self.engine.stats().sent);
+        let told: Vec<Notice> = self.seats.iter().flat_map(|seat| seat.told.iter().cloned()).collect();
+        guards::nothing_left(&self.world, &told);
+        let counts = |world: &World| {
+            let sent: Vec<u64> = world.seats.iter().map(|seat| seat.engine.stats().sent).collect();
+            (world.world.effects, sent)
+        };
+        let before = counts(self);
         self.go_on_for(3 * RESYNC);
-        assert!(self.engine.stats().resyncs > 1);
-        assert_eq!(self.engine.stats().resync_finds, 0, "a resync found something that no change had woken");
-        assert_eq!((self.world.effects, self.engine.stats().sent), (effects, sent), "it is not quiet");
+        for seat in &self.seats {
+            let stats = seat.engine.stats();
+            assert!(stats.resyncs > 1);
+            assert_eq!(stats.resync_finds, 0, "a resync found something that no change had woken");
+        }
+        assert_eq!(counts(self), before, "it is not quiet");
     }
 }

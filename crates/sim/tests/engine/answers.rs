@@ -154,3 +154,22 @@ fn a_late_read_does_not_serve_a_pod_whose_claim_is_gone_since() {
     hand.answer_all();
     assert_eq!(hand.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
 }
+
+/// The same, and word of the claim never came: a new list shows that there is none.
+#[test]
+fn a_late_read_does_not_serve_a_pod_whose_claim_nobody_has_seen() {
+    let mut hand = Hand::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
+    hand.list_all();
+    hand.tell(Input::Leading(true));
+    let (_, create) = hand.only();
+    hand.world.answer(&create);
+    hand.refuse(Refusal::Lost);
+    let (read, request) = hand.only();
+    let found = hand.world.answer(&request);
+    hand.world.remove(&claim_key("p-x"));
+    hand.list_all();
+    hand.open.remove(&read);
+    hand.tell(Input::Answered(read, found));
+    hand.answer_all();
+    assert_eq!(hand.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
+}

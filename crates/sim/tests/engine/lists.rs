@@ -229,3 +229,17 @@ fn what_was_let_go_is_gone_before_word_of_it_comes() {
     hand.watch();
     assert_eq!(hand.engine.pending(), 0);
 }
+
+/// A pod is listed, and goes: word of it never came, and never will.
+#[test]
+fn what_the_watch_knows_to_be_gone_holds_nothing() {
+    let mut hand = start("pvc a#u-a 1Gi Pending guarded deleting");
+    let (first, request) = hand.only();
+    bindery_sim::notation::add(&mut hand.world, "pod p claim=a node=n");
+    let answer = hand.world.answer(&request);
+    hand.world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "p".into() });
+    hand.list_all();
+    hand.open.remove(&first);
+    hand.tell(Input::Answered(first, answer));
+    assert_eq!(hand.step(), "protection.claim.let-go");
+}
