@@ -7,16 +7,9 @@ use bindery_volumes::{Attachment, Claim, ClaimKey, Class, CsiDriver, CsiNode, Na
 
 use crate::{User, View};
 
-impl<'a> User<'a> {
-    /// A pod, as far as it uses volumes.
-    pub fn of(pod: &'a Pod) -> User<'a> {
-        User { meta: &pod.meta, mounts: &pod.mounts }
-    }
-}
-
 impl View for Mirror {
     fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
-        Mirror::claim(self, key)
+        self.claim(key)
     }
 
     fn controller_of<'a>(&'a self, claim: &'a Claim) -> Option<&'a Name> {
@@ -24,35 +17,35 @@ impl View for Mirror {
     }
 
     fn volume(&self, name: &Name) -> Option<&Arc<Volume>> {
-        Mirror::volume(self, name)
+        self.volume(name)
     }
 
     fn volumes_of(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>> {
-        Mirror::volumes_of(self, claim)
+        self.volumes_of(claim)
     }
 
     fn class(&self, name: &Name) -> Option<&Arc<Class>> {
-        Mirror::class(self, name)
+        self.class(name)
     }
 
     fn node(&self, name: &Name) -> Option<&Arc<Node>> {
-        Mirror::node(self, name)
+        self.node(name)
     }
 
     fn reach(&self) -> &Reach {
-        Mirror::reach(self)
+        self.reach()
     }
 
     fn room(&self) -> &Room {
-        Mirror::room(self)
+        self.room()
     }
 
     fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>> {
-        Mirror::driver(self, name)
+        self.driver(name)
     }
 
     fn csi_node(&self, node: &Name) -> Option<&Arc<CsiNode>> {
-        Mirror::csi_node(self, node)
+        self.csi_node(node)
     }
 
     fn attachments(&self, node: &Name) -> impl Iterator<Item = &Arc<Attachment>> {
@@ -60,7 +53,7 @@ impl View for Mirror {
     }
 
     fn users_on(&self, node: &Name) -> impl Iterator<Item = User<'_>> {
-        self.pods_on(node).map(|pod| User::of(pod))
+        self.tenants().of(node).filter_map(|key| self.pod(key)).map(|pod| User::of(pod))
     }
 
     fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool {
@@ -72,6 +65,6 @@ impl View for Mirror {
     }
 
     fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool {
-        self.pod(pod).is_some_and(|pod| pod.meta.uid == *uid)
+        self.pod(pod).is_some_and(|known| known.meta.uid == *uid)
     }
 }

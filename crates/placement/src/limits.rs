@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bindery_volumes::migration::driver_of;
-use bindery_volumes::{Attacher, Attachment, Claim, ClaimKey, CsiNode, Disk, Mount, Name, Node};
+use bindery_volumes::{Attacher, Attachment, Claim, ClaimKey, CsiNode, Disk, Name, Node};
 
 use crate::migration::{csi_name, csi_name_inline};
 use crate::{Obstacle, User, View};
@@ -45,23 +45,15 @@ pub fn prepare<V: View>(view: &V, pod: User<'_>) -> Limits {
 
 /// The volumes of a pod that drivers attach. What cannot be found is not counted.
 fn units<V: View>(view: &V, pod: User<'_>, is_migrated: bool) -> BTreeSet<Unit> {
-    let mut units = BTreeSet::new();
-    for mount in pod.mounts {
-        let unit = match mount {
-            Mount::Disk(disk) => match &**disk {
-                Disk::InTree { handle, .. } if is_migrated => csi_name_inline(handle),
-                Disk::InTree { .. } | Disk::Iscsi { .. } | Disk::Rbd { .. } => None,
-            }
-            .map(|(driver, id)| Unit { driver, which: Which::Handle(id) }),
-            Mount::Claim(_) | Mount::Ephemeral(_) => {
-                let key = mount.claim(&pod.meta.name).map(|name| ClaimKey::new(pod.meta.namespace.clone(), name));
-                key.and_then(|key| view.claim(&key)).and_then(|claim| unit_of(view, claim, is_migrated))
-            }
-            Mount::Other => None,
-        };
-        units.extend(unit.filter(|unit| !unit.driver.is_empty() && unit.which != Which::Handle(Name::default())));
-    }
-    units
+    let of_disk = |disk: &Disk| match disk {
+        Disk::InTree { handle, .. } if is_migrated => {
+            csi_name_inline(handle).map(|(driver, id)| Unit { driver, which: Which::Handle(id) })
+        }
+        Disk::InTree { .. } | Disk::Iscsi { .. } | Disk::Rbd { .. } => None,
+    };
+    let claims = pod.claims().filter_map(|(key, _)| unit_of(view, view.claim(&key)?, is_migrated));
+    let is_known = |unit: &Unit| !unit.driver.is_empty() && unit.which != Which::Handle(Name::default());
+    claims.chain(pod.disks.iter().filter_map(of_disk)).filter(is_known).collect()
 }
 
 /// The volume of a claim: the one that it is bound to, else the one that its class would make.

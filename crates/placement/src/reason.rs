@@ -34,8 +34,6 @@ pub enum Refusal {
     },
     /// A claim that is bound without regard to pods is not bound.
     ClaimUnbound,
-    /// A claim is not named.
-    ClaimUnnamed,
     /// A class does not say when its claims are bound, or cannot be understood.
     ClassUnclear(String),
     /// A class does not exist.
@@ -59,7 +57,6 @@ impl Refusal {
             Refusal::ClaimDeleting(_) => &rules::POD_CLAIM_DELETING,
             Refusal::ClaimOfAnother { .. } => &rules::POD_CLAIM_OF_ANOTHER,
             Refusal::ClaimUnbound | Refusal::NoVolume => &rules::POD_CLAIM_UNBOUND,
-            Refusal::ClaimUnnamed => &rules::POD_CLAIM_UNNAMED,
             Refusal::ClassUnclear(_) => &rules::POD_CLASS_UNCLEAR,
             Refusal::ClassMissing(_) => &rules::POD_CLASS_MISSING,
             Refusal::NoClass => &rules::POD_NO_CLASS,
@@ -86,7 +83,6 @@ impl fmt::Display for Refusal {
                 write!(f, "PVC {claim} was not created for pod {pod} (pod is not owner)")
             }
             Refusal::ClaimUnbound => f.write_str("pod has unbound immediate PersistentVolumeClaims"),
-            Refusal::ClaimUnnamed => f.write_str("PersistentVolumeClaim had no name"),
             Refusal::ClassUnclear(problem) => f.write_str(problem),
             Refusal::ClassMissing(class) => write!(f, "storageclass.storage.k8s.io \"{class}\" not found"),
             Refusal::NoClass => f.write_str("PersistentVolumeClaim had no pv name and storageClass name"),

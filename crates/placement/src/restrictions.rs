@@ -1,13 +1,13 @@
 //! Whether a pod's disks and claims can be used together with those of other pods.
 
-use bindery_volumes::{AccessMode, AccessModes, ClaimKey, Disk, Mount, Node};
+use bindery_volumes::{AccessMode, AccessModes, Disk, Node};
 
 use crate::{Obstacle, Refusal, User, View};
 
 /// What a pod must not share.
 #[derive(Debug)]
 pub struct Restrictions<'a> {
-    disks: Vec<&'a Disk>,
+    disks: &'a [Disk],
     /// Whether one of its claims is for one pod only, and has another user.
     is_claim_used: bool,
 }
@@ -15,19 +15,11 @@ pub struct Restrictions<'a> {
 /// Finds out what a pod must not share; why it cannot be placed on any node, if it cannot. Ephemeral volumes are used by their
 /// own pod only.
 pub fn prepare<'a, V: View>(view: &V, pod: User<'a>) -> Result<Restrictions<'a>, Refusal> {
-    let mut restrictions = Restrictions { disks: Vec::new(), is_claim_used: false };
     let only_one: AccessModes = [AccessMode::ReadWriteOncePod].into_iter().collect();
-    for mount in pod.mounts {
-        match mount {
-            Mount::Disk(disk) => restrictions.disks.push(disk),
-            Mount::Claim(name) => {
-                let key = ClaimKey::new(pod.meta.namespace.clone(), name.clone());
-                let Some(claim) = view.claim(&key) else { return Err(Refusal::ClaimMissing(key.name)) };
-                restrictions.is_claim_used |=
-                    claim.modes.set().contains(only_one.set()) && view.is_used(&key, &pod.key());
-            }
-            Mount::Ephemeral(_) | Mount::Other => {}
-        }
+    let mut restrictions = Restrictions { disks: pod.disks, is_claim_used: false };
+    for key in pod.named_claims() {
+        let Some(claim) = view.claim(&key) else { return Err(Refusal::ClaimMissing(key.name)) };
+        restrictions.is_claim_used |= claim.modes.set().contains(only_one.set()) && view.is_used(&key, &pod.key());
     }
     Ok(restrictions)
 }
@@ -40,13 +32,8 @@ impl Restrictions<'_> {
 
     /// What is against a node, if anything is.
     pub fn check<V: View>(&self, view: &V, node: &Node) -> Option<Obstacle> {
-        let conflicts = |user: User<'_>| {
-            let theirs = user.mounts.iter().filter_map(|mount| match mount {
-                Mount::Disk(disk) => Some(disk),
-                Mount::Claim(_) | Mount::Ephemeral(_) | Mount::Other => None,
-            });
-            theirs.into_iter().any(|theirs| self.disks.iter().any(|disk| disk.conflicts_with(theirs)))
-        };
+        let conflicts =
+            |user: User<'_>| user.disks.iter().any(|theirs| self.disks.iter().any(|disk| disk.conflicts_with(theirs)));
         if !self.disks.is_empty() && view.users_on(node.name()).any(conflicts) {
             return Some(Obstacle::DiskInUse);
         }

@@ -11,7 +11,6 @@ rules! {
     POD_CLAIM_DELETING = "placement.pod.claim-deleting": "A claim that the pod uses is being deleted: it gets no new users.";
     POD_CLAIM_OF_ANOTHER = "placement.pod.claim-of-another": "The claim with the name of one of the pod's ephemeral volumes was not made for this pod.";
     POD_CLAIM_UNBOUND = "placement.pod.claim-unbound": "A claim that the pod uses is bound without regard to pods, and is not bound yet.";
-    POD_CLAIM_UNNAMED = "placement.pod.claim-unnamed": "The pod uses a claim without a name.";
     POD_CLASS_UNCLEAR = "placement.pod.class-unclear": "The class of a claim that the pod uses does not say when its claims are bound.";
     POD_CLASS_MISSING = "placement.pod.class-missing": "The class of an unbound claim that the pod uses does not exist.";
     POD_NO_CLASS = "placement.pod.no-class": "An unbound claim that the pod uses has no class, so its zone cannot be known.";

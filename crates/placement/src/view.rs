@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bindery_mirror::{Reach, Room};
 use bindery_volumes::{
-    Attachment, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Mount, Name, Node, PodKey, Volume,
+    Attachment, Claim, ClaimKey, Class, CsiDriver, CsiNode, Disk, Meta, Name, Node, Pod, PodKey, PodVolume, Volume,
 };
 
 /// A pod, as far as it uses volumes.
@@ -12,11 +12,18 @@ use bindery_volumes::{
 pub struct User<'a> {
     /// Who it is.
     pub meta: &'a Meta,
-    /// Its volumes, in their order.
-    pub mounts: &'a [Mount],
+    /// Its volumes that are claims', in their order.
+    pub volumes: &'a [PodVolume],
+    /// The disks that it names itself.
+    pub disks: &'a [Disk],
 }
 
 impl<'a> User<'a> {
+    /// A pod.
+    pub fn of(pod: &'a Pod) -> User<'a> {
+        User { meta: &pod.meta, volumes: &pod.volumes, disks: &pod.disks }
+    }
+
     /// Where the pod lives.
     pub fn key(&self) -> PodKey {
         PodKey { namespace: self.meta.namespace.clone(), name: self.meta.name.clone() }
@@ -24,10 +31,13 @@ impl<'a> User<'a> {
 
     /// The claims that it uses, in their order, and whether each was made for this very pod to use.
     pub fn claims(self) -> impl Iterator<Item = (ClaimKey, bool)> + use<'a> {
-        self.mounts.iter().filter_map(move |mount| {
-            let name = mount.claim(&self.meta.name)?;
-            Some((ClaimKey::new(self.meta.namespace.clone(), name), matches!(mount, Mount::Ephemeral(_))))
-        })
+        let key = move |volume: &PodVolume| ClaimKey::new(self.meta.namespace.clone(), volume.claim.clone());
+        self.volumes.iter().map(move |volume| (key(volume), volume.is_ephemeral()))
+    }
+
+    /// The claims that it names, in their order.
+    pub fn named_claims(self) -> impl Iterator<Item = ClaimKey> + use<'a> {
+        self.claims().filter(|(_, is_own)| !is_own).map(|(key, _)| key)
     }
 }
 

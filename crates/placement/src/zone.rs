@@ -1,7 +1,7 @@
 //! Whether a node is in the zones and regions of a pod's volumes, by the labels of both. Volumes of today say so in their node
 //! affinity; those of old have labels only.
 
-use bindery_volumes::{BindingMode, ClaimKey, Mount, Name, Node, Volume};
+use bindery_volumes::{BindingMode, Name, Node, Volume};
 
 use crate::migration::{TOPOLOGY, ZONE_DELIMITER, newer};
 use crate::{Obstacle, Refusal, User, View};
@@ -21,13 +21,7 @@ struct Zone {
 /// over, as upstream does.
 pub fn prepare<V: View>(view: &V, pod: User<'_>) -> Result<Zones, Refusal> {
     let mut zones = Vec::new();
-    for mount in pod.mounts {
-        let name = match mount {
-            Mount::Claim(name) if name.is_empty() => return Err(Refusal::ClaimUnnamed),
-            Mount::Claim(name) => name.clone(),
-            Mount::Ephemeral(_) | Mount::Disk(_) | Mount::Other => continue,
-        };
-        let key = ClaimKey::new(pod.meta.namespace.clone(), name);
+    for key in pod.named_claims() {
         let Some(claim) = view.claim(&key) else { return Err(Refusal::ClaimMissing(key.name)) };
         match &claim.volume {
             Some(volume) => {

@@ -104,7 +104,7 @@ prop_compose! {
     ) -> Value {
         let spec = object(vec![
             ("storageClassName", class), ("accessModes", Some(listed(modes))), ("claimRef", claim),
-            ("capacity", Some(json!({"storage": size.as_str()}))), ("nodeAffinity", Some(json!({"required": foreign}))),
+            ("capacity", Some(json!({"storage": size.as_str()}))), ("nodeAffinity", Some(json!({"preferred": foreign}))),
             ("csi", Some(json!({"driver": foreign, "volumeHandle": foreign}))),
         ]);
         let status = object(vec![

@@ -5,10 +5,13 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
+use crate::disk::{WireDisk, WireIscsi, WireRbd};
+use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
 use crate::scheduling::WireSpec;
-use crate::{Claim, ClaimKey, Flaw, Meta, Mount, Name, Scheduling};
+use crate::{Claim, ClaimKey, Disk, Flaw, Meta, Name, Scheduling};
 
 /// Where a pod lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,8 +78,8 @@ pub struct Pod {
     pub is_shut_down: bool,
     /// Its volumes that are claims', in order.
     pub volumes: Box<[PodVolume]>,
-    /// The same, and the disks that it names itself, as far as it matters where it can run.
-    pub mounts: Box<[Mount]>,
+    /// The disks that it names itself; there are hardly any today.
+    pub disks: Box<[Disk]>,
     /// What decides where it runs, beside its volumes.
     pub scheduling: Box<Scheduling>,
     /// What could not be understood of it.
@@ -160,6 +163,47 @@ pub(crate) struct Wire {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+pub(crate) struct WireVolume {
+    name: Name,
+    persistent_volume_claim: Option<WireClaim>,
+    ephemeral: Option<WireEphemeral>,
+    iscsi: Option<WireIscsi>,
+    rbd: Option<WireRbd>,
+    aws_elastic_block_store: Option<WireId>,
+    gce_persistent_disk: Option<WireGcePd>,
+    azure_disk: Option<WireAzure>,
+    cinder: Option<WireId>,
+    portworx_volume: Option<WireId>,
+}
+
+impl WireVolume {
+    /// The disk that the pod names itself, if it is one.
+    fn disk(&mut self) -> Option<Disk> {
+        let in_tree = WireInTree {
+            aws_elastic_block_store: self.aws_elastic_block_store.take(),
+            gce_persistent_disk: self.gce_persistent_disk.take(),
+            azure_disk: self.azure_disk.take(),
+            cinder: self.cinder.take(),
+            portworx_volume: self.portworx_volume.take(),
+        };
+        WireDisk { iscsi: self.iscsi.take(), rbd: self.rbd.take(), in_tree }.parse()
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireEphemeral {
+    volume_claim_template: Option<Box<RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireClaim {
+    claim_name: Name,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     phase: Option<Name>,
     nominated_node_name: Option<Name>,
@@ -224,17 +268,26 @@ impl Lean for Pod {
         let meta = wire.metadata.meta(&mut flaws);
         let labels = std::mem::take(&mut wire.metadata.labels.0);
         let created = wire.metadata.creation_timestamp.take().unwrap_or_default();
-        let volumes = wire.spec.volumes.take().unwrap_or_default();
+        let mut volumes = wire.spec.volumes.take().unwrap_or_default();
         let node = wire.spec.node_name.take().unwrap_or_default();
         let mut scheduling = wire.spec.parse(&mut flaws, labels, created);
         scheduling.nominated = wire.status.nominated_node_name.take().unwrap_or_default();
         scheduling.unschedulable = wire.status.unschedulable();
-        let claims = volumes.iter().filter_map(|volume| volume.claim(&meta.name)).collect();
-        let is_somewhere = |mount: &Mount| *mount != Mount::Other;
-        let mounts = volumes.into_iter().map(Mount::from).filter(is_somewhere).collect();
+        let claim_of = |volume: WireVolume| match volume {
+            WireVolume { persistent_volume_claim: Some(claim), name, .. } => {
+                let named = PodVolume { name, claim: claim.claim_name, template: None };
+                (!named.claim.is_empty()).then_some(named)
+            }
+            WireVolume { ephemeral: Some(ephemeral), name, .. } => Some(PodVolume {
+                claim: format!("{}-{name}", meta.name).into(),
+                template: Some(ephemeral.volume_claim_template.map_or("{}".into(), |template| template.get().into())),
+                name,
+            }),
+            WireVolume { .. } => None,
+        };
         Pod {
-            volumes: claims,
-            mounts,
+            disks: volumes.iter_mut().filter_map(WireVolume::disk).collect(),
+            volumes: volumes.into_iter().filter_map(claim_of).collect(),
             scheduling: Box::new(scheduling),
             is_shut_down: wire.metadata.is_deleting() && wire.metadata.grace_seconds() == Some(0),
             deleting: wire.metadata.is_deleting(),

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::decode::{Flaws, WireQuantity};
-use crate::mount::Wire as WireVolume;
 use crate::node_selector::WireNodeSelector;
+use crate::pod::WireVolume;
 use crate::selector::WireSelector;
 use crate::{Labels, Name, NodeSelector, Quantity, Selector, Taint, TaintEffect};
 

@@ -1,8 +1,8 @@
 //! Decoding what says where volumes and pods can be: nodes, node affinity, topologies, and what CSI drivers say of themselves.
 
 use bindery_volumes::{
-    Allocatable, Attacher, Attachment, Capacity, Class, CsiDriver, CsiNode, Handle, Labels, Name, Node, NodeDriver,
-    Source, Taint, TaintEffect, Volume,
+    Allocatable, Attacher, Attachment, Capacity, Class, CsiDriver, CsiNode, Disk, Handle, Labels, Name, Node,
+    NodeDriver, Pod, Source, Taint, TaintEffect, Volume,
 };
 use serde_json::{Value, json};
 
@@ -70,6 +70,40 @@ fn a_volume_says_where_it_is_and_how_it_is_known() {
         assert!(by.plugin().is_some_and(Attacher::is_migrated), "{by:?} has a plugin that moves to CSI");
     }
     assert!(!Attacher::is_migrated("kubernetes.io/host-path"));
+}
+
+#[test]
+fn a_pod_says_which_disks_it_names_itself() {
+    let pod = |volume: Value| {
+        let json = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"volumes": [volume]}});
+        Pod::from_json(&bytes(&json)).expect("it has a name")
+    };
+    let disk = |by, read_only| Disk::InTree { handle: Handle { by, id: "x".into() }, read_only };
+    let rbd = |pool: &str| Disk::Rbd {
+        monitors: ["a".into(), "b".into()].into(),
+        pool: pool.into(),
+        image: "i".into(),
+        read_only: true,
+    };
+    let cases = [
+        (json!({"name": "a", "gcePersistentDisk": {"pdName": "x", "readOnly": true}}), disk(Attacher::GcePd, true)),
+        (
+            json!({"name": "a", "awsElasticBlockStore": {"volumeID": "x", "readOnly": true}}),
+            disk(Attacher::AwsEbs, false),
+        ),
+        (json!({"name": "a", "azureDisk": {"diskURI": "x"}}), disk(Attacher::AzureDisk, false)),
+        (json!({"name": "a", "azureDisk": {"diskURI": "x", "kind": "Dedicated"}}), disk(Attacher::AzureBlob, false)),
+        (json!({"name": "a", "cinder": {"volumeID": "x"}}), disk(Attacher::Cinder, false)),
+        (json!({"name": "a", "portworxVolume": {"volumeID": "x"}}), disk(Attacher::Portworx, false)),
+        (json!({"name": "a", "iscsi": {"iqn": "q"}}), Disk::Iscsi { iqn: "q".into(), read_only: false }),
+        (json!({"name": "a", "rbd": {"monitors": ["a", "b"], "image": "i", "readOnly": true}}), rbd("rbd")),
+        (json!({"name": "a", "rbd": {"monitors": ["a", "b"], "pool": "p", "image": "i", "readOnly": true}}), rbd("p")),
+    ];
+    for (volume, expected) in cases {
+        let read = pod(volume.clone());
+        assert_eq!((&*read.disks, read.volumes.len()), (&[expected][..], 0), "{volume}");
+    }
+    assert!(pod(json!({"name": "a", "persistentVolumeClaim": {"claimName": "c"}})).disks.is_empty());
 }
 
 #[test]

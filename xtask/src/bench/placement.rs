@@ -1,15 +1,12 @@
 //! How fast a pod is placed: what 5,000 nodes have for its claims, and how well each suits it.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_mirror::{Reach, Room};
-use bindery_placement::{Placing, Shape, User, View};
-use bindery_volumes::{
-    Attachment, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Mount, Name, Node, PodKey, Volume,
-};
+use bindery_mirror::{Mirror, Reach};
+use bindery_placement::{Placing, Shape, User};
+use bindery_volumes::{Capacity, Claim, Class, CsiDriver, CsiNode, Node, Object, Pod, Volume};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 31;
@@ -39,19 +36,6 @@ pub struct Placed {
     pub nodes: usize,
     /// The sum of their scores: the same in every run.
     pub scores: i64,
-}
-
-/// A cluster in memory.
-#[derive(Default)]
-struct Cluster {
-    claims: HashMap<ClaimKey, Arc<Claim>>,
-    classes: HashMap<Name, Arc<Class>>,
-    drivers: HashMap<Name, Arc<CsiDriver>>,
-    csi_nodes: HashMap<Name, Arc<CsiNode>>,
-    volumes: HashMap<Name, Arc<Volume>>,
-    nodes: Vec<Arc<Node>>,
-    reach: Reach,
-    room: Room,
 }
 
 fn bytes(json: &Value) -> Vec<u8> {
@@ -128,52 +112,50 @@ fn room(n: usize) -> Capacity {
     Capacity::from_json(&bytes(&json)).expect("room has a name")
 }
 
-impl Cluster {
-    fn new(nodes: usize, volumes: usize, storage: Storage) -> Cluster {
-        let mut cluster = Cluster { nodes: (0..nodes).map(|n| Arc::new(node(n))).collect(), ..Cluster::default() };
-        let provisioner = if storage == Storage::Made { "d.example.com" } else { "kubernetes.io/no-provisioner" };
-        let json = json!({
-            "metadata": {"name": "fast", "uid": "c"}, "provisioner": provisioner,
-            "volumeBindingMode": "WaitForFirstConsumer",
-        });
-        cluster.classes.insert("fast".into(), Arc::new(Class::from_json(&bytes(&json)).expect("a class has a name")));
-        let json = json!({"metadata": {"name": "d.example.com", "uid": "d"}, "spec": {"storageCapacity": true}});
-        let driver = CsiDriver::from_json(&bytes(&json)).expect("a driver has a name");
-        cluster.drivers.insert("d.example.com".into(), Arc::new(driver));
-        for n in 0..CLAIMS {
-            let claim = claim(n, storage);
-            cluster.claims.insert(claim.key(), Arc::new(claim));
-        }
-        for n in 0..nodes {
-            let json = json!({"metadata": {"name": host(n), "uid": "n"}, "spec": {"drivers": [
-                {"name": "d.example.com", "allocatable": {"count": 25}}, {"name": "e.example.com"},
-            ]}});
-            let csi = CsiNode::from_json(&bytes(&json)).expect("it has a name");
-            cluster.csi_nodes.insert(csi.meta.name.clone(), Arc::new(csi));
-            if storage == Storage::Made {
-                cluster.room.insert(&Arc::new(room(n)));
-            }
-        }
-        for n in 0..if storage == Storage::Made { 0 } else { volumes } {
-            let volume = Arc::new(volume(n, nodes, storage));
-            cluster.reach.insert(&volume);
-            cluster.volumes.insert(volume.name().clone(), volume);
-        }
-        cluster
+/// A cluster of so many nodes and volumes.
+fn cluster(nodes: usize, volumes: usize, storage: Storage) -> Mirror {
+    let mut known = Mirror::default();
+    let provisioner = if storage == Storage::Made { "d.example.com" } else { "kubernetes.io/no-provisioner" };
+    let json = json!({
+        "metadata": {"name": "fast", "uid": "c"}, "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    known.watched(Object::Class(Arc::new(Class::from_json(&bytes(&json)).expect("a class has a name"))));
+    let json = json!({"metadata": {"name": "d.example.com", "uid": "d"}, "spec": {"storageCapacity": true}});
+    known.watched(Object::CsiDriver(Arc::new(CsiDriver::from_json(&bytes(&json)).expect("a driver has a name"))));
+    for n in 0..CLAIMS {
+        known.watched(Object::Claim(Arc::new(claim(n, storage))));
     }
+    for n in 0..nodes {
+        known.watched(Object::Node(Arc::new(node(n))));
+        let json = json!({"metadata": {"name": host(n), "uid": "n"}, "spec": {"drivers": [
+            {"name": "d.example.com", "allocatable": {"count": 25}}, {"name": "e.example.com"},
+        ]}});
+        known.watched(Object::CsiNode(Arc::new(CsiNode::from_json(&bytes(&json)).expect("it has a name"))));
+        if storage == Storage::Made {
+            known.watched(Object::Capacity(Arc::new(room(n))));
+        }
+    }
+    for n in 0..if storage == Storage::Made { 0 } else { volumes } {
+        known.watched(Object::Volume(Arc::new(volume(n, nodes, storage))));
+    }
+    known
 }
 
 /// Places a pod with three claims, again and again.
 pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
-    let cluster = Cluster::new(nodes, volumes, storage);
-    let meta = Meta { namespace: "bench".into(), name: "db-0".into(), uid: "pod".into(), version: 1 };
-    let mounts: Vec<Mount> = (0..CLAIMS).map(|n| Mount::Claim(format!("data-{n}").into())).collect();
+    let cluster = cluster(nodes, volumes, storage);
+    let volume =
+        |n: usize| json!({"name": format!("data-{n}"), "persistentVolumeClaim": {"claimName": format!("data-{n}")}});
+    let volumes: Vec<Value> = (0..CLAIMS).map(volume).collect();
+    let json = json!({"metadata": {"name": "db-0", "namespace": "bench", "uid": "pod"}, "spec": {"volumes": volumes}});
+    let pod = Pod::from_json(&bytes(&json)).expect("a pod has a name");
     let shape = Shape::default();
     let round = || {
         let start = Instant::now();
-        let placing = Placing::prepare(&cluster, User { meta: &meta, mounts: &mounts }).expect("it can be placed");
+        let placing = Placing::prepare(&cluster, User::of(&pod)).expect("it can be placed");
         let (mut fitting, mut scores) = (0, 0);
-        for node in &cluster.nodes {
+        for node in cluster.nodes() {
             let found = black_box(placing.find(node)).expect("nothing is wrong with it");
             if found.obstacles.is_empty() {
                 fitting += 1;
@@ -196,62 +178,4 @@ pub fn index(nodes: usize, volumes: usize) -> Duration {
     all.iter().for_each(|volume| reach.insert(volume));
     black_box(&reach);
     start.elapsed()
-}
-
-impl View for Cluster {
-    fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
-        self.claims.get(key)
-    }
-
-    fn controller_of<'a>(&'a self, _claim: &'a Claim) -> Option<&'a Name> {
-        None
-    }
-
-    fn volume(&self, name: &Name) -> Option<&Arc<Volume>> {
-        self.volumes.get(name)
-    }
-
-    fn volumes_of(&self, _claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>> {
-        std::iter::empty()
-    }
-
-    fn class(&self, name: &Name) -> Option<&Arc<Class>> {
-        self.classes.get(name)
-    }
-
-    fn node(&self, name: &Name) -> Option<&Arc<Node>> {
-        self.nodes.iter().find(|node| node.name() == name)
-    }
-
-    fn reach(&self) -> &Reach {
-        &self.reach
-    }
-
-    fn room(&self) -> &Room {
-        &self.room
-    }
-
-    fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>> {
-        self.drivers.get(name)
-    }
-
-    fn csi_node(&self, node: &Name) -> Option<&Arc<CsiNode>> {
-        self.csi_nodes.get(node)
-    }
-
-    fn attachments(&self, _node: &Name) -> impl Iterator<Item = &Arc<Attachment>> {
-        std::iter::empty()
-    }
-
-    fn users_on(&self, _node: &Name) -> impl Iterator<Item = User<'_>> {
-        std::iter::empty()
-    }
-
-    fn is_used(&self, _claim: &ClaimKey, _besides: &PodKey) -> bool {
-        false
-    }
-
-    fn has_pod(&self, _pod: &PodKey, _uid: &Name) -> bool {
-        true
-    }
 }

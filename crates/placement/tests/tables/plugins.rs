@@ -108,16 +108,6 @@ fn unbound_claims_have_no_zone() {
         cases
             .map(|(name, claim, wanted)| (name, zones(&format!("{node}; pod p claims=a; {claim}")), wanted.to_owned())),
     );
-    let unnamed = bindery_placement::User {
-        meta: &bindery_volumes::Meta::default(),
-        mounts: &[bindery_volumes::Mount::Claim(bindery_volumes::Name::default())],
-    };
-    let refusal = zone::prepare(&World::default(), unnamed).expect_err("a claim without a name");
-    check([(
-        "a claim without a name",
-        refusal_in_words(&refusal),
-        "refused: PersistentVolumeClaim had no name".to_owned(),
-    )]);
 }
 
 #[test]

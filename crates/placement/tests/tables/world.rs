@@ -24,18 +24,11 @@ use std::sync::Arc;
 use bindery_mirror::{Reach, Room};
 use bindery_placement::{User, View};
 use bindery_volumes::{
-    Attachment, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Mount, Name, Node, PodKey, Volume,
+    Attachment, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Name, Node, Pod, PodKey, Volume,
 };
 use serde_json::{Value, json};
 
 pub const NAMESPACE: &str = "testns";
-
-/// A pod with its node.
-pub struct Pod {
-    pub meta: Meta,
-    pub mounts: Vec<Mount>,
-    node: Name,
-}
 
 #[derive(Default)]
 pub struct World {
@@ -244,17 +237,11 @@ fn pod(name: &str, words: &Words<'_>) -> Pod {
         json!({"name": "x", key: source})
     });
     let other = words.has("scratch").then(|| json!({"name": "x", "emptyDir": {}}));
-    let mounts = claims.chain(own).chain(disks).chain(other);
-    Pod {
-        meta: Meta {
-            namespace: NAMESPACE.into(),
-            name: name.into(),
-            uid: words.get("uid").map_or_else(|| format!("uid-{name}").into(), Name::from),
-            version: 1,
-        },
-        mounts: mounts.map(|mount| serde_json::from_value(mount).expect("a volume of a pod")).collect(),
-        node: words.get("on").unwrap_or_default().into(),
-    }
+    let volumes: Vec<Value> = claims.chain(own).chain(disks).chain(other).collect();
+    let mut metadata = words.metadata(name);
+    metadata["namespace"] = NAMESPACE.into();
+    let json = json!({"metadata": metadata, "spec": {"volumes": volumes, "nodeName": words.get("on")}});
+    Pod::from_json(&bytes(&json)).expect("a pod")
 }
 
 impl World {
@@ -325,7 +312,7 @@ impl World {
     pub fn pod(&self) -> User<'_> {
         let mut unplaced = self.pods.values().filter(|pod| pod.node.is_empty());
         let pod = unplaced.next().expect("a pod without a node");
-        User { meta: &pod.meta, mounts: &pod.mounts }
+        User::of(pod)
     }
 
     pub fn claim_named(&self, name: &str) -> &Arc<Claim> {
@@ -383,12 +370,12 @@ impl View for World {
     fn users_on(&self, node: &Name) -> impl Iterator<Item = User<'_>> {
         let node = node.clone();
         let there = self.pods.values().filter(move |pod| pod.node == node);
-        there.map(|pod| User { meta: &pod.meta, mounts: &pod.mounts })
+        there.map(User::of)
     }
 
     fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool {
         let mut placed = self.pods.values().filter(|pod| !pod.node.is_empty() && pod.meta.name != besides.name);
-        placed.any(|pod| User { meta: &pod.meta, mounts: &pod.mounts }.claims().any(|(key, _)| key == *claim))
+        placed.any(|pod| User::of(pod).claims().any(|(key, _)| key == *claim))
     }
 
     fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool {
