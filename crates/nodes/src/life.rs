@@ -21,6 +21,8 @@ use crate::status::{self, Place};
 
 /// How long a deleted pod takes to end. There is nothing in it that would have to; but who watches shall see it go.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// How long to wait before trying again what came too late.
+const SOON: Duration = Duration::from_millis(50);
 const PODS: &str = "/api/v1/pods";
 
 /// What came to an end.
@@ -201,7 +203,12 @@ async fn attempt(
         }
         Err(why) => {
             tracing::debug!(%pod, what, %why, "the fake kubelet tries again");
-            sleep(AGAIN).await;
+            let wait = match why {
+                // Somebody else was quicker, or the pod is gone: the watch tells in a moment.
+                Refused::Conflict | Refused::NotFound => SOON,
+                Refused::Error(_) => AGAIN,
+            };
+            sleep(wait).await;
             None
         }
     }
