@@ -4,7 +4,7 @@ use super::call::Call;
 use super::{Answer, Api, Done, decoded, key_of};
 use crate::status::Status;
 use crate::structure;
-use crate::value::{at, entries, list, set, text};
+use crate::value::{at, entries, list, set, take, text};
 use serde_json::{Value, json};
 
 impl Api {
@@ -23,6 +23,10 @@ impl Api {
         let uid = text(&binding, &["metadata", "uid"]);
         if !uid.is_empty() && uid != &*live.uid {
             return Err(call.other_object(name, uid, &live.uid));
+        }
+        let (version, live_version) = (text(&binding, &["metadata", "resourceVersion"]), live.revision.to_string());
+        if !version.is_empty() && version != live_version {
+            return Err(call.unmet(name, "ResourceVersion", version, &live_version));
         }
         let mut pod = decoded(&live);
         if let Some(why) = why_not(&pod, name) {
@@ -73,6 +77,8 @@ fn why_not(pod: &Value, name: &str) -> Option<String> {
 
 fn assign(pod: &mut Value, node: &str, binding: &Value, now: String) {
     set(pod, &["spec", "nodeName"], node);
+    // Where it was to go is of no interest any more.
+    take(pod, &["status", "nominatedNodeName"]);
     for notes in ["annotations", "labels"] {
         for (name, value) in entries(binding, &["metadata", notes]) {
             set(pod, &["metadata", notes, name], value.clone());

@@ -91,12 +91,17 @@ impl<'a> Call<'a> {
 
     /// A body names an object by a UID that is not the one which is there.
     pub fn other_object(&self, name: &str, said: &str, live: &str) -> Status {
+        self.unmet(name, "UID", said, live)
+    }
+
+    /// A body says of an object what is not so.
+    pub fn unmet(&self, name: &str, field: &str, said: &str, live: &str) -> Status {
         // Upstream keeps nodes under the name that they first had, and looks for what is not meant without the common prefix.
         let space = if self.kind.space == "nodes" { "minions" } else { self.kind.space };
         let prefix = if self.dry_run { "" } else { "/registry" };
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {prefix}/{space}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-             failed: UID in precondition: {said}, UID in object meta: {live}",
+             failed: {field} in precondition: {said}, {field} in object meta: {live}",
             super::key_of(&self.request.target.namespace, name),
         );
         Status::conflict(self.kind, name, &why)

@@ -1,4 +1,4 @@
-//! `bindery up`: the embedded API server and every controller, in one process.
+//! `bindery up`: the embedded API server and every controller, in one process; and simulated nodes, if any are asked for.
 
 mod demo;
 mod story;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
+use bindery_nodes::MOST;
 use bindery_runtime::{Api, Observer};
 use bindery_scheduler::Scheduler;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -23,8 +24,13 @@ pub struct Args {
     #[command(flatten)]
     server: apiserver::Args,
 
+    /// Make this many simulated nodes, if they are not there: node-1 and so on. A fake kubelet plays theirs: pods that are given
+    /// one of them run, as far as the API tells, once their claims are bound; no container is ever started.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    nodes: u32,
+
     /// Show how claims are bound, step by step and rule by rule, and end. Takes seconds, and leaves nothing behind.
-    #[arg(long, conflicts_with_all = ["write_kubeconfig", "data_dir"])]
+    #[arg(long, conflicts_with_all = ["write_kubeconfig", "data_dir", "nodes"])]
     pub demo: bool,
 }
 
@@ -36,6 +42,10 @@ pub async fn run(args: Args) -> Result<(), String> {
     let server = args.server.start().await?;
     let client = client(&server).await?;
     let mut hosted = host(&client, Arc::new(Taken::default()))?;
+    if args.nodes > 0 {
+        let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
+        hosted.run("the fake kubelet", bindery_nodes::run(api, args.nodes));
+    }
     let ended = tokio::select! {
         stopped = told_to_stop() => stopped,
         failed = hosted.failed() => Err(failed),

@@ -40,7 +40,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 #[test]
 fn api_resources_names_every_kind() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let named = server.ok(&["api-resources", "--no-headers", "-o", "name"]);
     for resource in [
         "namespaces",
@@ -72,7 +72,7 @@ fn api_resources_names_every_kind() {
 
 #[test]
 fn create_and_get_wide() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.make(VOLUME), "persistentvolume/pv-a created\n");
     let again = server.kubectl_reading(VOLUME, &["create", "-f", "-"]).expect_err("it is there");
     assert!(
@@ -96,7 +96,7 @@ fn create_and_get_wide() {
 
 #[test]
 fn apply_twice_changes_nothing() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let apply = |yaml: &str| server.kubectl_reading(yaml, &["apply", "-f", "-"]).expect("it is applied");
     assert_eq!(apply(CONFIG), "configmap/settings created\n");
     let version = || server.ok(&["get", "configmap", "settings", "-o", "jsonpath={.metadata.resourceVersion}"]);
@@ -109,7 +109,7 @@ fn apply_twice_changes_nothing() {
 
 #[test]
 fn applying_on_the_server_meets_conflicts() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let apply = |yaml: &str, more: &[&str]| {
         let args = [&["apply", "--server-side", "-f", "-"], more].concat();
         server.kubectl_reading(yaml, &args)
@@ -125,7 +125,7 @@ fn applying_on_the_server_meets_conflicts() {
 
 #[test]
 fn a_watch_tells_of_what_happens() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(VOLUME);
     // What the binder writes comes first, so that what follows is all that is told.
     server.ok(&["wait", "pv/pv-a", "--for=jsonpath={.status.phase}=Available", "--timeout=60s"]);
@@ -148,7 +148,7 @@ fn a_watch_tells_of_what_happens() {
 
 #[test]
 fn describe_shows_events_too() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(CLAIM);
     let uid = server.ok(&["get", "pvc", "data", "-o", "jsonpath={.metadata.uid}"]);
     server.make(&format!(
@@ -174,7 +174,7 @@ fn describe_shows_events_too() {
 
 #[test]
 fn labels_annotations_and_three_kinds_of_patches() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(VOLUME);
     assert_eq!(server.ok(&["label", "pv", "pv-a", "a=b"]), "persistentvolume/pv-a labeled\n");
     assert_eq!(server.ok(&["label", "pv", "pv-a", "tier-"]), "persistentvolume/pv-a unlabeled\n");
@@ -202,7 +202,7 @@ fn labels_annotations_and_three_kinds_of_patches() {
 
 #[test]
 fn edit_with_an_editor_of_ones_own() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(CONFIG);
     let editor = server.folder().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nsed -i 's/colour: blue/colour: green/' \"$1\"\n")
@@ -219,7 +219,7 @@ fn edit_with_an_editor_of_ones_own() {
 
 #[test]
 fn wait_until_something_is_so() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(CLAIM);
     let wait = server
         .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"])
@@ -233,7 +233,7 @@ fn wait_until_something_is_so() {
 
 #[test]
 fn a_finalizer_holds_back_a_delete() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(CONFIG);
     assert_eq!(
         server.ok(&["delete", "configmap", "settings"]),
@@ -253,7 +253,7 @@ fn a_finalizer_holds_back_a_delete() {
 
 #[test]
 fn explain_knows_fields() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let text = server.ok(&["explain", "pvc.spec.accessModes"]);
     assert!(
         text.contains("KIND:       PersistentVolumeClaim") && text.contains("FIELD: accessModes <[]string>"),
@@ -265,7 +265,7 @@ fn explain_knows_fields() {
 
 #[test]
 fn a_field_that_nobody_knows_is_refused() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast");
     let said = server.kubectl_reading(&strange, &["create", "-f", "-"]).expect_err("it is refused");
     assert!(said.contains("strict decoding error: unknown field \"spec.storageClass\""), "{said}");
@@ -275,7 +275,7 @@ fn a_field_that_nobody_knows_is_refused() {
 
 #[test]
 fn whoever_is_let_in_may_do_everything() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.ok(&["auth", "can-i", "delete", "persistentvolumes"]), "yes\n");
     let said = server.kubectl(&["auth", "can-i", "get", "pods", "--as", "somebody"]).expect_err("nobody is acted as");
     assert!(said.contains("does not act as another"), "{said}");
@@ -284,7 +284,7 @@ fn whoever_is_let_in_may_do_everything() {
 
 #[test]
 fn pages_of_a_list() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let many: String =
         (0..25).map(|number| format!("---\n{}", CONFIG.replace("settings", &format!("c-{number:02}")))).collect();
     server.make(&many);
@@ -295,7 +295,7 @@ fn pages_of_a_list() {
 
 #[test]
 fn objects_made_from_arguments_alone() {
-    let Some(server) = Server::up_for_kubectl() else { return };
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.ok(&["create", "namespace", "team"]), "namespace/team created\n");
     server.ok(&["create", "configmap", "settings", "--from-literal=colour=blue", "-n", "team"]);
     server.ok(&["create", "secret", "generic", "key", "--from-literal=word=open", "-n", "team"]);

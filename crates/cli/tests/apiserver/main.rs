@@ -1,8 +1,10 @@
-//! `bindery apiserver`, from the outside: the binary, with kubectl and with requests that make no sense.
+//! `bindery apiserver` and `bindery up`, from the outside: the binary, with kubectl and with requests that make no sense.
 
 mod bad_input;
 mod durable;
 mod kubectl;
+mod nodes;
 mod process;
 mod server;
+mod up;
 mod upstream;

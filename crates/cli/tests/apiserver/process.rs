@@ -69,10 +69,7 @@ fn it_ends_when_asked_to_though_somebody_watches() {
     let mut first = String::new();
     std::io::BufRead::read_line(&mut output, &mut first).expect("it tells of a namespace");
     assert_eq!(first, "namespace/default\n");
-    let pid = server.process.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
-    let status = server.process.wait().expect("it ends");
-    assert!(status.success(), "{status}");
+    server.stop();
     let _ = watch.kill();
     let _ = watch.wait();
 }

@@ -70,13 +70,21 @@ impl Server {
     }
 
     /// Starts `bindery up` for a test that needs kubectl, or says that it skips.
-    pub fn up_for_kubectl() -> Option<Server> {
-        if Lab::skips_test() { None } else { Some(Server::start_as("up", &[])) }
+    pub fn up_for_kubectl(args: &[&str]) -> Option<Server> {
+        if Lab::skips_test() { None } else { Some(Server::start_as("up", args)) }
     }
 
     /// Starts one for a test that needs kubectl, or says that it skips.
     pub fn for_kubectl() -> Option<Server> {
         if Lab::skips_test() { None } else { Some(Server::start()) }
+    }
+
+    /// Tells it to stop, upon which it stops in good order.
+    pub fn stop(&mut self) {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        let status = self.process.wait().expect("it ends");
+        assert!(status.success(), "{status}");
     }
 
     pub fn kubeconfig(&self) -> PathBuf {

@@ -23,6 +23,20 @@ fn a_binding_is_of_the_pod_it_names() {
 }
 
 #[test]
+fn a_binding_may_ask_for_a_state_of_the_pod() {
+    let mut world = World::new();
+    world.make("pods/default", pod("p"));
+    let before = world.get("pods/default/p").1["metadata"]["resourceVersion"].clone();
+    world.merge("pods/default/p/status", json!({"status": {"nominatedNodeName": "m"}}));
+    let outcome = world.create("pods/default/p/binding", binding("p", json!({"resourceVersion": before})));
+    assert!(refused(&outcome).2.contains("Precondition failed: ResourceVersion in precondition: "), "{outcome:?}");
+    let now = world.get("pods/default/p").1["metadata"]["resourceVersion"].clone();
+    assert_eq!(world.create("pods/default/p/binding", binding("p", json!({"resourceVersion": now}))).0, 201);
+    let bound = world.get("pods/default/p").1;
+    assert_eq!((&bound["spec"]["nodeName"], &bound["status"]["nominatedNodeName"]), (&json!("n"), &Value::Null));
+}
+
+#[test]
 fn a_refused_change_of_a_pod_shows_what_differs() {
     let mut world = World::new();
     world.make("pods/default", pod("p"));
