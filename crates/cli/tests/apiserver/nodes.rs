@@ -146,7 +146,9 @@ fn pods_of_other_nodes_are_left_alone() {
 fn a_restart_finds_nodes_and_pods_as_they_were() {
     let folder = folder();
     let data = folder.join("data").to_string_lossy().into_owned();
-    let Some(mut server) = up(&["--data-dir", &data]) else { return };
+    let Some(mut server) = up(&["--data-dir", &data]) else {
+        return std::fs::remove_dir_all(folder).expect("it can be removed");
+    };
     server.ok(&["label", "node", "node-1", "kept=yes"]);
     server.make(&plain("before", "node-1"));
     wait(&server, "pod/before", "condition=Ready");
