@@ -53,7 +53,7 @@ fn zone(n: usize) -> String {
 fn node(n: usize) -> Node {
     let json = json!({
         "metadata": {
-            "name": host(n), "uid": format!("00000001-5d7a-4c21-9f3e-{n:012x}"), "resourceVersion": "1",
+            "name": host(n), "uid": format!("00000001-5d7a-4c21-9f3e-{n:012x}"),
             "labels": {
                 "beta.kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "kubernetes.io/hostname": host(n),
@@ -74,7 +74,7 @@ fn volume(n: usize, nodes: usize, storage: Storage) -> Volume {
     let json = json!({
         "metadata": {
             "name": format!("local-pv-{:08x}", n.wrapping_mul(2_654_435_761) % 0xffff_ffff),
-            "uid": format!("00000002-5d7a-4c21-9f3e-{n:012x}"), "resourceVersion": (2_000_000 + n).to_string(),
+            "uid": format!("00000002-5d7a-4c21-9f3e-{n:012x}"), "resourceVersion": (9_000_000 + n).to_string(),
             "annotations": {"pv.kubernetes.io/provisioned-by": "local-volume-provisioner"},
             "finalizers": ["kubernetes.io/pv-protection"],
         },
@@ -91,10 +91,15 @@ fn volume(n: usize, nodes: usize, storage: Storage) -> Volume {
     Volume::from_json(&bytes(&json)).expect("a volume has a name")
 }
 
+/// A volume on the disk of one of so many nodes.
+pub fn local_volume(n: usize, nodes: usize) -> Volume {
+    volume(n, nodes, Storage::Local)
+}
+
 fn claim(n: usize, storage: Storage) -> Claim {
     let selector = (storage == Storage::ZonalUnfit).then(|| json!({"matchLabels": {"disk": "nvme"}}));
     let json = json!({
-        "metadata": {"name": format!("data-{n}"), "namespace": "bench", "uid": format!("claim-{n}"), "resourceVersion": "1"},
+        "metadata": {"name": format!("data-{n}"), "namespace": "bench", "uid": format!("claim-{n}")},
         "spec": {
             "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": format!("{}Gi", 50 + 50 * n)}},
             "storageClassName": "fast", "selector": selector,
@@ -105,7 +110,7 @@ fn claim(n: usize, storage: Storage) -> Claim {
 
 fn room(n: usize) -> Capacity {
     let json = json!({
-        "metadata": {"name": format!("csisc-{n:05}"), "namespace": "storage", "uid": format!("room-{n}"), "resourceVersion": "1"},
+        "metadata": {"name": format!("csisc-{n:05}"), "namespace": "storage", "uid": format!("room-{n}")},
         "storageClassName": "fast", "capacity": format!("{}Gi", 200 + n % 7 * 100),
         "nodeTopology": {"matchLabels": {"kubernetes.io/hostname": host(n)}},
     });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bindery_mirror::Mirror;
 use bindery_volumes::Object;
 use xtask::bench::objects::{claim, size_gib, volume};
+use xtask::bench::placement::local_volume;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -33,4 +34,9 @@ fn main() {
     };
     fill("bound", true, 0);
     fill("free", false, PAIRS);
+    let before = live_bytes();
+    for n in 0..PAIRS {
+        known.watched(Object::Volume(Arc::new(local_volume(n, PAIRS / 4))));
+    }
+    println!("local volume {}", (live_bytes() - before) / PAIRS);
 }
