@@ -11,8 +11,9 @@ use crate::proxy::{Proxy, Troubles};
 use crate::servers::ApiServer;
 
 const PAIRS: usize = 200;
-/// Volumes that fit no claim get one write, and those that are bound share four with their claim.
-const WRITES: usize = PAIRS * 4 + PAIRS / 10;
+/// Volumes that fit no claim get one write, and those that are bound share four with their claim. Of each bound claim it is then
+/// said that no pod uses it.
+const WRITES: usize = PAIRS * 5 + PAIRS / 10;
 /// Its lease is troubled as well, and held on to.
 const PATIENT: [&str; 3] =
     ["--leader-elect-lease-duration=100s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=200ms"];
