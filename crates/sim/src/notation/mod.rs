@@ -17,10 +17,11 @@
 
 mod claims;
 mod others;
+mod scheduling;
 mod volumes;
 
 use bindery_volumes::{AccessMode, AccessModes, Annotation, Annotations, Kind, Name, Object};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::World;
 use crate::world::{NOW, decode};
@@ -44,7 +45,7 @@ pub fn add(world: &mut World, lines: &str) {
             "sc" => (Kind::Class, others::class(&words[1..])),
             "vac" => (Kind::AttributesClass, others::attributes_class(&words[1..])),
             "pod" => (Kind::Pod, others::pod(&words[1..])),
-            "node" => (Kind::Node, json!({"metadata": {"name": words[1], "uid": words[1]}})),
+            "node" => (Kind::Node, scheduling::node(&words[1..])),
             other => panic!("{other:?} is no kind of object, in {line:?}"),
         };
         world.put(kind, object);
@@ -70,6 +71,18 @@ pub fn render(world: &World) -> String {
         .collect();
     lines.sort();
     lines.join("\n")
+}
+
+/// Where the pods of a world are, in a line each, sorted: `name@node`, `name>node` while the node is only meant for it, or
+/// `name: why it has none`.
+pub fn places(world: &World) -> Vec<String> {
+    let pods = world.objects().filter(|(key, _)| key.kind == Kind::Pod);
+    let mut lines: Vec<String> = pods
+        .filter_map(|(key, value)| if let Object::Pod(pod) = decode(key.kind, value) { Some(pod) } else { None })
+        .map(|pod| scheduling::place(&pod))
+        .collect();
+    lines.sort();
+    lines
 }
 
 /// Lines without indentation and in order, to compare with [`render`]: expectations may leave out what is default, and may write

@@ -3,7 +3,7 @@
 use bindery_volumes::{Annotation, AttributesClass, finalizer};
 use serde_json::{Value, json};
 
-use super::{DEFAULT_MODES, delete, finalizer_words, long_modes, pair, place, split};
+use super::{DEFAULT_MODES, delete, finalizer_words, long_modes, pair, place, scheduling, split};
 use crate::world::NOW;
 
 /// A class, from the words of its line.
@@ -95,7 +95,10 @@ pub fn pod(words: &[&str]) -> Value {
             ("container", Some(state)) => contain(&mut object["status"], "containerStatuses", state),
             ("init-container", Some(state)) => contain(&mut object["status"], "initContainerStatuses", state),
             ("debug-container", Some(state)) => contain(&mut object["status"], "ephemeralContainerStatuses", state),
-            (_, _) => panic!("{word:?} says nothing about a pod"),
+            (key, value) => {
+                let is_said = scheduling::schedule(&mut object, key, value);
+                assert!(is_said, "{word:?} says nothing about a pod");
+            }
         }
     }
     object

@@ -3,6 +3,7 @@
 use bindery_volumes::{Source, Volume, finalizer};
 use serde_json::{Map, Value, json};
 
+use super::scheduling::on_node;
 use super::{DEFAULT_MODES, annotate, delete, finalizer_words, long_modes, marks, pair, place, short_modes, split};
 
 fn claim_ref(text: &str) -> Value {
@@ -62,6 +63,7 @@ pub fn parse(words: &[&str]) -> Value {
                 let (plugin, value) = source(text);
                 spec[plugin] = value;
             }
+            ("on", Some(node)) => spec["nodeAffinity"] = on_node(node),
             ("fin", Some(name)) => finalizers.push(name),
             ("guarded", None) => finalizers.push(finalizer::PV_PROTECTION),
             ("label", Some(label)) => {
