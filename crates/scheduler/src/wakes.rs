@@ -1,7 +1,9 @@
 //! Whom a change wakes: the pods that wait for a node, as far as it can help them.
 
+use std::sync::Arc;
+
 use bindery_mirror::{Change, Mirror};
-use bindery_volumes::{Class, Name, Node, Object, ObjectKey, Pod, Volume};
+use bindery_volumes::{Annotation, Claim, Class, Name, Node, Object, ObjectKey, Pod, Volume};
 
 use crate::Scheduler;
 
@@ -24,6 +26,9 @@ pub(crate) fn wake(scheduler: &Scheduler, known: &Mirror, change: &Change, wake:
             wake_waiting(&|other| is_stuck(other) && !own(other) && !other.scheduling.near.is_empty());
         }
         return;
+    }
+    if frees_room(known, change) {
+        wake_waiting(&is_stuck);
     }
     for object in change.after.iter().chain(&change.before) {
         match object {
@@ -54,6 +59,25 @@ fn place(pod: &Pod) -> Option<&Name> {
 fn gives_back(before: &Pod, after: &Pod) -> bool {
     let scheduling = |pod: &Pod| (pod.scheduling.needs, pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
     place(before).is_some() && (place(before) != place(after) || scheduling(before) != scheduling(after))
+}
+
+/// Whether a node is no longer meant for pods that say nothing of it themselves: it was selected for a claim of theirs, or a volume
+/// there was reserved for it.
+fn frees_room(known: &Mirror, change: &Change) -> bool {
+    let claim = match (&change.before, &change.after) {
+        (Some(Object::Claim(before)), Some(Object::Claim(after))) => {
+            let selected = |claim: &Claim| claim.annotations.get(Annotation::SelectedNode).cloned();
+            let is_same =
+                selected(before) == selected(after) && before.is_bind_completed() == after.is_bind_completed();
+            (!is_same && !before.is_bind_completed()).then(|| before.key())
+        }
+        (Some(Object::Claim(before)), None) => Some(before.key()),
+        (Some(Object::Volume(before)), Some(Object::Volume(after))) if before.claim_ref == after.claim_ref => None,
+        (Some(Object::Volume(before)), _) => before.claim_ref.as_ref().map(|claim| claim.key.clone()),
+        (_, _) => None,
+    };
+    let is_silent = |pod: &Arc<Pod>| pod.node.is_empty() && pod.scheduling.nominated.is_empty();
+    claim.is_some_and(|claim| known.pods_using(&claim).any(is_silent))
 }
 
 /// Whether a pod has found no node.

@@ -25,6 +25,9 @@ pub fn case(name: &'static str) -> Case {
     Case::new(name, None, everyone as Rules).for_two()
 }
 
+/// The annotation that says for which node a volume is to be made.
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+
 /// The key of a claim in the default namespace.
 pub fn claim_key(name: &str) -> ObjectKey {
     ClaimKey::new("default", name).into()
@@ -79,6 +82,6 @@ pub fn provision(world: &mut World) {
 /// The external provisioner cannot make a volume that it is asked for: it takes the node away from the claim.
 pub fn fail(world: &mut World) {
     for (key, _, _) in asked(world) {
-        world.edit(&key, json!({"metadata": {"annotations": {Annotation::SelectedNode.key(): null}}}));
+        world.edit(&key, json!({"metadata": {"annotations": {SELECTED_NODE: null}}}));
     }
 }

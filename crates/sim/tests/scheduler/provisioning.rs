@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::case::{Case, case, claim_key, fail, node_key, pod_key, provision, put};
+use crate::case::{Case, SELECTED_NODE, case, claim_key, fail, node_key, pod_key, provision, put};
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    [made(), failed(), on_the_way(), odd()].into_iter().flatten().collect()
+    [made(), failed(), on_the_way(), of_another(), odd()].into_iter().flatten().collect()
 }
 
 const ONE: &str = "sc make example.com wffc
@@ -110,6 +110,18 @@ fn failed() -> Vec<Case> {
             .then(fail)
             .then(provision)
             .places(&["p@n1"]),
+        case("two claims, and making one fails: the other keeps the pod where it is")
+            .before(
+                "sc make example.com wffc
+                 node n1
+                 node n2
+                 pvc a#a 1Gi Pending class=make
+                 pvc b#b 1Gi Pending class=make
+                 pod p claim=a claim=b",
+            )
+            .then(|world| world.edit(&claim_key("b"), json!({"metadata": {"annotations": {SELECTED_NODE: null}}})))
+            .then(provision)
+            .places(&["p@n1"]),
         case("two claims, and making both fails")
             .before(
                 "sc make example.com wffc
@@ -191,6 +203,27 @@ fn on_the_way() -> Vec<Case> {
                 world.edit(&volume, json!({"spec": {"accessModes": ["ReadWriteOncePod"]}}));
             })
             .places(&["p@n1", "q: 0/2 nodes are available: "]),
+    ]
+}
+
+/// What another scheduler's pod is meant to take, by its claim alone.
+fn of_another() -> Vec<Case> {
+    let meant = |name| {
+        case(name).before(
+            "sc make example.com wffc
+             node n1 cpu=1
+             pvc c#c 1Gi Pending class=make node=n1
+             pod p claim=c cpu=1 scheduler=other
+             pod q cpu=1",
+        )
+    };
+    vec![
+        meant("a pod whose volume is to be made on a node takes its room")
+            .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        meant("a pod whose volume cannot be made on a node gives its room back").then(fail).places(&["p: ", "q@n1"]),
+        meant("a pod whose claim goes gives its room back")
+            .then(|world| world.remove(&claim_key("c")))
+            .places(&["p: ", "q@n1"]),
     ]
 }
 

@@ -1,12 +1,14 @@
 //! Claims that wait for a pod, and volumes that are there.
 
+use bindery_sim::World;
+use bindery_volumes::{Kind, ObjectKey};
 use serde_json::json;
 
 use crate::case::{Case, case, claim_key, node_key, pod_key, put};
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    [local(), refused(), shared(), on_the_way()].into_iter().flatten().collect()
+    [local(), refused(), shared(), beside(), on_the_way()].into_iter().flatten().collect()
 }
 
 const TWO: &str = "sc local kubernetes.io/no-provisioner wffc
@@ -258,6 +260,93 @@ fn shared() -> Vec<Case> {
                 "q: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. ",
             ]),
     ]
+}
+
+/// The tests of volumes beside binding.
+fn beside() -> Vec<Case> {
+    vec![
+        case("a volume of another zone, until there is a node of its zone")
+            .before(
+                "node n1 label=topology.kubernetes.io/zone:a
+                 pv v1 1Gi Bound ->c#c label=topology.kubernetes.io/zone:b
+                 pvc c#c 1Gi Bound vol=v1 bc
+                 pod p claim=c",
+            )
+            .then(|world| put(world, "node n2 label=topology.kubernetes.io/zone:b"))
+            .places(&["p@n2"]),
+        case("a volume of another zone")
+            .before(
+                "node n1 label=topology.kubernetes.io/zone:a
+                 pv v1 1Gi Bound ->c#c label=topology.kubernetes.io/zone:b
+                 pvc c#c 1Gi Bound vol=v1 bc
+                 pod p claim=c",
+            )
+            .places(&["p: 0/1 nodes are available: 1 node(s) had no available volume zone. "]),
+        full("a node has as many volumes as it can")
+            .places(&["p: 0/1 nodes are available: 1 node(s) exceed max volume count. ", "q@n1"]),
+        full("a node has as many volumes as it can, and one goes")
+            .then(|world| world.remove(&pod_key("q")))
+            .places(&["p@n1"]),
+        full("a node has as many volumes as it can, and then it can have more")
+            .then(|world| world.put(Kind::CsiNode, csi_node(2)))
+            .places(&["p@n1", "q@n1"]),
+        case("no storage is left, until it is said that there is")
+            .before(
+                "sc make example.com wffc
+                 node n1
+                 pvc c#c 1Gi Pending class=make
+                 pod p claim=c",
+            )
+            .meanwhile(with_capacity)
+            .then(|world| {
+                let capacity = json!({
+                    "metadata": {"namespace": "default", "name": "room", "uid": "room"},
+                    "storageClassName": "make", "capacity": "5Gi", "nodeTopology": {},
+                });
+                world.put(Kind::Capacity, capacity);
+            })
+            .places(&["p>n1"]),
+        case("no storage is left")
+            .before(
+                "sc make example.com wffc
+                 node n1
+                 pvc c#c 1Gi Pending class=make
+                 pod p claim=c",
+            )
+            .meanwhile(with_capacity)
+            .places(&["p: 0/1 nodes are available: 1 node(s) did not have enough free storage. "]),
+    ]
+}
+
+/// The driver says how much storage there is.
+fn with_capacity(world: &mut World) {
+    let driver = json!({"metadata": {"name": "example.com", "uid": "driver"}, "spec": {"storageCapacity": true}});
+    world.put(Kind::CsiDriver, driver);
+}
+
+fn csi_node(count: i32) -> serde_json::Value {
+    let driver = json!({"name": "example.com", "nodeID": "n1", "allocatable": {"count": count}});
+    json!({"metadata": {"name": "n1", "uid": "csi-n1"}, "spec": {"drivers": [driver]}})
+}
+
+/// A node that can have one volume, and has it.
+fn full(name: &'static str) -> Case {
+    let case = case(name).before(
+        "node n1
+         pv v1 1Gi Bound ->c#c
+         pv v2 1Gi Bound ->d#d
+         pvc c#c 1Gi Bound vol=v1 bc
+         pvc d#d 1Gi Bound vol=v2 bc
+         pod p claim=c
+         pod q claim=d node=n1",
+    );
+    case.meanwhile(|world| {
+        world.put(Kind::CsiNode, csi_node(1));
+        for name in ["v1", "v2"] {
+            let source = json!({"driver": "example.com", "volumeHandle": name});
+            world.edit(&ObjectKey::volume(name), json!({"spec": {"csi": source}}));
+        }
+    })
 }
 
 /// What happens between two steps: the binder does not answer for a while.

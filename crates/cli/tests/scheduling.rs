@@ -1,0 +1,334 @@
+//! Scheduler, binder and companions from the outside: the binary on a real API server and on the embedded one, with kubectl. The
+//! test plays the external provisioner. At every end each pod reaches all of its volumes from where it is.
+
+mod servers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use bindery_lab::{Lab, Running};
+use serde_json::{Value, json};
+use servers::ApiServer;
+
+const HOSTNAME: &str = "kubernetes.io/hostname";
+const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
+
+/// A cluster, and who decides on it.
+struct Cluster {
+    lab: Lab,
+    controller: Running,
+    scheduler: Running,
+}
+
+impl Cluster {
+    fn start(api_server: ApiServer) -> Option<Cluster> {
+        let lab = api_server.start()?;
+        let start = |command: &str, kubeconfig: std::path::PathBuf| {
+            let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+            let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+            lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+        };
+        let controller = start("controller", servers::kubeconfig(&lab));
+        let scheduler = start("scheduler", lab.kubeconfig().to_path_buf());
+        Some(Cluster { lab, controller, scheduler })
+    }
+
+    fn create(&self, objects: &[Value]) {
+        let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
+        self.lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
+    }
+
+    /// All objects of some kinds.
+    fn all(&self, kinds: &str) -> Vec<Value> {
+        let list = self.lab.kubectl(["get", kinds, "-o", "json"]).expect("a list");
+        let mut list: Value = serde_json::from_str(&list).expect("JSON");
+        list["items"].as_array_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Where the pods are; those without a node are left out.
+    fn places(&self) -> BTreeMap<String, String> {
+        let place =
+            |pod: &Value| Some((text(pod, "/metadata/name"), pod.pointer("/spec/nodeName")?.as_str()?.to_owned()));
+        self.all("pods").iter().filter_map(place).collect()
+    }
+
+    fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            let logs = (self.controller.log(), self.scheduler.log());
+            let tail = |log: &str| log.lines().rev().take(15).collect::<Vec<_>>().join("\n");
+            let (controller, scheduler) = (tail(&logs.0), tail(&logs.1));
+            let is_late = started.elapsed() > Duration::from_secs(60);
+            assert!(!is_late, "after a minute it does not hold that {what}\n{controller}\n\n{scheduler}");
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn all_are_placed(&self, pods: usize) {
+        self.eventually("all pods have a node", || self.places().len() == pods);
+    }
+
+    /// The claims for which a volume is to be made, and the nodes where.
+    fn asked(&self) -> Vec<(Value, String)> {
+        let asked = |claim: Value| {
+            let annotations = claim.pointer("/metadata/annotations")?;
+            annotations.get(PROVISIONER)?;
+            let node = annotations.get(SELECTED_NODE)?.as_str()?.to_owned();
+            claim.pointer("/spec/volumeName").is_none().then_some((claim, node))
+        };
+        self.all("pvc").into_iter().filter_map(asked).collect()
+    }
+
+    /// The provisioner makes some of the volumes that it is asked for.
+    fn provision(&self, at_most: usize) {
+        let made: Vec<Value> = self.all("pv").iter().map(|volume| volume["spec"]["claimRef"]["uid"].clone()).collect();
+        let asked = self.asked().into_iter().filter(|(claim, _)| !made.contains(&claim["metadata"]["uid"]));
+        let volumes: Vec<Value> = asked.take(at_most).map(|(claim, node)| made_for(&claim, &node)).collect();
+        if !volumes.is_empty() {
+            self.create(&volumes);
+        }
+    }
+
+    /// Every claim of every pod is bound to a volume that is this claim's alone, and that the pod's node can reach. Returns how
+    /// many claims were looked at.
+    fn is_sound(&self) -> usize {
+        let by_name = |objects: Vec<Value>| -> BTreeMap<String, Value> {
+            objects.into_iter().map(|object| (text(&object, "/metadata/name"), object)).collect()
+        };
+        let (claims, volumes) = (by_name(self.all("pvc")), by_name(self.all("pv")));
+        let mut used = BTreeMap::new();
+        for pod in self.all("pods") {
+            let (name, node) = (text(&pod, "/metadata/name"), text(&pod, "/spec/nodeName"));
+            for volume in pod["spec"]["volumes"].as_array().into_iter().flatten() {
+                let Some(claim_name) = volume.pointer("/persistentVolumeClaim/claimName") else { continue };
+                let claim = &claims[claim_name.as_str().expect("a name")];
+                assert_eq!(claim["status"]["phase"], "Bound", "{claim_name} of {name}");
+                let volume = &volumes[&text(claim, "/spec/volumeName")];
+                assert_eq!(volume["spec"]["claimRef"]["uid"], claim["metadata"]["uid"], "{claim_name} of {name}");
+                assert_eq!(volume["status"]["phase"], "Bound", "{claim_name} of {name}");
+                assert_eq!(host(volume), node, "{claim_name} of {name}");
+                let other = used.insert(text(volume, "/metadata/name"), claim_name.clone());
+                assert!(other.is_none_or(|other| other == *claim_name), "{volume} has two claims");
+            }
+        }
+        used.len()
+    }
+}
+
+fn text(object: &Value, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The node that can reach a volume.
+fn host(volume: &Value) -> String {
+    text(volume, "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0")
+}
+
+fn on(node: &str) -> Value {
+    json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]}]})
+}
+
+fn node(name: &str, pods: usize) -> Value {
+    let room = json!({"cpu": "8", "memory": "16Gi", "pods": pods.to_string()});
+    json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {HOSTNAME: name}},
+        "status": {"capacity": room, "allocatable": room},
+    })
+}
+
+fn class(name: &str, provisioner: &str) -> Value {
+    json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    })
+}
+
+fn local(name: &str, node: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "local",
+            "local": {"path": "/mnt/none"}, "nodeAffinity": {"required": on(node)},
+        },
+    })
+}
+
+fn claim(name: &str, class: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": class,
+        },
+    })
+}
+
+/// What an external provisioner saves for a claim.
+fn made_for(claim: &Value, node: &str) -> Value {
+    let (name, uid) = (text(claim, "/metadata/name"), text(claim, "/metadata/uid"));
+    let claim_ref = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": uid,
+    });
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {
+            "name": format!("pvc-{uid}"), "annotations": {"pv.kubernetes.io/provisioned-by": claim["metadata"]["annotations"][PROVISIONER]},
+        },
+        "spec": {
+            "capacity": claim["spec"]["resources"]["requests"], "accessModes": claim["spec"]["accessModes"],
+            "persistentVolumeReclaimPolicy": "Retain", "storageClassName": claim["spec"]["storageClassName"],
+            "csi": {"driver": "example.com", "volumeHandle": name}, "claimRef": claim_ref,
+            "nodeAffinity": {"required": on(node)},
+        },
+    })
+}
+
+/// A pod with claims. What admission marks new nodes with it tolerates: there is no kubelet to take the mark away.
+fn pod(name: &str, claims: &[String]) -> Value {
+    let volume = |claim: &String| json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}});
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "db"}},
+        "spec": {
+            "containers": [{"name": "c", "image": "none"}], "tolerations": [{"operator": "Exists"}],
+            "volumes": claims.iter().map(volume).collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// Two equal local volumes on two nodes, and a pod that must be on one of them: nothing is bound before there is the pod, then the
+/// claim is bound to the volume of the pod's node.
+fn a_claim_is_bound_where_its_pod_must_be(api_server: ApiServer) {
+    let Some(cluster) = Cluster::start(api_server) else { return };
+    let volumes = [local("v1", "n1"), local("v2", "n2")];
+    let others =
+        [node("n1", 10), node("n2", 10), class("local", "kubernetes.io/no-provisioner"), claim("data", "local")];
+    cluster.create(&volumes);
+    cluster.create(&others);
+    let events = || cluster.all("events");
+    cluster.eventually("the claim is told to wait", || {
+        events().iter().any(|event| event["reason"] == "WaitForFirstConsumer")
+    });
+    let is_bound = |object: &Value| object["status"]["phase"] == "Bound";
+    assert!(!cluster.all("pv,pvc").iter().any(is_bound), "there is no pod yet");
+    let mut pinned = pod("p", &["data".into()]);
+    pinned["spec"]["nodeSelector"] = json!({HOSTNAME: "n2"});
+    cluster.create(&[pinned]);
+    cluster.all_are_placed(1);
+    assert_eq!(cluster.places()["p"], "n2");
+    assert_eq!(cluster.is_sound(), 1);
+}
+
+/// Fifty pods with three claims each, and just as many local volumes as they need: every pod finds its three on one node.
+fn a_pool_of_local_volumes_is_used_up(api_server: ApiServer) {
+    const PODS: usize = 50;
+    const NODES: usize = 5;
+    const CLAIMS: usize = 3;
+    let Some(cluster) = Cluster::start(api_server) else { return };
+    let mut objects = vec![class("local", "kubernetes.io/no-provisioner")];
+    objects.extend((0..NODES).map(|n| node(&format!("n{n}"), 110)));
+    objects.extend((0..PODS * CLAIMS).map(|n| local(&format!("v{n}"), &format!("n{}", n % NODES))));
+    cluster.create(&objects);
+    let name = |pod: usize, claim: usize| format!("c{pod}-{claim}");
+    let claims = |pod| (0..CLAIMS).map(|claim| name(pod, claim)).collect::<Vec<_>>();
+    let mut users: Vec<Value> = (0..PODS).flat_map(claims).map(|name| claim(&name, "local")).collect();
+    users.extend((0..PODS).map(|n| pod(&format!("p{n}"), &claims(n))));
+    cluster.create(&users);
+    cluster.all_are_placed(PODS);
+    assert_eq!(cluster.is_sound(), PODS * CLAIMS, "every volume is used");
+}
+
+/// Volumes are made slowly, and nodes have room for just as many pods: room is left for those that wait for their volumes.
+fn volumes_are_made_slowly(api_server: ApiServer) {
+    const PODS: usize = 20;
+    const NODES: usize = 4;
+    let Some(cluster) = Cluster::start(api_server) else { return };
+    let mut objects = vec![class("make", "example.com")];
+    objects.extend((0..NODES).map(|n| node(&format!("n{n}"), PODS / NODES)));
+    objects.extend((0..PODS).map(|n| claim(&format!("c{n}"), "make")));
+    objects.extend((0..PODS).map(|n| pod(&format!("p{n}"), &[format!("c{n}")])));
+    cluster.create(&objects);
+    cluster.eventually("every claim has a node selected", || cluster.asked().len() == PODS);
+    assert!(cluster.places().is_empty(), "no pod has its node before its volume is made");
+    // One that comes later, and has nothing to wait for, finds no room.
+    cluster.create(&[pod("late", &[])]);
+    cluster.eventually("all pods have a node", || {
+        cluster.provision(5);
+        cluster.places().len() == PODS
+    });
+    assert!(!cluster.places().contains_key("late"), "the room was meant for others");
+    assert_eq!(cluster.is_sound(), PODS);
+    cluster.lab.kubectl(["delete", "pod/p0", "--force", "--grace-period=0"]).expect("a pod goes");
+    cluster.eventually("the last gets the room", || cluster.places().contains_key("late"));
+}
+
+/// Fifty pods that want to be apart, and fifty nodes: each gets its own, and one too many waits.
+fn pods_are_kept_apart(api_server: ApiServer) {
+    const NODES: usize = 50;
+    let Some(cluster) = Cluster::start(api_server) else { return };
+    let apart = |name: &str| {
+        let mut pod = pod(name, &[]);
+        let term = json!({"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME});
+        pod["spec"]["affinity"] =
+            json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});
+        pod
+    };
+    let mut objects: Vec<Value> = (0..NODES).map(|n| node(&format!("n{n}"), 110)).collect();
+    objects.extend((0..NODES).map(|n| apart(&format!("p{n}"))));
+    cluster.create(&objects);
+    cluster.all_are_placed(NODES);
+    let taken: BTreeSet<String> = cluster.places().into_values().collect();
+    assert_eq!(taken.len(), NODES, "each is alone on its node");
+    cluster.create(&[apart("last")]);
+    let told = |pod: &Value| pod["metadata"]["name"] == "last" && pod["status"]["conditions"][0]["status"] == "False";
+    cluster.eventually("the last is told", || cluster.all("pods").iter().any(told));
+    cluster.lab.kubectl(["delete", "pod/p7", "--force", "--grace-period=0"]).expect("a pod goes");
+    cluster.eventually("the last has a node", || cluster.places().contains_key("last"));
+    let taken: BTreeSet<String> = cluster.places().into_values().collect();
+    assert_eq!(taken.len(), NODES, "each is alone on its node");
+}
+
+/// A volume cannot be made on the node that was selected first: another is selected, and the pod goes there.
+fn another_node_is_tried(api_server: ApiServer) {
+    let Some(cluster) = Cluster::start(api_server) else { return };
+    let objects = [class("make", "example.com"), node("n1", 10), node("n2", 10), claim("data", "make")];
+    cluster.create(&objects);
+    cluster.create(&[pod("p", &["data".into()])]);
+    let selected = || cluster.asked().into_iter().map(|(_, node)| node).next().unwrap_or_default();
+    cluster.eventually("a node is selected", || !selected().is_empty());
+    let first = selected();
+    cluster.lab.kubectl(["annotate", "pvc/data", &format!("{SELECTED_NODE}-")]).expect("the node is taken away");
+    cluster.eventually("another node is selected", || !["", &first].contains(&selected().as_str()));
+    let second = selected();
+    cluster.eventually("the pod has a node", || {
+        cluster.provision(1);
+        !cluster.places().is_empty()
+    });
+    assert_eq!(cluster.places()["p"], second);
+    assert_eq!(cluster.is_sound(), 1);
+}
+
+/// A test of the same name on each API server.
+macro_rules! on_each_server {
+    ($($test:ident),*) => { $(mod $test {
+        use crate::servers::ApiServer;
+
+        #[test]
+        fn on_a_real_api_server() {
+            crate::$test(ApiServer::Real);
+        }
+
+        #[test]
+        fn on_the_embedded_api_server() {
+            crate::$test(ApiServer::Embedded);
+        }
+    })* };
+}
+
+on_each_server!(
+    a_claim_is_bound_where_its_pod_must_be,
+    a_pool_of_local_volumes_is_used_up,
+    volumes_are_made_slowly,
+    pods_are_kept_apart,
+    another_node_is_tried
+);
