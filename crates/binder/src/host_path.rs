@@ -27,7 +27,7 @@ impl Decision<'_> {
     /// Makes storage for a claim and a volume for the storage, one step at a time.
     pub fn in_tree(self, claim: &Claim, class: &Class, plugin: Plugin) -> Verdict {
         let begin = Measure::Begin(Timed::Provision, measured_as(plugin));
-        if claim.has_data_source {
+        if claim.source.is_some() {
             let message = format!(
                 "plugin {:?} is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
                 plugin.as_str()

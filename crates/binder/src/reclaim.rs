@@ -1,8 +1,8 @@
 //! Reclaiming: what becomes of a volume whose claim is gone. Nothing is destroyed without proof.
 
 use bindery_verdict::{
-    Delete, Edit, Measure, NotReleased, Notice, Operation, Pace, Plugin, Recycle, ReleaseProof, Request as Ask, Rule,
-    Task, Timed, Verdict, VolumeEdit, Write,
+    After, Delete, Edit, Measure, NotReleased, Notice, Operation, Pace, Plugin, Recycle, ReleaseProof, Request as Ask,
+    Rule, Task, Timed, Verdict, VolumeEdit, Write,
 };
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Annotation, Name, ObjectKey, ReclaimPolicy, Source, Volume, finalizer};
@@ -51,7 +51,7 @@ impl Decision<'_> {
             return self.delete_volume(volume);
         }
         if let Some(failure) = self.findings.last_failure(Task::DeleteStorage) {
-            if !failure.in_use {
+            if failure.after != After::InUse {
                 return delete_failed(volume, &failure.error);
             }
             let notice = Notice::volume(volume, EventType::Normal, Reason::VolumeDelete, &failure.error);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bindery_apiserver::host::{Config, Server};
 
-use crate::hosting::told_to_stop;
+use bindery_runtime::told_to_stop;
 
 /// How the API server is run.
 #[derive(clap::Args)]

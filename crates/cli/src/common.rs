@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Engine;
-use bindery_runtime::{Api, Lease, LeaseConfig, Observer};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Lease, LeaseConfig, Observer, told_to_stop};
 use clap::ArgAction::Set;
 
-use crate::hosting::{CALL_DEADLINE, Hosted, told_to_stop};
 use crate::{connect, duration, metrics, serve};
 
 /// Flags that all of them have. Those of Kubernetes' own programs keep their names and meanings.

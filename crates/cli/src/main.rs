@@ -7,7 +7,6 @@ mod controller;
 mod controllers;
 mod duration;
 mod explain;
-mod hosting;
 mod logs;
 mod metrics;
 mod scheduler;

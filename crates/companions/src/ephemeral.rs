@@ -1,7 +1,7 @@
 //! The ephemeral-volume controller: makes the claims of pods' ephemeral volumes. It deletes none: they go with their pods.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Create, Failure, Findings, Notice, Pace, Request, Rule, RuleSet, Task, Tempo, Verdict};
+use bindery_verdict::{After, Create, Failure, Findings, Notice, Pace, Request, Rule, RuleSet, Task, Tempo, Verdict};
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Claim, ClaimKey, Kind, Object, ObjectKey, Pod, PodVolume};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ impl Missing<'_> {
         }
         // What went unanswered is tried once more at once, if it was not done: then it is a failure like any other.
         let is_uncertain =
-            |failure: &Failure| failure.is_uncertain && (live.is_none() || findings.failure_count(task) < 2);
+            |failure: &Failure| failure.after == After::Unknown && (live.is_none() || findings.failure_count(task) < 2);
         if let Some(failure) = findings.last_failure(task).filter(|failure| !is_uncertain(failure)) {
             let error = format!("create PVC {}: {}", key.name, failure.error);
             return Some(self.complain(Verdict::retry(&rules::FAILED, Pace::Api, &error), &error));

@@ -12,6 +12,12 @@ pub struct Config {
     pub requests_max: usize,
     /// How many operations may be under way at once. They may take minutes, and use machines of their own.
     pub operations_max: usize,
+    /// How long to wait after a storage has failed for the first time; the wait doubles.
+    pub storage_retry: Duration,
+    /// How long it becomes at most.
+    pub storage_retry_max: Duration,
+    /// How long to wait after a storage said that what it is asked for will never do.
+    pub hopeless_retry: Duration,
     /// How often everything is looked at again, by the rule sets that do so often. A safety net: a counter tells whether it
     /// ever found anything.
     pub resync: Duration,
@@ -34,6 +40,14 @@ impl Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { requests_max: 256, operations_max: 32, resync: Duration::from_secs(15), resync_rarely: HALF_A_DAY }
+        Config {
+            requests_max: 256,
+            operations_max: 32,
+            storage_retry: Duration::from_secs(1),
+            storage_retry_max: Duration::from_secs(300),
+            hopeless_retry: Duration::from_secs(300),
+            resync: Duration::from_secs(15),
+            resync_rarely: HALF_A_DAY,
+        }
     }
 }

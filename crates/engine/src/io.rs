@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_verdict::{Failure, Notice, Request, Rule, Timed};
+use bindery_verdict::{Failure, Notice, Request, Rule, Timed, Yield};
 use bindery_volumes::{Kind, Name, Object, ObjectKey};
 
 /// A moment, as time since any fixed point. The engine only compares moments and adds to them.
@@ -75,7 +75,7 @@ pub enum Answer {
     /// What a list found.
     Listed(Vec<Object>),
     /// How an operation went.
-    Done(Result<(), Failure>),
+    Done(Result<Yield, Failure>),
     /// It was not done, or nobody knows.
     Refused(Refusal),
 }

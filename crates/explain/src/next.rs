@@ -112,6 +112,10 @@ fn of_operation(operation: &Operation) -> String {
         Operation::CleanUp(provision) => format!("removes {}, which was made in vain", provision.path),
         Operation::DeleteStorage { plugin, path, .. } => format!("removes {path} with {}", plugin.as_str()),
         Operation::Recycle(_) => "scrubs the volume with a pod".into(),
+        Operation::Prepare(order) => format!("finds out what to ask the storage for, to make {}", order.volume),
+        Operation::Make(order, _) => format!("asks the storage to make {}", order.volume),
+        Operation::Unmake(claim, _) => format!("asks the storage to remove what was made for {claim} in vain"),
+        Operation::Remove(proof) => format!("asks the storage to remove what lies behind {}", proof.name()),
     }
 }
 

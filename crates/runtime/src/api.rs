@@ -8,6 +8,7 @@ use http::StatusCode;
 use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// An API server, as the runtime calls it.
@@ -53,7 +54,46 @@ impl Reply {
 #[derive(Debug)]
 pub struct Lost(pub String);
 
+/// How long a call may take, unless somebody has a reason to wait longer.
+pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Why an object could not be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotHad {
+    /// There is none.
+    NotFound(String),
+    /// The server said no, or something that cannot be understood.
+    Refused(u16, String),
+    /// There was no answer.
+    Lost(String),
+}
+
+impl std::fmt::Display for NotHad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotHad::NotFound(error) | NotHad::Refused(_, error) | NotHad::Lost(error) => f.write_str(error),
+        }
+    }
+}
+
 impl Api {
+    /// What is at a path, past all caches, as JSON.
+    pub async fn get(&self, path: &str) -> Result<Value, NotHad> {
+        let request = http::Request::get(path).body(Vec::new());
+        self.object(request.map_err(|error| NotHad::Refused(0, error.to_string()))?).await
+    }
+
+    /// Makes a call that is answered with an object.
+    pub async fn object(&self, request: http::Request<Vec<u8>>) -> Result<Value, NotHad> {
+        let reply = self.call(request).await.map_err(|Lost(error)| NotHad::Lost(error))?;
+        match reply.status {
+            StatusCode::NOT_FOUND => Err(NotHad::NotFound(reply.message())),
+            status if !status.is_success() => Err(NotHad::Refused(status.as_u16(), reply.message())),
+            status => serde_json::from_slice(&reply.body)
+                .map_err(|error| NotHad::Refused(status.as_u16(), format!("the answer is no object: {error}"))),
+        }
+    }
+
     /// An API server by its client. With a rate, so many calls a second, and a burst of so many.
     pub fn new(client: Client, deadline: Duration, rate: Option<(f64, f64)>) -> Api {
         Api { client, deadline, rate: rate.map(|(a_second, burst)| Rate::new(a_second, burst)) }

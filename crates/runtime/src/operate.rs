@@ -5,15 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_verdict::{Failure, Operation, Plugin};
+use bindery_verdict::{Failure, Operation, Plugin, Yield};
+use futures::future::BoxFuture;
 
 use crate::api::Api;
 use crate::events::EventSink;
 use crate::observe::{Observer, Operated};
 use crate::recycle;
 
-/// Does what the engine orders outside the API. Every operation can be done twice without harm.
-#[derive(Clone)]
+/// Whoever does what the engine orders outside the API. Every operation can be done twice without harm.
+pub trait Operate: Send + Sync {
+    /// Does it, and says how it went.
+    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<Yield, Failure>>;
+}
+
+/// Does what the binder orders: directories on this host, and pods that scrub volumes.
 pub struct Operator {
     api: Arc<Api>,
     events: EventSink,
@@ -26,8 +32,7 @@ impl Operator {
         Operator { api, events, observer }
     }
 
-    /// Does it, and says how it went.
-    pub async fn operate(&self, operation: Operation) -> Result<(), Failure> {
+    async fn carry_out(&self, operation: Operation) -> Result<Yield, Failure> {
         let (name, timed, began) = (operation.name(), timed(&operation), Instant::now());
         tracing::info!(operation = name, "begins");
         let outcome = match operation {
@@ -38,6 +43,9 @@ impl Operator {
             }
             Operation::DeleteStorage { plugin: Plugin::Nfs, .. } => Err("no deletable volume plugin matched".into()),
             Operation::Recycle(recycle) => recycle::recycle(&self.api, &self.events, &recycle).await,
+            Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..) | Operation::Remove(_) => {
+                Err("there is no storage here".into())
+            }
         };
         if let Some((plugin, operation)) = timed {
             let (took, succeeded) = (began.elapsed(), outcome.is_ok());
@@ -47,7 +55,13 @@ impl Operator {
             Ok(()) => tracing::info!(operation = name, "is done"),
             Err(error) => tracing::warn!(operation = name, error, "failed"),
         }
-        outcome.map_err(Failure::new)
+        outcome.map(|()| Yield::default()).map_err(Failure::new)
+    }
+}
+
+impl Operate for Operator {
+    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<Yield, Failure>> {
+        Box::pin(self.carry_out(operation))
     }
 }
 
@@ -57,6 +71,7 @@ fn timed(operation: &Operation) -> Option<(Plugin, &'static str)> {
         Operation::Provision(_) => Some((Plugin::HostPath, "volume_provision")),
         Operation::DeleteStorage { plugin, .. } => Some((*plugin, "volume_delete")),
         Operation::CleanUp(_) | Operation::Recycle(_) => None,
+        Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..) | Operation::Remove(_) => None,
     }
 }
 

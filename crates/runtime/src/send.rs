@@ -13,7 +13,7 @@ use kube::core::request::Request as Call;
 
 use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
-use crate::operate::Operator;
+use crate::operate::Operate;
 use crate::{list, paths};
 
 /// How long to wait where a server is busy and does not say for how long.
@@ -23,12 +23,12 @@ const BUSY: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Caller {
     api: Arc<Api>,
-    operator: Operator,
+    operator: Arc<dyn Operate>,
 }
 
 impl Caller {
     /// A caller of an API server, with somebody for what lies outside it.
-    pub fn new(api: Arc<Api>, operator: Operator) -> Caller {
+    pub fn new(api: Arc<Api>, operator: Arc<dyn Operate>) -> Caller {
         Caller { api, operator }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
 use bindery_mirror::Mirror;
-use bindery_verdict::{Action, Failure, Findings, Notice, Request, RuleSet, Task};
+use bindery_verdict::{Action, Failure, Findings, Notice, Request, RuleSet, Task, Yield};
 use bindery_volumes::{Kind, ObjectKey};
 
 use crate::{Answerer, World};
@@ -96,7 +96,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
         }
         (Request::Create(create), Answer::Written(object)) => {
             known.answered(object);
-            findings.note_outcome(create.task, Ok(()));
+            findings.note_outcome(create.task, Ok(Yield::default()));
             report.notices.extend(create.then);
             // A volume that it made is another object's business; a pod may want another claim.
             return matches!(create.task, Task::MakeClaim(_));
@@ -105,7 +105,7 @@ fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, req
             let outcome = match &refusal {
                 Refusal::AlreadyExists => {
                     report.notices.extend(create.then);
-                    Ok(())
+                    Ok(Yield::default())
                 }
                 Refusal::Lost => Err(Failure::uncertain(refusal.to_string())),
                 Refusal::Later(..) => return false,

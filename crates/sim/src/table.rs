@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bindery_binder::{Binder, Config};
 use bindery_engine::Refusal;
-use bindery_verdict::{Failure, RuleSet, Task};
+use bindery_verdict::{After, Failure, RuleSet, Task, Yield};
 use bindery_volumes::{Kind, ObjectKey};
 
 use crate::run::{Report, Restart, Run, mirror_of, sync_once};
@@ -46,7 +46,7 @@ pub struct Case<C> {
     unseen: Vec<ObjectKey>,
     meanwhile: Option<fn(&mut World)>,
     then: Vec<fn(&mut World)>,
-    script: Vec<(Task, Vec<Result<(), Failure>>)>,
+    script: Vec<(Task, Vec<Result<Yield, Failure>>)>,
     errors: Vec<Injected>,
     history: Option<&'static [&'static str]>,
     late: &'static str,
@@ -135,14 +135,15 @@ impl<C: Setup> Case<C> {
 
     /// How operations of a task go, one after the other; `Err` with the error. Those after the last go well.
     pub fn script(mut self, task: Task, outcomes: &[Result<(), &str>]) -> Case<C> {
-        let outcomes = outcomes.iter().map(|outcome| outcome.map_err(Failure::new)).collect();
+        let outcomes =
+            outcomes.iter().map(|outcome| outcome.map(|()| Yield::default()).map_err(Failure::new)).collect();
         self.script.push((task, outcomes));
         self
     }
 
     /// The first operation of a task fails: the storage is still in use. Those after it go well.
     pub fn script_in_use(mut self, task: Task, error: &str) -> Case<C> {
-        let failure = Failure { in_use: true, ..Failure::new(error) };
+        let failure = Failure::new(error).with(After::InUse);
         self.script.push((task, vec![Err(failure)]));
         self
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bindery_engine::{Answer, Input, Moment, Refusal};
 use bindery_fields::Schema;
 use bindery_fields::patch::strategic_merge_patch;
-use bindery_verdict::{Failure, PatchType, Request, Task, Write};
+use bindery_verdict::{Failure, PatchType, Request, Task, Write, Yield};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ pub struct World {
     /// Errors to answer with.
     pub errors: VecDeque<Injected>,
     /// How operations go, by task; what is not scripted goes well.
-    pub script: Vec<(Task, VecDeque<Result<(), Failure>>)>,
+    pub script: Vec<(Task, VecDeque<Result<Yield, Failure>>)>,
     /// Every request that was carried out or refused, in words.
     pub history: Vec<String>,
     /// How many requests changed something, or did something outside.
@@ -218,7 +218,7 @@ impl World {
             Request::Operate(operation) => {
                 let task = operation.task();
                 let script = self.script.iter_mut().find(|(known, _)| *known == task);
-                Answer::Done(script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(())))
+                Answer::Done(script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(Yield::default())))
             }
         }
     }

@@ -47,6 +47,8 @@ pub struct ClaimEdit {
     pub class: Option<Name>,
     /// Annotations to set or remove.
     pub annotations: AnnotationEdits,
+    /// All finalizers that it is to have.
+    pub finalizers: Option<Box<[Name]>>,
 }
 
 /// Changes of a claim's status: all of it is written.
@@ -166,6 +168,9 @@ impl ClaimEdit {
             claim.class_field = Some(class.clone());
         }
         apply_annotations(&mut claim.annotations, &self.annotations);
+        if let Some(finalizers) = &self.finalizers {
+            claim.finalizers = finalizers.clone();
+        }
     }
 
     fn patch(&self) -> Map<String, Value> {
@@ -176,7 +181,11 @@ impl ClaimEdit {
         if let Some(class) = &self.class {
             spec.insert("storageClassName".into(), class.as_str().into());
         }
-        let mut patch = Map::from_iter([("metadata".into(), metadata(&self.annotations).into())]);
+        let mut metadata = metadata(&self.annotations);
+        if let Some(finalizers) = &self.finalizers {
+            metadata.insert("finalizers".into(), list_of(finalizers));
+        }
+        let mut patch = Map::from_iter([("metadata".into(), metadata.into())]);
         if !spec.is_empty() {
             patch.insert("spec".into(), spec.into());
         }

@@ -3,29 +3,66 @@
 use std::sync::Arc;
 
 use bindery_volumes::{Claim, ClaimKey, Name, Object, ObjectKey, Volume};
+use serde_json::Value;
 
 use crate::{Listing, Task};
+
+/// What is certain after a failure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum After {
+    /// Nothing was done. It may be tried again.
+    #[default]
+    Nothing,
+    /// It may have been done all the same, or still be under way.
+    Unknown,
+    /// Nothing was done, and nothing can be here. Elsewhere it may.
+    Elsewhere,
+    /// Nothing was done, and the very same will hardly ever be.
+    Never,
+    /// Nothing was done: it is somebody else's business.
+    NotOurs,
+    /// It was not even tried. What was known before still holds.
+    Untried,
+    /// The storage is still in use. It may be done later.
+    InUse,
+}
 
 /// Why an operation, or the creation of an object, failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// In words.
     pub error: String,
-    /// Whether the storage is still in use, and the operation may succeed later.
-    pub in_use: bool,
-    /// Whether there was no answer: it may have been done all the same.
-    pub is_uncertain: bool,
+    /// What is certain.
+    pub after: After,
 }
 
 impl Failure {
-    /// A failure with its error.
+    /// A failure with its error, after which nothing was done.
     pub fn new(error: impl Into<String>) -> Failure {
-        Failure { error: error.into(), in_use: false, is_uncertain: false }
+        Failure { error: error.into(), after: After::Nothing }
     }
 
     /// A failure of which nobody knows whether it is one.
     pub fn uncertain(error: impl Into<String>) -> Failure {
-        Failure { is_uncertain: true, ..Failure::new(error) }
+        Failure::new(error).with(After::Unknown)
+    }
+
+    /// The same, after which something else is certain.
+    #[must_use]
+    pub fn with(mut self, after: After) -> Failure {
+        self.after = after;
+        self
+    }
+}
+
+/// What an operation yields: nothing, or an object as JSON.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Yield(Option<Arc<Value>>);
+
+impl Yield {
+    /// An object.
+    pub fn of(value: Value) -> Yield {
+        Yield(Some(Arc::new(value)))
     }
 }
 
@@ -35,7 +72,7 @@ impl Failure {
 pub struct Findings {
     reads: Vec<(ObjectKey, Option<Object>)>,
     lists: Vec<(Listing, Arc<[Object]>)>,
-    outcomes: Vec<(Task, Result<(), Failure>)>,
+    outcomes: Vec<(Task, Result<Yield, Failure>)>,
     offers: Vec<ObjectKey>,
     pauses: usize,
 }
@@ -54,7 +91,7 @@ impl Findings {
     }
 
     /// Notes how an operation, or the creation of an object, went.
-    pub fn note_outcome(&mut self, task: Task, outcome: Result<(), Failure>) {
+    pub fn note_outcome(&mut self, task: Task, outcome: Result<Yield, Failure>) {
         self.outcomes.push((task, outcome));
     }
 
@@ -124,6 +161,12 @@ impl Findings {
         self.outcomes.iter().any(|(known, outcome)| *known == task && outcome.is_ok())
     }
 
+    /// What a task yielded, when it was last done.
+    pub fn yielded(&self, task: Task) -> Option<&Arc<Value>> {
+        let of_task = self.outcomes.iter().rev().filter(|(known, _)| *known == task);
+        of_task.filter_map(|(_, outcome)| outcome.as_ref().ok()).find_map(|Yield(value)| value.as_ref())
+    }
+
     /// How often a task failed.
     pub fn failure_count(&self, task: Task) -> usize {
         self.failures(task).count()
@@ -135,7 +178,7 @@ impl Findings {
     }
 
     fn failures(&self, task: Task) -> impl Iterator<Item = &Failure> {
-        let of_task = move |(known, outcome): &'_ &(Task, Result<(), Failure>)| *known == task && outcome.is_err();
+        let of_task = move |(known, outcome): &'_ &(Task, Result<Yield, Failure>)| *known == task && outcome.is_err();
         self.outcomes.iter().filter(of_task).filter_map(|(_, outcome)| outcome.as_ref().err())
     }
 }

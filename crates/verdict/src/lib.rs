@@ -15,6 +15,7 @@
 mod edit;
 mod findings;
 mod notice;
+mod order;
 mod proof;
 mod protection;
 mod report;
@@ -24,8 +25,9 @@ mod ruleset;
 mod verdict;
 
 pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RefEdit, VolumeEdit, VolumeStatusEdit};
-pub use findings::{Failure, Findings};
+pub use findings::{After, Failure, Findings, Yield};
 pub use notice::Notice;
+pub use order::{Accessibility, Intent, Order, Term};
 pub use proof::{NotReleased, ReleaseProof};
 pub use protection::{Guarded, NotUnused, ProtectionEdit, UnusedProof, users};
 pub use report::{ClaimReport, ConditionEdit, ConditionType, Growth};

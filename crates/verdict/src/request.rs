@@ -1,10 +1,14 @@
 //! Requests: values first, sent later. Each carries what makes it safe to send.
 
+use std::sync::Arc;
+
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Claim, ClaimKey, Kind, Meta, Name, ObjectKey, Pod, ReclaimPolicy, Volume};
 use serde_json::{Value, json};
 
-use crate::{ClaimReport, Edit, Guarded, Notice, PodStatusEdit, ProtectionEdit, ReleaseProof, Rule, UnusedProof};
+use crate::{
+    ClaimReport, Edit, Guarded, Notice, Order, PodStatusEdit, ProtectionEdit, ReleaseProof, Rule, UnusedProof,
+};
 
 /// What the engine may be asked to send, one at a time for each key.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +50,7 @@ impl Request {
     pub fn holds_target(&self) -> bool {
         match self {
             Request::Write(_) | Request::Create(_) | Request::Bind(_) | Request::Delete(_) => true,
-            Request::Operate(Operation::DeleteStorage { .. } | Operation::Recycle(_)) => true,
-            Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) => false,
+            Request::Operate(operation) => operation.holds_target(),
             Request::Read(_) | Request::List(_) => false,
         }
     }
@@ -309,6 +312,8 @@ impl Plugin {
 /// What a finding is about: the operations, and creating what an operation made room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Task {
+    /// Finding out all that is needed to make storage for a claim.
+    Prepare,
     /// Making storage for a claim.
     Provision,
     /// Creating the volume for it.
@@ -341,6 +346,14 @@ pub enum Operation {
     },
     /// Scrub a volume with a pod.
     Recycle(Recycle),
+    /// Find out all that is needed to have storage made. Nothing is made.
+    Prepare(Box<Order>),
+    /// Have storage made, with what was found out. It yields the volume, but for what ties it to its claim.
+    Make(Box<Order>, Arc<Value>),
+    /// Have storage removed that was made for a claim and cannot be kept: that of this volume, which does not exist.
+    Unmake(ClaimKey, Arc<Value>),
+    /// Have what lies behind a volume removed.
+    Remove(ReleaseProof),
 }
 
 /// Storage to make for a claim.
@@ -375,6 +388,10 @@ impl Operation {
             Operation::CleanUp(_) => Task::CleanUp,
             Operation::DeleteStorage { .. } => Task::DeleteStorage,
             Operation::Recycle(_) => Task::Recycle,
+            Operation::Prepare(_) => Task::Prepare,
+            Operation::Make(..) => Task::Provision,
+            Operation::Unmake(..) => Task::CleanUp,
+            Operation::Remove(_) => Task::DeleteStorage,
         }
     }
 
@@ -384,6 +401,19 @@ impl Operation {
             Operation::Provision(provision) | Operation::CleanUp(provision) => provision.claim.clone().into(),
             Operation::DeleteStorage { proof, .. } => ObjectKey::cluster(Kind::Volume, proof.name().clone()),
             Operation::Recycle(recycle) => ObjectKey::cluster(Kind::Volume, recycle.proof.name().clone()),
+            Operation::Prepare(order) | Operation::Make(order, _) => order.claim.clone().into(),
+            Operation::Unmake(claim, _) => claim.clone().into(),
+            Operation::Remove(proof) => ObjectKey::volume(proof.name().clone()),
+        }
+    }
+
+    /// Whether nobody else of us may change its object meanwhile: because it destroys what lies behind it, on proof that nobody
+    /// has it.
+    fn holds_target(&self) -> bool {
+        match self {
+            Operation::DeleteStorage { .. } | Operation::Recycle(_) | Operation::Remove(_) => true,
+            Operation::Provision(_) | Operation::CleanUp(_) => false,
+            Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..) => false,
         }
     }
 
@@ -394,6 +424,10 @@ impl Operation {
             Operation::CleanUp(p) => format!("clean-up-{}[{}]", p.claim, p.uid),
             Operation::DeleteStorage { proof, .. } => format!("delete-{}[{}]", proof.name(), proof.volume().uid),
             Operation::Recycle(r) => format!("recycle-{}[{}]", r.proof.name(), r.proof.volume().uid),
+            Operation::Prepare(o) => format!("prepare-{}[{}]", o.claim, o.uid),
+            Operation::Make(o, _) => format!("make-{}[{}]", o.claim, o.uid),
+            Operation::Unmake(claim, made) => format!("unmake-{claim}[{}]", made["metadata"]["name"]),
+            Operation::Remove(proof) => format!("remove-{}[{}]", proof.name(), proof.volume().uid),
         }
     }
 }

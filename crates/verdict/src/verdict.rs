@@ -28,6 +28,10 @@ pub enum Pace {
     Api,
     /// An operation outside the API failed.
     Operation,
+    /// A storage said no, or nothing.
+    Storage,
+    /// A storage said that it will never do.
+    Hopeless,
 }
 
 /// Work whose duration is measured, from the first attempt to the end.

@@ -1,6 +1,6 @@
 //! Findings: what lasts, what passes, and what counts when there are several.
 
-use bindery_verdict::{Failure, Findings, Task};
+use bindery_verdict::{After, Failure, Findings, Task, Yield};
 use bindery_volumes::{Claim, ClaimKey, Object, ObjectKey, Volume};
 
 fn volume_at(version: u64) -> Object {
@@ -38,7 +38,7 @@ fn reads_and_offers_pass_and_outcomes_last() {
     assert!(findings.is_empty());
     findings.note_read(key.clone().into(), Some(Object::Claim(claim.into())));
     findings.note_offer(key.clone().into());
-    findings.note_outcome(Task::Recycle, Ok(()));
+    findings.note_outcome(Task::Recycle, Ok(Yield::default()));
     findings.note_pause();
     assert!(findings.was_offered_to(&key.clone().into()) && findings.claim(&key).is_some());
     findings.forget_passing();
@@ -52,12 +52,14 @@ fn outcomes_are_counted_by_task() {
     let mut findings = Findings::default();
     findings.note_outcome(Task::SaveVolume, Err(Failure::new("first")));
     findings.note_outcome(Task::CleanUp, Err(Failure::new("another task")));
-    findings.note_outcome(Task::SaveVolume, Err(Failure { in_use: true, ..Failure::new("second") }));
+    findings.note_outcome(Task::SaveVolume, Err(Failure::new("second").with(After::InUse)));
     assert_eq!(findings.failure_count(Task::SaveVolume), 2);
     assert_eq!(findings.last_failure(Task::SaveVolume).map(|failure| failure.error.as_str()), Some("second"));
-    assert!(findings.last_failure(Task::SaveVolume).is_some_and(|failure| failure.in_use));
+    assert!(findings.last_failure(Task::SaveVolume).is_some_and(|failure| failure.after == After::InUse));
     assert!(!findings.is_done(Task::SaveVolume));
-    findings.note_outcome(Task::SaveVolume, Ok(()));
+    findings.note_outcome(Task::SaveVolume, Ok(Yield::of("volume".into())));
     assert!(findings.is_done(Task::SaveVolume) && !findings.is_done(Task::CleanUp));
+    assert_eq!(findings.yielded(Task::SaveVolume).and_then(|yielded| yielded.as_str()), Some("volume"));
+    assert_eq!(findings.yielded(Task::CleanUp), None);
     assert_eq!(findings.failure_count(Task::Provision), 0);
 }

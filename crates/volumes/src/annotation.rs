@@ -36,10 +36,15 @@ annotations! {
     BoundByController = "pv.kubernetes.io/bound-by-controller",
     /// On a claim: the scheduler has chosen this node, and asks for a volume there.
     SelectedNode = "volume.kubernetes.io/selected-node",
+    /// On a claim: the older twin of the former. Schedulers do not write it any more.
+    AlphaSelectedNode = "volume.alpha.kubernetes.io/selected-node",
     /// On a claim: who is asked to provision a volume for it.
     StorageProvisioner = "volume.kubernetes.io/storage-provisioner",
     /// On a claim: the older twin of the former, always written with it.
     BetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner",
+    /// On a claim: a provisioner of ours is about to ask for storage for it, or has asked. It says what for, so that it asks for
+    /// the same again, and is taken off once it is certain what became of it.
+    Provisioning = "bindery.dev/provisioning",
     /// On a volume: who provisioned it.
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",
     /// On a claim or a volume: the CSI driver that has taken over from an in-tree plugin.

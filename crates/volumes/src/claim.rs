@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
 use crate::selector::WireSelector;
@@ -114,6 +113,16 @@ pub struct ClaimChange {
     pub file_system_pending: Condition,
 }
 
+/// What a claim is to be filled from: an object of its namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct DataSource {
+    /// The kind of the object.
+    pub kind: Name,
+    /// Its name.
+    pub name: Name,
+}
+
 /// A claim, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claim {
@@ -141,8 +150,8 @@ pub struct Claim {
     pub volume_mode: VolumeMode,
     /// The attributes class that it asks for.
     pub attributes_class: Option<Name>,
-    /// Whether it is to be filled from a snapshot or another claim.
-    pub has_data_source: bool,
+    /// What it is to be filled from (`spec.dataSource`), if anything.
+    pub source: Option<Box<DataSource>>,
     /// What is said of it.
     pub status: ClaimStatus,
     /// What could not be understood of it.
@@ -193,6 +202,11 @@ impl Claim {
         self.annotations.has(Annotation::BindCompleted)
     }
 
+    /// Whether it is to be filled from another claim of that name.
+    pub fn is_clone_of(&self, name: &Name) -> bool {
+        self.source.as_ref().is_some_and(|source| source.kind == "PersistentVolumeClaim" && source.name == *name)
+    }
+
     /// Whether a scheduler asks that a volume be provisioned for it. Presence counts, even of an empty name.
     pub fn is_node_selected(&self) -> bool {
         self.annotations.has(Annotation::SelectedNode)
@@ -222,7 +236,7 @@ struct WireSpec {
     volume_mode: Option<Name>,
     selector: Option<WireSelector>,
     volume_attributes_class_name: Option<Name>,
-    data_source: Option<IgnoredAny>,
+    data_source: Option<DataSource>,
 }
 
 #[derive(Default, Deserialize)]
@@ -309,7 +323,7 @@ impl Lean for Claim {
             selector: spec.selector.map(|selector| Box::new(selector.parse())),
             volume_mode: flaws.word("spec.volumeMode", spec.volume_mode, VolumeMode::parse),
             attributes_class: spec.volume_attributes_class_name,
-            has_data_source: spec.data_source.is_some(),
+            source: spec.data_source.map(Box::new),
             status: ClaimStatus {
                 unused: status.condition("Unused"),
                 change: status.change(&mut flaws),

@@ -12,6 +12,8 @@ pub struct NodeDriver {
     pub name: Name,
     /// How many of its volumes the node can have at once, if that is limited.
     pub volumes_max: Option<i64>,
+    /// The labels of nodes that tell where its volumes can be reached from.
+    pub topology_keys: Box<[Name]>,
 }
 
 /// What CSI drivers can do on a node, as far as rules read it.
@@ -58,10 +60,11 @@ struct WireSpec {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WireDriver {
     name: Name,
     allocatable: Option<WireAllocatable>,
+    topology_keys: Option<Box<[Name]>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -81,6 +84,7 @@ impl Lean for CsiNode {
         let driver = |wire: WireDriver| NodeDriver {
             name: wire.name,
             volumes_max: wire.allocatable.and_then(|allocatable| allocatable.count),
+            topology_keys: wire.topology_keys.unwrap_or_default(),
         };
         let plugins = wire.metadata.annotations.get(Annotation::MigratedPlugins);
         let migrated = plugins.into_iter().flat_map(|list| list.split(',')).filter(|plugin| !plugin.is_empty());

@@ -61,6 +61,8 @@ reasons! {
     VolumeFailedDelete,
     /// An external provisioner was asked for a volume.
     ExternalProvisioning,
+    /// A provisioner begins to provision a volume.
+    Provisioning,
     /// A volume could not be provisioned.
     ProvisioningFailed,
     /// Storage was provisioned in vain and could not be removed.

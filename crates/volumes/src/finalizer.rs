@@ -4,6 +4,10 @@
 pub const PV_CONTROLLER: &str = "kubernetes.io/pv-controller";
 /// The external provisioner's, on a volume.
 pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
+/// Our provisioner's, on a claim: storage may have been made for it that no volume shows yet.
+pub const PROVISIONING: &str = "bindery.dev/provisioning";
+/// The external provisioner's, on a claim from which another is being filled.
+pub const CLONING: &str = "provisioner.storage.kubernetes.io/cloning-protection";
 /// The protection controller's, on a volume.
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
 /// The protection controller's, on a claim.

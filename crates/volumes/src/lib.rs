@@ -41,7 +41,7 @@ pub use attachment::Attachment;
 pub use attributes_class::AttributesClass;
 pub use capacity::Capacity;
 pub use choice::{Choice, Reservation, choose, is_delayed, reservation};
-pub use claim::{Claim, ClaimChange, ClaimKey, ClaimPhase, ClaimStatus, Condition};
+pub use claim::{Claim, ClaimChange, ClaimKey, ClaimPhase, ClaimStatus, Condition, DataSource};
 pub use class::{BindingMode, Class};
 pub use csi_driver::CsiDriver;
 pub use csi_node::{CsiNode, NodeDriver};

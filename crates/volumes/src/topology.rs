@@ -14,6 +14,16 @@ impl Topologies {
         let holds = |term: &[Requirement]| !term.is_empty() && term.iter().all(|demand| demand.is_met_by(labels));
         self.0.is_empty() || self.0.iter().any(|term| holds(term))
     }
+
+    /// Whether volumes may be made anywhere.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The terms, each of which names labels and the values that they may have.
+    pub fn terms(&self) -> impl Iterator<Item = &[Requirement]> {
+        self.0.iter().map(|term| &**term)
+    }
 }
 
 /// A term on the wire.

@@ -37,7 +37,7 @@ fn a_claim_is_read_as_far_as_rules_need_it() {
     }));
     assert_eq!(claim.key(), ClaimKey::new("default", "data"));
     assert_eq!((claim.meta.uid.as_str(), claim.meta.version), ("u1", 42));
-    assert!(claim.deleting && claim.has_data_source && claim.is_node_selected());
+    assert!(claim.deleting && claim.source.is_some() && claim.is_node_selected());
     assert_eq!(claim.annotations.iter().count(), 1, "a foreign annotation is not kept");
     assert_eq!(claim.modes.iter().collect::<Vec<_>>(), [AccessMode::ReadWriteMany, AccessMode::ReadWriteOnce]);
     assert_eq!(claim.request.as_ref().map(|q| q.as_str()), Some("10Gi"));

@@ -156,7 +156,7 @@ fn drivers_and_attachments_are_read() {
         json!({"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs,kubernetes.io/gce-pd"});
     let json = json!({"metadata": {"name": "n", "uid": "u", "annotations": migrated}, "spec": {"drivers": drivers}});
     let node = CsiNode::from_json(&bytes(&json)).expect("it has a name");
-    assert_eq!(node.driver("d"), Some(&NodeDriver { name: "d".into(), volumes_max: Some(5) }));
+    assert_eq!(node.driver("d"), Some(&NodeDriver { name: "d".into(), volumes_max: Some(5), ..NodeDriver::default() }));
     assert_eq!(node.driver("e").map(|driver| driver.volumes_max), Some(None));
     assert_eq!(node.driver("f"), None);
     assert!(node.has_migrated("kubernetes.io/gce-pd") && !node.has_migrated("kubernetes.io/cinder"));

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_nodes::MOST;
-use bindery_runtime::{Api, Observer};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, told_to_stop};
 use bindery_scheduler::Scheduler;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use crate::apiserver;
 use crate::controllers::{self, Settings};
-use crate::hosting::{CALL_DEADLINE, Hosted, told_to_stop};
 use crate::metrics::Taken;
 
 /// How everything is run.

@@ -1,6 +1,6 @@
 //! Answers: what is learnt from them, and how it goes on, even when there was none.
 
-use bindery_verdict::{Create, Failure, Pace, Request, Task};
+use bindery_verdict::{Create, Failure, Pace, Request, Task, Yield};
 use bindery_volumes::{Object, ObjectKey};
 
 use super::Engine;
@@ -130,11 +130,11 @@ impl Engine {
         for notice in create.then {
             self.publish(work.set, notice);
         }
-        self.note_outcome(&work, create.task, Ok(()));
+        self.note_outcome(&work, create.task, Ok(Yield::default()));
         self.agenda.hurry(work);
     }
 
-    pub(super) fn note_outcome(&mut self, work: &Work, task: Task, outcome: Result<(), Failure>) {
+    pub(super) fn note_outcome(&mut self, work: &Work, task: Task, outcome: Result<Yield, Failure>) {
         if let Some(progress) = self.agenda.get_mut(work) {
             progress.findings.forget_passing();
             progress.findings.note_outcome(task, outcome);

@@ -123,7 +123,7 @@ impl Engine {
         if std::mem::take(&mut progress.woken) {
             return self.agenda.hurry(work.clone());
         }
-        let due = self.now + backoff::delay(pace, progress.failures);
+        let due = self.now + backoff::delay(&self.config, pace, progress.failures);
         self.agenda.note_retry(work);
         self.agenda.due(work, due, false);
     }

@@ -83,6 +83,8 @@ pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) 
             nobody_needs(before, &proof.volume().uid, "its storage deleted");
         }
         Request::Operate(Operation::Recycle(recycle)) => nobody_needs(before, &recycle.proof.volume().uid, "scrubbed"),
+        Request::Operate(Operation::Remove(proof)) => nobody_needs(before, &proof.volume().uid, "its storage removed"),
+        Request::Operate(Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..)) => {}
         Request::Create(create) => guards::created(create),
         Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Bind(_) => {}
         Request::Read(_) | Request::List(_) => {}

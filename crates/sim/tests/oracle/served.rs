@@ -9,7 +9,7 @@ use bindery_apiserver::{Answer as Answered, Api, Moment as ServerMoment, Options
 use bindery_engine::{Answer, Moment, Refusal};
 use bindery_sim::cluster::{Cluster, Refused};
 use bindery_sim::{Answerer, Told, describe};
-use bindery_verdict::{Request, Write};
+use bindery_verdict::{Request, Write, Yield};
 use bindery_volumes::{Kind, Object, ObjectKey};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -93,7 +93,7 @@ impl Served {
                     Err(status) => Answer::Refused(refusal(&status)),
                 }
             }
-            Request::Operate(_) => Answer::Done(Ok(())),
+            Request::Operate(_) => Answer::Done(Ok(Yield::default())),
         }
     }
 

@@ -1,15 +1,12 @@
 //! Controllers and what they run on: an engine, its watches, its events, and the task that owns it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bindery_engine::{Engine, Input};
-use bindery_runtime::{Api, Brain, Caller, EventSink, Message, Observer, Operator, watch};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// How long a call of the API server may take.
-pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
+use crate::{Api, Brain, Caller, EventSink, Message, Observer, Operate, Operator, watch};
 
 /// Controllers that run. They end when this is dropped.
 pub struct Hosted {
@@ -22,11 +19,23 @@ pub struct Hosted {
 }
 
 impl Hosted {
-    /// Starts controllers on an API server. They watch, and decide nothing until they lead.
+    /// Starts controllers on an API server. They watch, and decide nothing until they lead. What they order outside the API is
+    /// done on this host.
     pub fn start(api: &Arc<Api>, engine: Engine, observer: &Arc<dyn Observer>) -> Hosted {
+        let on_this_host = |events| Arc::new(Operator::new(api.clone(), events, observer.clone())) as Arc<dyn Operate>;
+        Hosted::start_with(api, engine, observer, on_this_host)
+    }
+
+    /// The same, with somebody who does what is ordered outside the API, and who may publish events.
+    pub fn start_with(
+        api: &Arc<Api>,
+        engine: Engine,
+        observer: &Arc<dyn Observer>,
+        operator: impl FnOnce(EventSink) -> Arc<dyn Operate>,
+    ) -> Hosted {
         let (outbox, inbox) = unbounded_channel();
         let (events, write_events) = EventSink::new(api.clone());
-        let caller = Caller::new(api.clone(), Operator::new(api.clone(), events.clone(), observer.clone()));
+        let caller = Caller::new(api.clone(), operator(events.clone()));
         let kinds = engine.sees().to_vec();
         let brain = Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
         let mut hosted = Hosted { outbox, events, tasks: JoinSet::new() };

@@ -1,0 +1,246 @@
+//! Claims: whether a volume is to be made, and the steps of making it, one at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_verdict::{
+    Action, Create, Intent, Measure, Notice, Operation, Order, Pace, Request as Ask, Task, Timed, Verdict,
+};
+use bindery_volumes::event::{EventType, Reason};
+use bindery_volumes::{Annotation, BindingMode, Claim, ClaimKey, Class, Name, ObjectKey, Volume, VolumeMode};
+use serde_json::Value;
+
+use crate::intent;
+use crate::rules;
+use crate::set::Decision;
+use crate::topology;
+
+impl Decision<'_> {
+    /// What is to be done about a claim.
+    pub fn claim(self, key: &ClaimKey) -> Verdict {
+        let Some(claim) = self.known.claim(key) else { return self.claim_gone(key) };
+        if let Some(flaw) = &claim.flaw {
+            return Verdict::settle(&rules::CLAIM_MALFORMED).noting(flaw.to_string());
+        }
+        if let Some(verdict) = self.orphan(claim) {
+            return verdict;
+        }
+        if let Some(verdict) = self.source_of_clones(claim) {
+            return verdict;
+        }
+        let intent = intent::of(claim, self.config);
+        if intent.is_none()
+            && let Some(verdict) = self.not_wanted(claim)
+        {
+            return verdict;
+        }
+        let name = self.config.volume_name(claim);
+        if let Some(volume) = self.known.volume(&name) {
+            return self.volume_exists(claim, intent.as_ref(), volume);
+        }
+        let Some(class) = self.known.class(claim.class()) else {
+            let message = format!("storageclass.storage.k8s.io {:?} not found", claim.class().as_str());
+            return Verdict::settle(&rules::CLASS_MISSING).noting(message);
+        };
+        if !self.config.answers_to(&class.provisioner) {
+            return Verdict::settle(&rules::CLASS_OTHERS).noting(format!("it is {}", class.provisioner));
+        }
+        if claim.volume_mode == VolumeMode::Block && !self.config.makes_blocks {
+            let message = format!("{} does not support block volume provisioning", class.provisioner);
+            return Verdict::settle(&rules::NO_BLOCK).tell(warning(claim, message));
+        }
+        let order = self.order(claim, class, intent.as_ref(), name);
+        self.provision(claim, intent.as_ref(), order)
+    }
+
+    /// Why no volume is to be made for a claim, if so.
+    fn not_wanted(self, claim: &Claim) -> Option<Verdict> {
+        if claim.volume.is_some() {
+            let done = Verdict::settle(&rules::HAS_VOLUME).measuring(Measure::End(Timed::Provision));
+            return Some(done);
+        }
+        if !intent::asked(claim).is_some_and(|name| self.config.answers_to(name)) {
+            return Some(Verdict::settle(&rules::NOT_ASKED));
+        }
+        let Some(class) = self.known.class(claim.class()) else {
+            let message = format!("storageclass.storage.k8s.io {:?} not found", claim.class().as_str());
+            return Some(Verdict::settle(&rules::CLASS_MISSING).noting(message));
+        };
+        let chosen = claim.annotations.get(Annotation::SelectedNode).is_some_and(|node| !node.is_empty());
+        let waits = class.binding == Some(BindingMode::WaitForFirstConsumer) && !chosen;
+        waits.then(|| Verdict::settle(&rules::WAITS_FOR_NODE).measuring(Measure::Drop(Timed::Provision)))
+    }
+
+    /// What to ask the storage for. Where it was asked before and did not answer, for just the same.
+    fn order(self, claim: &Claim, class: &Class, intent: Option<&Intent>, volume: Name) -> Order {
+        let chosen = |annotation| claim.annotations.get(annotation).filter(|node| !node.is_empty()).cloned();
+        let node = match intent {
+            Some(intent) => intent.node.clone(),
+            None => chosen(Annotation::SelectedNode).or_else(|| chosen(Annotation::AlphaSelectedNode)),
+        };
+        let topology = match (intent.and_then(|intent| intent.topology.clone()), self.config.topology) {
+            (Some(asked), _) => Ok(Some(asked)),
+            (None, None) => Ok(None),
+            (None, Some(how)) => {
+                topology::of(self.known, &self.config.name, &class.topologies, &claim.meta.name, node.as_ref(), how)
+            }
+        };
+        Order {
+            claim: claim.key(),
+            uid: claim.meta.uid.clone(),
+            version: claim.meta.version,
+            class: claim.class().clone(),
+            provisioner: class.provisioner.clone(),
+            volume,
+            is_guarded: self.config.guards_volumes,
+            node,
+            topology,
+            is_repeated: intent.is_some(),
+        }
+    }
+
+    /// The steps, from the last to the first: what is done already is seen from what was found out.
+    fn provision(self, claim: &Claim, intent: Option<&Intent>, order: Order) -> Verdict {
+        if let Some(made) = self.findings.yielded(Task::Provision) {
+            return self.keep(claim, intent, order, made);
+        }
+        for task in [Task::Provision, Task::Prepare] {
+            if let Some(failure) = self.findings.last_failure(task) {
+                return self.failed(claim, intent, failure);
+            }
+        }
+        let begin = Measure::Begin(Timed::Provision, measured_as(claim));
+        let Some(prepared) = self.findings.yielded(Task::Prepare) else {
+            let message = format!("External provisioner is provisioning volume for claim \"{}\"", order.claim);
+            let notice = Notice::claim(claim, EventType::Normal, Reason::Provisioning, message);
+            let operation = Operation::Prepare(Box::new(order));
+            return Verdict::request(&rules::PREPARE, Ask::Operate(operation)).tell(notice).measuring(begin);
+        };
+        if !order.is_prepared(prepared) {
+            return Verdict::retry(&rules::STALE, Pace::Api, "it changed meanwhile");
+        }
+        if intent.is_none() {
+            return Verdict::write(&rules::INTEND, intent::put_down(&rules::INTEND, claim, self.config, &order));
+        }
+        let operation = Operation::Make(Box::new(order), prepared.clone());
+        Verdict::request(&rules::MAKE, Ask::Operate(operation))
+    }
+
+    /// The storage has made it: the volume is created, or what was made is removed, where there is another of that name.
+    fn keep(self, claim: &Claim, intent: Option<&Intent>, order: Order, made: &Arc<Value>) -> Verdict {
+        if self.findings.is_done(Task::CleanUp) {
+            return match intent {
+                Some(_) => Verdict::write(&rules::UNMADE, intent::take_off(&rules::UNMADE, claim, false)),
+                None => Verdict::retry(&rules::UNMADE, Pace::Storage, "there was another volume of that name"),
+            };
+        }
+        if !self.findings.is_done(Task::SaveVolume) {
+            return self.save(made, Task::SaveVolume);
+        }
+        // It was there already, and what is known does not show it.
+        match self.findings.volume(&order.volume) {
+            None => Verdict::request(&rules::CHECK, Ask::Read(ObjectKey::volume(order.volume))),
+            Some(Some(volume)) => self.volume_exists(claim, intent, volume),
+            Some(None) => Verdict::retry(&rules::CHECK, Pace::Api, "there was a volume of that name, and it is gone"),
+        }
+    }
+
+    /// Creates the volume. Where that fails, what was made is remembered, and it is tried again after a while.
+    fn save(self, made: &Arc<Value>, task: Task) -> Verdict {
+        let failures = self.findings.failure_count(task);
+        if failures > self.findings.pause_count() {
+            let error = self.findings.last_failure(task).map(|failure| failure.error.clone()).unwrap_or_default();
+            let wait = Duration::from_millis(100).saturating_mul(1 << failures.min(9));
+            return Verdict::new(&rules::SAVE_FAILED, Action::Pause(wait)).noting(error);
+        }
+        let name = made["metadata"]["name"].as_str().unwrap_or_default();
+        let key = ObjectKey::volume(name);
+        let create = Create { key, body: (**made).clone(), purpose: &rules::SAVE, task, then: Vec::new() };
+        Verdict::request(&rules::SAVE, Ask::Create(create))
+    }
+
+    /// There is a volume of the claim's name. It is the claim's, or in the way.
+    fn volume_exists(self, claim: &Claim, intent: Option<&Intent>, volume: &Volume) -> Verdict {
+        if !volume.belongs_to(&claim.meta.uid) {
+            let message = format!("a volume {} exists, and belongs to another claim", volume.name());
+            return Verdict::settle(&rules::NAME_TAKEN).noting(&message).tell(warning(claim, message));
+        }
+        let made = self.findings.yielded(Task::Provision);
+        if let Some(made) = made.filter(|made| is_other_storage(made, volume)) {
+            return self.unmake(claim, intent, made);
+        }
+        if volume.deleting {
+            return Verdict::settle(&rules::GOING);
+        }
+        let notice = made.map(|_| {
+            let message = format!("Successfully provisioned volume {}", volume.name());
+            Notice::claim(claim, EventType::Normal, Reason::ProvisioningSucceeded, message)
+        });
+        let verdict = match intent {
+            Some(_) => Verdict::write(&rules::PROVISIONED, intent::take_off(&rules::PROVISIONED, claim, false)),
+            None => Verdict::settle(&rules::PROVISIONED),
+        };
+        let verdict = verdict.measuring(Measure::End(Timed::Provision));
+        notice.into_iter().fold(verdict, Verdict::tell)
+    }
+
+    /// Removes what was made in vain. The volume that is in the way has other storage behind it, so nothing of that is touched.
+    fn unmake(self, claim: &Claim, intent: Option<&Intent>, made: &Arc<Value>) -> Verdict {
+        if self.findings.is_done(Task::CleanUp) {
+            return match intent {
+                Some(_) => Verdict::write(&rules::UNMADE, intent::take_off(&rules::UNMADE, claim, false)),
+                None => Verdict::settle(&rules::UNMADE),
+            };
+        }
+        let failures = self.findings.failure_count(Task::CleanUp);
+        if failures > self.findings.pause_count() {
+            let error = self.findings.last_failure(Task::CleanUp).map(|f| f.error.clone()).unwrap_or_default();
+            let notice = Notice::claim(claim, EventType::Warning, Reason::ProvisioningCleanupFailed, &error);
+            let wait = Duration::from_millis(500).saturating_mul(1 << failures.min(8));
+            return Verdict::new(&rules::UNMAKE_FAILED, Action::Pause(wait)).noting(error).tell(notice);
+        }
+        let operation = Operation::Unmake(claim.key(), made.clone());
+        Verdict::request(&rules::UNMAKE, Ask::Operate(operation))
+    }
+
+    /// The claim is gone. What was made for it becomes a volume all the same: it is released at once, and removed by its policy.
+    fn claim_gone(self, key: &ClaimKey) -> Verdict {
+        match self.findings.yielded(Task::Provision) {
+            Some(made) if !self.findings.is_done(Task::SaveVolume) => self.save(made, Task::SaveVolume),
+            Some(_) | None => {
+                Verdict::settle(&rules::CLAIM_GONE).noting(key.to_string()).measuring(Measure::Drop(Timed::Provision))
+            }
+        }
+    }
+
+    /// What was made for a former claim of the same name becomes a volume first: it is released at once.
+    fn orphan(self, claim: &Claim) -> Option<Verdict> {
+        let made = self.findings.yielded(Task::Provision)?;
+        if made["spec"]["claimRef"]["uid"] == *claim.meta.uid.as_str() {
+            return None;
+        }
+        Some(match self.findings.is_done(Task::SaveVolume) {
+            false => self.save(made, Task::SaveVolume),
+            true => Verdict::retry(&rules::STALE, Pace::Api, "there is a new claim of that name"),
+        })
+    }
+}
+
+/// Whether a volume has other storage behind it than what was made.
+fn is_other_storage(made: &Value, volume: &Volume) -> bool {
+    let handle = volume.handle.as_ref().map(|handle| handle.id.as_str());
+    let made = made["spec"]["csi"]["volumeHandle"].as_str();
+    made.is_some() && made != handle
+}
+
+/// A warning that provisioning failed.
+pub(crate) fn warning(claim: &Claim, message: impl Into<String>) -> Notice {
+    Notice::claim(claim, EventType::Warning, Reason::ProvisioningFailed, message)
+}
+
+/// What provisioning is measured as: the claim's class, and the kind of what it is filled from. Neither has a slash in it.
+fn measured_as(claim: &Claim) -> Name {
+    let class = claim.class_field.as_deref().unwrap_or_default();
+    let source = claim.source.as_ref().map_or("", |source| source.kind.as_str());
+    format!("{class}/{source}").into()
+}

@@ -1,0 +1,64 @@
+//! What follows from a storage's no, or from its silence.
+
+use bindery_verdict::{After, Failure, Intent, Measure, Notice, Pace, Rule, Task, Timed, Verdict};
+use bindery_volumes::event::{EventType, Reason};
+use bindery_volumes::{Annotation, Claim};
+
+use crate::claim::warning;
+use crate::set::Decision;
+use crate::{intent, rules};
+
+impl Decision<'_> {
+    /// What follows from a failure for a claim. The intent stays on it for as long as nobody knows what the storage has made.
+    pub fn failed(self, claim: &Claim, intent: Option<&Intent>, failure: &Failure) -> Verdict {
+        let error = &failure.error;
+        let verdict = match failure.after {
+            After::Unknown => Verdict::retry(&rules::UNCERTAIN, Pace::Storage, error),
+            After::Untried if self.was_asked_before() => Verdict::retry(&rules::UNTRIED, Pace::Storage, error),
+            After::Untried => over(&rules::UNTRIED, claim, intent, Pace::Storage, error),
+            After::NotOurs => return others(claim, intent, error),
+            After::Never => {
+                let message =
+                    format!("Volume provisioning failed with infeasible error. Retries will be delayed. {error}");
+                let verdict = over(&rules::HOPELESS, claim, intent, Pace::Hopeless, error);
+                return verdict.tell(warning(claim, message)).measuring(Measure::Fail(Timed::Provision));
+            }
+            After::Elsewhere if claim.annotations.has(Annotation::SelectedNode) => {
+                Verdict::write(&rules::ELSEWHERE, intent::take_off(&rules::ELSEWHERE, claim, true)).noting(error)
+            }
+            After::Elsewhere | After::Nothing | After::InUse => {
+                over(&rules::FAILED, claim, intent, Pace::Storage, error)
+            }
+        };
+        verdict.tell(warning(claim, error)).measuring(Measure::Fail(Timed::Provision))
+    }
+
+    /// Whether storage was asked for before this attempt, and nobody knows what became of it.
+    fn was_asked_before(self) -> bool {
+        match self.findings.yielded(Task::Prepare) {
+            Some(prepared) => prepared["isRepeated"] == true,
+            // Not even this attempt's intent was put down: if there is one, it is an earlier one's.
+            None => true,
+        }
+    }
+}
+
+/// It is certain that there is nothing: the intent goes, then it is tried again.
+fn over(rule: &'static Rule, claim: &Claim, intent: Option<&Intent>, pace: Pace, error: &str) -> Verdict {
+    match intent {
+        Some(_) => Verdict::write(rule, intent::take_off(rule, claim, false)).noting(error),
+        None => Verdict::retry(rule, pace, error),
+    }
+}
+
+/// It is somebody else's to make. A populator is told of.
+fn others(claim: &Claim, intent: Option<&Intent>, message: &str) -> Verdict {
+    let verdict = match intent {
+        Some(_) => Verdict::write(&rules::OTHERS, intent::take_off(&rules::OTHERS, claim, false)),
+        None => Verdict::settle(&rules::OTHERS),
+    };
+    if message.is_empty() {
+        return verdict;
+    }
+    verdict.tell(Notice::claim(claim, EventType::Normal, Reason::Provisioning, message)).noting(message)
+}

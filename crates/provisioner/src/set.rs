@@ -1,0 +1,82 @@
+//! The rule set: what it is, and to whom it hands a key.
+
+use bindery_mirror::{Change, Mirror};
+use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
+use bindery_volumes::{Kind, ObjectKey};
+
+use crate::{Config, rules};
+
+/// The rule set of a provisioner.
+#[derive(Debug, Clone)]
+pub struct Provisioner {
+    config: Config,
+}
+
+impl Provisioner {
+    /// A provisioner that is set up so.
+    pub fn new(config: Config) -> Provisioner {
+        Provisioner { config }
+    }
+}
+
+/// All that a decision looks at.
+#[derive(Clone, Copy)]
+pub(crate) struct Decision<'a> {
+    pub config: &'a Config,
+    pub known: &'a Mirror,
+    pub findings: &'a Findings,
+}
+
+impl RuleSet for Provisioner {
+    fn name(&self) -> &'static str {
+        "provisioner"
+    }
+
+    fn component(&self) -> &'static str {
+        self.config.component
+    }
+
+    fn queue(&self, kind: Kind) -> &'static str {
+        if kind == Kind::Claim { "claims" } else { "volumes" }
+    }
+
+    fn tempo(&self) -> Tempo {
+        Tempo::Rarely
+    }
+
+    fn sees(&self) -> &'static [Kind] {
+        match (self.config.makes_volumes, self.config.topology) {
+            (false, _) => &[Kind::Volume],
+            (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class],
+            (true, Some(_)) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Node, Kind::CsiNode],
+        }
+    }
+
+    fn decides(&self) -> &'static [Kind] {
+        if self.config.makes_volumes { &[Kind::Claim, Kind::Volume] } else { &[Kind::Volume] }
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+        let decision = Decision { config: &self.config, known, findings };
+        match key.kind {
+            Kind::Claim => decision.claim(&key.claim_key()),
+            Kind::Volume => decision.volume(&key.name),
+            Kind::Class
+            | Kind::AttributesClass
+            | Kind::Pod
+            | Kind::Node
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::Capacity
+            | Kind::Attachment => Verdict::settle(&rules::NOT_OURS),
+        }
+    }
+
+    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+        crate::wakes::wake(&self.config, known, change, wake);
+    }
+}

@@ -1,0 +1,97 @@
+//! Who looks again when something changes: those whose verdict it can change.
+
+use bindery_mirror::{Change, Mirror};
+use bindery_volumes::{Claim, ClaimKey, Object, ObjectKey, Volume};
+
+use crate::volume::is_ours;
+use crate::{Config, intent};
+
+pub(crate) fn wake(config: &Config, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    match (&change.before, &change.after) {
+        (before, Some(Object::Claim(claim))) => {
+            let before = before.as_ref().and_then(as_claim);
+            if concerns(config, claim) && before.is_none_or(|before| is_news(before, claim)) {
+                wake(claim.key().into());
+            }
+            if before.is_none_or(|before| before.status.phase != claim.status.phase) {
+                wake_source(config, known, claim, wake);
+            }
+        }
+        (Some(Object::Claim(claim)), None) => {
+            wake(claim.key().into());
+            wake_source(config, known, claim, wake);
+        }
+        (before, after) => {
+            for object in after.iter().chain(before) {
+                match object {
+                    Object::Volume(volume) => wake_for_volume(config, known, volume, wake),
+                    Object::Class(class) => {
+                        for claim in known.looking(Some(&class.meta.name)) {
+                            wake(claim.clone().into());
+                        }
+                    }
+                    Object::Claim(_)
+                    | Object::AttributesClass(_)
+                    | Object::Pod(_)
+                    | Object::Node(_)
+                    | Object::CsiNode(_)
+                    | Object::CsiDriver(_)
+                    | Object::Capacity(_)
+                    | Object::Attachment(_) => {}
+                }
+            }
+        }
+    }
+}
+
+fn as_claim(object: &Object) -> Option<&Claim> {
+    match object {
+        Object::Claim(claim) => Some(claim),
+        Object::Volume(_)
+        | Object::Class(_)
+        | Object::AttributesClass(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => None,
+    }
+}
+
+/// Whether a claim may be ours to do something about.
+fn concerns(config: &Config, claim: &Claim) -> bool {
+    intent::asked(claim).is_some_and(|name| config.answers_to(name))
+        || intent::of(claim, config).is_some()
+        || config.clones && claim.deleting && !claim.finalizers.is_empty()
+}
+
+/// Whether anything that rules read of a claim has changed. What others say in its status ends no back-off.
+fn is_news(before: &Claim, after: &Claim) -> bool {
+    before.meta.uid != after.meta.uid
+        || before.annotations != after.annotations
+        || before.finalizers != after.finalizers
+        || before.deleting != after.deleting
+        || before.volume != after.volume
+        || before.class_field != after.class_field
+        || before.flaw != after.flaw
+}
+
+/// A claim that is filled, or gone, frees the one that it is filled from.
+fn wake_source(config: &Config, known: &Mirror, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
+    let Some(source) = claim.source.as_ref().filter(|_| config.clones) else { return };
+    let key = ClaimKey { namespace: claim.meta.namespace.clone(), name: source.name.clone() };
+    if known.claim(&key).is_some_and(|source| source.deleting) {
+        wake(key.into());
+    }
+}
+
+fn wake_for_volume(config: &Config, known: &Mirror, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
+    if is_ours(config, volume) {
+        wake(ObjectKey::volume(volume.name().clone()));
+    }
+    let Some(claim) = volume.claim_ref.as_ref().and_then(|claim| known.claim(&claim.key)) else { return };
+    if concerns(config, claim) {
+        wake(claim.key().into());
+    }
+}
