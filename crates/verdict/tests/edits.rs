@@ -127,8 +127,9 @@ fn annotation_edits() -> impl Strategy<Value = Vec<(Annotation, Option<Name>)>> 
 }
 
 fn claim_edit() -> impl Strategy<Value = Edit> {
-    (prop::option::of(name()), prop::option::of(name()), annotation_edits())
-        .prop_map(|(volume, class, annotations)| Edit::Claim(ClaimEdit { volume, class, annotations }))
+    (prop::option::of(name()), prop::option::of(name()), annotation_edits()).prop_map(|(volume, class, annotations)| {
+        Edit::Claim(ClaimEdit { volume, class, annotations, ..ClaimEdit::default() })
+    })
 }
 
 fn claim_status_edit() -> impl Strategy<Value = Edit> {
