@@ -44,7 +44,9 @@ pub(crate) enum State {
 pub(crate) struct Progress {
     pub state: State,
     pub findings: Findings,
-    /// Failures in a row.
+    /// How often the API said no, in a row. A step that is done ends it.
+    pub refusals: u32,
+    /// How often something outside the API failed, in a row. Only a change that concerns the key, or coming to rest, ends it.
     pub failures: u32,
     /// Whether only a resync asked for this look.
     pub by_resync: bool,
@@ -114,7 +116,7 @@ impl Agenda {
             return false;
         }
         progress.findings.forget_passing();
-        progress.failures = 0;
+        (progress.refusals, progress.failures) = (0, 0);
         progress.by_resync = false;
         match progress.state {
             State::Sent | State::Parked => {

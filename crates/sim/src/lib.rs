@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod notation;
 pub mod oracle;
 pub mod run;
+pub mod storage;
 pub mod table;
 pub mod twins;
 mod world;

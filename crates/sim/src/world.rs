@@ -10,6 +10,7 @@ use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::{Value, json};
 
 use crate::Answerer;
+use crate::storage::Backend;
 
 /// An error that the world answers with instead of doing what it is asked, or after doing it. Each is used once, in order.
 #[derive(Debug, Clone)]
@@ -69,6 +70,8 @@ pub struct World {
     pub errors: VecDeque<Injected>,
     /// How operations go, by task; what is not scripted goes well.
     pub script: Vec<(Task, VecDeque<Result<Yield, Failure>>)>,
+    /// What lies behind the volumes of provisioners, if anything.
+    pub storage: Option<Backend>,
     /// Every request that was carried out or refused, in words.
     pub history: Vec<String>,
     /// How many requests changed something, or did something outside.
@@ -216,6 +219,11 @@ impl World {
                 Answer::Deleted(self.objects.get(&key).map(|object| decode(Kind::Volume, object)))
             }
             Request::Operate(operation) => {
+                let target = request.target();
+                let volume = self.objects.get(&target);
+                if let Some(outcome) = self.storage.as_mut().and_then(|storage| storage.operate(operation, volume)) {
+                    return Answer::Done(outcome);
+                }
                 let task = operation.task();
                 let script = self.script.iter_mut().find(|(known, _)| *known == task);
                 Answer::Done(script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(Yield::default())))

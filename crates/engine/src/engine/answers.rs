@@ -145,7 +145,7 @@ impl Engine {
     pub(super) fn go_on(&mut self, work: Work) {
         if let Some(progress) = self.agenda.get_mut(&work) {
             progress.findings.forget_passing();
-            progress.failures = 0;
+            progress.refusals = 0;
             self.agenda.hurry(work);
         }
     }

@@ -118,12 +118,17 @@ impl Engine {
     /// Looks again after a while, from the start.
     pub(super) fn retry(&mut self, work: &Work, pace: Pace) {
         let Some(progress) = self.agenda.get_mut(work) else { return };
-        progress.failures = progress.failures.saturating_add(1);
+        let failures = match pace {
+            Pace::Api => &mut progress.refusals,
+            Pace::Operation | Pace::Storage | Pace::Hopeless => &mut progress.failures,
+        };
+        *failures = failures.saturating_add(1);
+        let failures = *failures;
         progress.findings = Default::default();
         if std::mem::take(&mut progress.woken) {
             return self.agenda.hurry(work.clone());
         }
-        let due = self.now + backoff::delay(&self.config, pace, progress.failures);
+        let due = self.now + backoff::delay(&self.config, pace, failures);
         self.agenda.note_retry(work);
         self.agenda.due(work, due, false);
     }

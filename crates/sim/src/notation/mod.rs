@@ -8,6 +8,7 @@
 //! pod  pod1 claim=claim1 node=node1 phase=Running
 //! pod  pod2#uid2 eph=scratch:1Gi:gold deleting=30 container=running
 //! node node1
+//! csinode node1 driver=example.com:zone,rack
 //! ```
 //!
 //! What is not written has upstream's test defaults: volumes and claims are RWO and ROX, file systems, of no class; a volume is
@@ -46,6 +47,7 @@ pub fn add(world: &mut World, lines: &str) {
             "vac" => (Kind::AttributesClass, others::attributes_class(&words[1..])),
             "pod" => (Kind::Pod, others::pod(&words[1..])),
             "node" => (Kind::Node, scheduling::node(&words[1..])),
+            "csinode" => (Kind::CsiNode, scheduling::csi_node(&words[1..])),
             other => panic!("{other:?} is no kind of object, in {line:?}"),
         };
         world.put(kind, object);
@@ -115,10 +117,11 @@ fn short_modes(modes: AccessModes) -> String {
 }
 
 /// The annotations that have a word of their own.
-const MARKS: [(&str, Annotation); 9] = [
+const MARKS: [(&str, Annotation); 10] = [
     ("bbc", Annotation::BoundByController),
     ("bc", Annotation::BindCompleted),
     ("node", Annotation::SelectedNode),
+    ("alpha-node", Annotation::AlphaSelectedNode),
     ("by", Annotation::ProvisionedBy),
     ("migrated", Annotation::MigratedTo),
     ("beta-class", Annotation::BetaStorageClass),

@@ -25,6 +25,15 @@ pub fn class(words: &[&str]) -> Value {
             }
             ("created", Some(time)) => object["metadata"]["creationTimestamp"] = time.into(),
             ("policy", Some(policy)) => object["reclaimPolicy"] = policy.into(),
+            // Labels with their values, one term a word: zone:a|b,rack:1
+            ("allow", Some(term)) => {
+                let label = |text: &str| {
+                    let (key, values) = pair(text);
+                    json!({"key": key, "values": values.split('|').collect::<Vec<_>>()})
+                };
+                let labels: Vec<Value> = term.split(',').map(label).collect();
+                scheduling::push(&mut object["allowedTopologies"], json!({"matchLabelExpressions": labels}));
+            }
             ("mount", Some(option)) => object["mountOptions"] = json!([option]),
             (_, _) => panic!("{word:?} says nothing about a class"),
         }

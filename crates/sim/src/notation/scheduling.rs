@@ -42,6 +42,21 @@ pub fn node(words: &[&str]) -> Value {
     object
 }
 
+/// What CSI drivers can do on a node, from the words of its line: each with the labels that tell where its volumes are.
+pub fn csi_node(words: &[&str]) -> Value {
+    let [name, rest @ ..] = words else { panic!("it has the name of a node") };
+    let driver = |word: &&str| match split(word) {
+        ("driver", Some(text)) => {
+            let (driver, keys) = text.split_once(':').unwrap_or((text, ""));
+            let keys: Vec<&str> = keys.split(',').filter(|key| !key.is_empty()).collect();
+            json!({"name": driver, "nodeID": name, "topologyKeys": keys})
+        }
+        (_, _) => panic!("{word:?} says nothing about CSI drivers on a node"),
+    };
+    let drivers: Vec<Value> = rest.iter().map(driver).collect();
+    json!({"metadata": {"name": name, "uid": name}, "spec": {"drivers": drivers}})
+}
+
 /// What only some nodes can reach.
 pub fn on_node(name: &str) -> Value {
     json!({"required": {"nodeSelectorTerms": [term(name)]}})
@@ -107,7 +122,8 @@ fn nearness(text: &str) -> Value {
     json!({"labelSelector": {"matchLabels": {key: value}}, "topologyKey": topology})
 }
 
-fn push(list: &mut Value, item: Value) {
+/// Adds to a list, or begins one.
+pub fn push(list: &mut Value, item: Value) {
     match list.as_array_mut() {
         Some(items) => items.push(item),
         None => *list = json!([item]),

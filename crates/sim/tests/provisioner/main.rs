@@ -1,0 +1,73 @@
+//! What a provisioner does, as tables: until stable, with a restart after every effect (a write, or an answer of the storage),
+//! and with two engines. In every one of them, nothing that the storage holds is forgotten.
+
+mod case;
+
+mod claims;
+mod life;
+mod places;
+mod trouble;
+mod volumes;
+
+use std::collections::BTreeSet;
+
+use bindery_mirror::Mirror;
+use bindery_provisioner::{Provisioner, rules};
+use bindery_sim::notation;
+use bindery_sim::run::mirror_of;
+use bindery_verdict::{Action, Findings, Request, RuleSet, Task, Verdict, Yield};
+use bindery_volumes::{ClaimKey, Kind, ObjectKey};
+use case::{Case, check, config};
+use serde_json::{Value, json};
+
+fn all() -> Vec<Case> {
+    [claims::cases(), life::cases(), trouble::cases(), volumes::cases()].into_iter().flatten().collect()
+}
+
+#[test]
+fn every_case_ends_as_it_should() {
+    let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
+    assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// What is decided about a claim for which something was found out for another node, or for a former claim of that name.
+fn stale(found: Value) -> Verdict {
+    let lines = "sc gold csi.example.com wffc
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n1";
+    let known = mirror_of(&notation::parse(lines), &[]);
+    let mut findings = Findings::default();
+    findings.note_outcome(Task::Prepare, Ok(Yield::of(found)));
+    Provisioner::new(config()).decide(&known, &ClaimKey::new("default", "c").into(), &findings)
+}
+
+#[test]
+fn what_was_found_out_for_another_is_not_used() {
+    let found = |uid: &str, node: &str| json!({"uid": uid, "node": node, "isRepeated": false, "found": null});
+    assert_eq!(stale(found("u1", "n1")).rule.name, "provision.claim.intend");
+    assert_eq!(stale(found("u1", "n2")).rule.name, "provision.claim.stale");
+    assert_eq!(stale(found("u9", "n1")).rule.name, "provision.claim.stale");
+}
+
+#[test]
+fn what_was_made_for_a_former_claim_becomes_a_volume_first() {
+    let known = mirror_of(&notation::parse("pvc c#u2 1Gi Pending class=gold sp=csi.example.com"), &[]);
+    let mut findings = Findings::default();
+    let made = json!({"metadata": {"name": "pvc-u1"}, "spec": {"claimRef": {"uid": "u1"}}});
+    findings.note_outcome(Task::Provision, Ok(Yield::of(made)));
+    let rules = Provisioner::new(config());
+    let key = ClaimKey::new("default", "c").into();
+    let verdict = rules.decide(&known, &key, &findings);
+    assert!(matches!(&verdict.action, Action::Request(Request::Create(create)) if create.key.name == "pvc-u1"));
+    findings.note_outcome(Task::SaveVolume, Ok(Yield::default()));
+    assert_eq!(rules.decide(&known, &key, &findings).rule.name, "provision.claim.stale");
+}
+
+#[test]
+fn every_rule_is_exercised() {
+    let node = ObjectKey::cluster(Kind::Node, "n1");
+    let not_ours = Provisioner::new(config()).decide(&Mirror::default(), &node, &Findings::default());
+    let mut exercised = BTreeSet::from([not_ours.rule.name, stale(json!({})).rule.name]);
+    exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
+    let missing: Vec<_> = rules::ALL.iter().map(|rule| rule.name).filter(|name| !exercised.contains(name)).collect();
+    assert!(missing.is_empty(), "no case exercises {missing:?}");
+}
