@@ -95,7 +95,6 @@ fn answers() -> Vec<Case> {
             .before(CLAIM)
             .storage(|storage| storage.prepares = vec![After::NotOurs; 99].into())
             .end(UNMADE)
-            .events(&["Normal Provisioning External", "Normal Provisioning told to fail"])
             .goes_on(),
         case("another's after all")
             .before(CLAIM)
