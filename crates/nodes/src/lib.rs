@@ -7,14 +7,19 @@
 //! - `kubelet`: what the fake kubelet does next about a pod. Synchronous, and without a client.
 //! - `status`: what it says of a pod that runs; `addresses`: which address it gives to whom.
 //! - `heartbeat`, `life`: the calls that follow.
+//! - `driver`: a simulated CSI driver, which serves the default class from storage that is not there; `rooms`: who has how much of
+//!   it; `offer`: what it puts into the API.
 //!
 //! This room does not know any rule of volumes, and binds nothing: it sees whether a claim is bound, as a kubelet does.
 
 mod addresses;
 mod calls;
+mod driver;
 mod heartbeat;
 mod kubelet;
 mod life;
+mod offer;
+mod rooms;
 mod shape;
 mod status;
 
@@ -22,6 +27,8 @@ use std::sync::Arc;
 
 use bindery_runtime::Api;
 
+pub use driver::Driver;
+pub use offer::{CLASS, DRIVER};
 pub use shape::{MOST, SIMULATED};
 
 /// Makes the nodes `node-1` to `node-<count>` where there are none of these names, and plays the kubelet of every simulated

@@ -14,12 +14,20 @@ use crate::{Ask, Storage};
 pub struct Storekeeper {
     api: Arc<Api>,
     storage: Arc<dyn Storage>,
+    others: Option<Arc<dyn Operate>>,
 }
 
 impl Storekeeper {
     /// A storekeeper of a storage, on an API server.
     pub fn new(api: Arc<Api>, storage: Arc<dyn Storage>) -> Storekeeper {
-        Storekeeper { api, storage }
+        Storekeeper { api, storage, others: None }
+    }
+
+    /// The same, beside somebody who does what is not for a storage to do.
+    #[must_use]
+    pub fn beside(mut self, others: Arc<dyn Operate>) -> Storekeeper {
+        self.others = Some(others);
+        self
     }
 
     async fn carry_out(&self, operation: Operation) -> Result<Yield, Failure> {
@@ -41,7 +49,10 @@ impl Storekeeper {
             Operation::Provision(_)
             | Operation::CleanUp(_)
             | Operation::DeleteStorage { .. }
-            | Operation::Recycle(_) => Err(Failure::new("this is not for a provisioner to do")),
+            | Operation::Recycle(_) => match &self.others {
+                Some(others) => others.operate(operation).await,
+                None => Err(Failure::new("this is not for a storage to do")),
+            },
         }
     }
 

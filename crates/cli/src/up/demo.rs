@@ -27,7 +27,7 @@ pub async fn run() -> Result<(), String> {
     let server = Server::start(Config::in_memory()).await?;
     let client = super::client(&server).await?;
     let (listener, decisions) = Listener::new();
-    let hosted = super::host(&client, Arc::new(listener))?;
+    let hosted = super::host(&client, Arc::new(listener), None)?;
     let mut demo = Demo { client, decisions, story: Story::new() };
     demo.tell().await?;
     drop(hosted);

@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
-use bindery_nodes::MOST;
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, told_to_stop};
+use bindery_nodes::{DRIVER, Driver, MOST};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, Operate, Operator, told_to_stop};
 use bindery_scheduler::Scheduler;
+use bindery_storage::{Config, Provisioner, Storekeeper, TopologyConfig};
+use bindery_volumes::Quantity;
+use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 
 use crate::apiserver;
 use crate::controllers::{self, Settings};
@@ -28,6 +30,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
     nodes: u32,
 
+    /// How much storage each simulated node has, for volumes of the class `simulated`. A simulated CSI driver makes them: there is
+    /// nothing behind them. A node that says otherwise in its annotation bindery/simulated-storage has that.
+    #[arg(long, value_name = "QUANTITY", default_value = "100Gi", requires = "nodes")]
+    node_storage: Quantity,
+
     /// Show how claims are bound, step by step and rule by rule, and end. Takes seconds, and leaves nothing behind.
     #[arg(long, conflicts_with_all = ["write_kubeconfig", "data_dir", "nodes"])]
     pub demo: bool,
@@ -40,9 +47,11 @@ pub async fn run(args: Args) -> Result<(), String> {
     }
     let server = args.server.start().await?;
     let client = client(&server).await?;
-    let mut hosted = host(&client, Arc::new(Taken::default()))?;
-    if args.nodes > 0 {
+    let driver = (args.nodes > 0).then(|| Driver::new(args.node_storage.units()));
+    let mut hosted = host(&client, Arc::new(Taken::default()), driver.clone())?;
+    if let Some(driver) = driver {
         let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
+        hosted.run("the simulated CSI driver", driver.run(api.clone()));
         hosted.run("the fake kubelet", bindery_nodes::run(api, args.nodes));
     }
     let ended = tokio::select! {
@@ -60,16 +69,27 @@ async fn client(server: &Server) -> Result<Client, String> {
     let wrong = |error: kube::config::KubeconfigError| format!("the server's own kubeconfig: {error}");
     let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).map_err(wrong)?;
     let options = KubeConfigOptions::default();
-    bindery_runtime::client(Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?)
+    bindery_runtime::client(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?)
 }
 
 /// Starts every controller there is. They lead at once: nobody else knows of this server.
-fn host(client: &Client, observer: Arc<dyn Observer>) -> Result<Hosted, String> {
+fn host(client: &Client, observer: Arc<dyn Observer>, driver: Option<Driver>) -> Result<Hosted, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
     let mut sets = controllers::every(&Settings::default());
     sets.push(Box::new(Scheduler::default()));
+    if driver.is_some() {
+        let topology = Some(TopologyConfig { strict: true, immediate: true });
+        let config = Config { makes_blocks: true, topology, ..Config::new(DRIVER) };
+        sets.push(Box::new(Provisioner::new(config)));
+    }
     let engine = Engine::new(EngineConfig::default(), sets);
-    let hosted = Hosted::start(&api, engine, &observer);
+    let hosted = Hosted::start_with(&api, engine, &observer, |events| {
+        let host: Arc<dyn Operate> = Arc::new(Operator::new(api.clone(), events, observer.clone()));
+        match driver {
+            Some(driver) => Arc::new(Storekeeper::new(api.clone(), Arc::new(driver)).beside(host)),
+            None => host,
+        }
+    });
     hosted.lead(true)?;
     Ok(hosted)
 }
