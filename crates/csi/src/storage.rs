@@ -144,3 +144,7 @@ impl Storage for Csi {
         Box::pin(self.remove(volume))
     }
 }
+
+#[cfg(test)]
+#[path = "storage_tests.rs"]
+mod tests;

@@ -19,6 +19,7 @@
 mod answer;
 mod json;
 mod serve;
+mod twice;
 
 pub use serve::Serving;
 
@@ -152,7 +153,7 @@ impl Fake {
         Ok(())
     }
 
-    async fn made(&self, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
+    async fn made(&self, request: CreateVolumeRequest) -> Result<Response<CreateVolumeResponse>, Status> {
         self.note("CreateVolume", json::create(&request));
         let script = |word: &str| request.parameters.get(word).map_or("ok", String::as_str).to_owned();
         let answer = self.told("create", &request.name, &script("create"));
@@ -182,7 +183,8 @@ impl Fake {
             );
         }
         self.held_back(answer).await?;
-        Ok(CreateVolumeResponse { volume: Some(volume) })
+        let response = Response::new(CreateVolumeResponse { volume: Some(volume) });
+        Ok(if answer == Answer::Twice { twice::marked(response) } else { response })
     }
 
     async fn removed(&self, request: DeleteVolumeRequest) -> Result<(), Status> {
@@ -229,7 +231,7 @@ impl controller_server::Controller for Fake {
         &self,
         request: Request<CreateVolumeRequest>,
     ) -> Result<Response<CreateVolumeResponse>, Status> {
-        self.made(request.into_inner()).await.map(Response::new)
+        self.made(request.into_inner()).await
     }
 
     async fn delete_volume(

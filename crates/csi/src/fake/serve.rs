@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tonic::transport::Server;
 
 use super::Fake;
+use super::twice::Twice;
 use crate::proto::controller_server::ControllerServer;
 use crate::proto::identity_server::IdentityServer;
 use crate::proto::node_server::NodeServer;
@@ -32,7 +33,7 @@ impl Fake {
         let (connections, incoming) = mpsc::unbounded::<io::Result<UnixStream>>();
         let server = Server::builder()
             .add_service(IdentityServer::from_arc(self.clone()))
-            .add_service(ControllerServer::from_arc(self.clone()))
+            .add_service(Twice(ControllerServer::from_arc(self.clone())))
             .add_service(NodeServer::from_arc(self.clone()));
         let served = tokio::spawn(async move {
             server.serve_with_incoming(incoming).await.expect("a fake driver is served");
