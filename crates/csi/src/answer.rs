@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::Ask;
 use crate::fields::{is_block, list, text};
 use crate::prepare::{Prepared, SecretRef};
 use crate::proto::volume_capability::access_mode::Mode;
 use crate::proto::{CreateVolumeResponse, Topology, Volume};
 use crate::setup::Setup;
+use bindery_storage::Ask;
 
 /// Under which name a volume's attributes say who made it.
 const IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";

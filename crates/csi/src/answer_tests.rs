@@ -1,10 +1,10 @@
 //! What answers make.
 
 use super::*;
-use crate::contract::Order;
 use crate::prepare::Secrets;
 use crate::proto::VolumeContentSource;
 use crate::setup::Abilities;
+use bindery_storage::Order;
 use std::collections::BTreeMap;
 
 const GIB: i64 = 1 << 30;
@@ -22,8 +22,18 @@ fn setup() -> Setup {
 
 fn order() -> Order {
     let claim = bindery_volumes::ClaimKey::new("ns", "c");
-    let (uid, class, volume) = ("1".into(), "k".into(), "pvc-1".into());
-    Order { claim, uid, class, volume, node: None, topology: Ok(None), is_repeated: false }
+    Order {
+        claim,
+        uid: "1".into(),
+        version: 1,
+        class: "k".into(),
+        provisioner: "d.example.com".into(),
+        volume: "pvc-1".into(),
+        is_guarded: true,
+        node: None,
+        topology: Ok(None),
+        is_repeated: false,
+    }
 }
 
 fn prepared() -> Prepared {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::contract::{After, Failure};
 use crate::facts::Found;
 use crate::fields::{text, text_or_empty, texts};
 use crate::path;
 use crate::prepare::{SecretKind, SecretNames, SecretRef, reference, unable};
 use crate::setup::Setup;
+use bindery_storage::{After, Failure};
 
 /// The annotations that say which secret a volume is removed with.
 const SECRET_NAME: &str = "volume.kubernetes.io/provisioner-deletion-secret-name";

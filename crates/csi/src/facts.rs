@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::contract::{After, Ask, Failure};
 use crate::fields::text_or_empty;
 use crate::setup::Setup;
+use bindery_storage::{After, Ask, Failure};
 
 /// What a read came back with.
 #[derive(Debug, Clone, PartialEq)]

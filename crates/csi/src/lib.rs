@@ -11,7 +11,6 @@
 //! finalizer on one that another is filled from. Secrets are read when they are passed on, and neither kept nor logged.
 
 mod answer;
-mod contract;
 mod delete;
 mod driver;
 mod facts;
@@ -26,7 +25,6 @@ mod setup;
 mod storage;
 mod wire;
 
-pub use contract::{Accessibility, After, Ask, Failure, Order, Storage, Term};
 pub use driver::{Calls, Driver, Introduction};
 pub use facts::{Facts, Found, Patch, Wrote};
 pub use look::{Look, Server};

@@ -2,7 +2,7 @@
 
 use tonic::{Code, Status};
 
-use crate::contract::{After, Failure};
+use bindery_storage::{After, Failure};
 
 /// What is certain after a call to make a volume failed. Another node may do only where volumes have places, and one was chosen.
 pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {

@@ -8,7 +8,6 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::answer::{self, Unfit};
-use crate::contract::{After, Ask, Failure, Storage};
 use crate::delete::{self, Need};
 use crate::driver::Driver;
 use crate::facts::{Facts, Found};
@@ -18,6 +17,7 @@ use crate::prepare::{self, Prepared, SecretRef, Step, credentials};
 use crate::proto::DeleteVolumeRequest;
 use crate::refusal;
 use crate::setup::Setup;
+use bindery_storage::{After, Ask, Failure, Storage};
 
 /// How often it is tried at once to remove a volume that cannot be kept.
 const REMOVED_TRIES: usize = 5;

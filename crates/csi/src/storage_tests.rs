@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::*;
-use crate::contract::Order;
 use crate::driver::Calls;
 use crate::facts::{Patch, Wrote};
 use crate::fake::{Fake, Serving};
+use bindery_storage::Order;
 use serde_json::json;
 
 /// Objects in a map.
@@ -82,6 +82,9 @@ impl Bench {
             claim: bindery_volumes::ClaimKey::new("ns", "c"),
             uid: "1".into(),
             class: "k".into(),
+            version: 1,
+            provisioner: "d.example.com".into(),
+            is_guarded: true,
             volume: "pvc-1".into(),
             node: node.map(Into::into),
             topology: Ok(None),
@@ -230,6 +233,9 @@ async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
         claim: bindery_volumes::ClaimKey::new("ns", "c"),
         uid: "1".into(),
         class: "k".into(),
+        version: 1,
+        provisioner: "d.example.com".into(),
+        is_guarded: true,
         volume: "pvc-1".into(),
         node: None,
         topology: Ok(None),

@@ -17,11 +17,11 @@ pub(crate) use secrets::{Kind as SecretKind, Names as SecretNames, credentials, 
 
 use std::collections::BTreeMap;
 
-use crate::contract::{After, Failure};
 use crate::facts::{Facts, Flow, Found, Halt, Patch, fail, nothing, untried};
 use crate::fields::{is_block, list, requested, text, text_or_empty, texts};
 use crate::path;
 use crate::setup::Setup;
+use bindery_storage::{After, Failure};
 use source::Kind;
 
 /// What is next.
@@ -123,7 +123,7 @@ pub(crate) fn unable(setup: &Setup) -> Option<&'static str> {
 }
 
 /// From where the volume has to be reachable, if the driver cares.
-fn topology(facts: &Facts<'_>) -> Flow<Option<crate::contract::Accessibility>> {
+fn topology(facts: &Facts<'_>) -> Flow<Option<bindery_storage::Accessibility>> {
     if !facts.setup.abilities.topology {
         return Ok(None);
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use bindery_volumes::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::{Accessibility, Term};
 use crate::proto::volume_capability::{self, AccessMode, AccessType, BlockVolume, MountVolume};
 use crate::proto::volume_content_source::{self, SnapshotSource, VolumeSource};
 use crate::proto::{
     CapacityRange, CreateVolumeRequest, Topology, TopologyRequirement, VolumeCapability, VolumeContentSource,
 };
+use bindery_storage::{Accessibility, Term};
 
 /// A request for a volume, and what its answer will be made into.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

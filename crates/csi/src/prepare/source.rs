@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::prepared::Source;
 use super::{clone, not_ours, snapshot};
-use crate::contract::Failure;
 use crate::facts::{Facts, Flow, Found, Halt, Patch, nothing, untried};
 use crate::fields::{has_finalizer, list, text, text_or_empty};
 use crate::path;
+use bindery_storage::Failure;
 
 /// The API group of snapshots.
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";

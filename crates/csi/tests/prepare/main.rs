@@ -3,7 +3,8 @@
 mod sources;
 mod world;
 
-use bindery_csi::{After, Setup};
+use bindery_csi::Setup;
+use bindery_storage::After;
 use serde_json::json;
 use world::{World, failed, world};
 

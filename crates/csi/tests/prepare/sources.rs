@@ -1,6 +1,7 @@
 //! Claims that are filled from something.
 
-use bindery_csi::{After, Setup};
+use bindery_csi::Setup;
+use bindery_storage::After;
 use serde_json::{Value, json};
 
 use crate::world::{World, failed, world};

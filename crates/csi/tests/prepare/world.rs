@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bindery_csi::{
-    Abilities, Accessibility, After, Ask, Facts, Failure, Found, Order, Patch, Setup, Step, Wrote, next,
-};
+use bindery_csi::{Abilities, Facts, Found, Patch, Setup, Step, Wrote, next};
+use bindery_storage::{Accessibility, After, Ask, Failure, Order};
 use bindery_volumes::ClaimKey;
 use serde_json::{Value, json};
 
@@ -131,6 +130,9 @@ impl World {
             claim: ClaimKey::new("ns", "c"),
             uid: "1".into(),
             class: "k".into(),
+            version: 1,
+            provisioner: "d.example.com".into(),
+            is_guarded: true,
             volume: "pvc-1".into(),
             node: None,
             topology: self.topology.clone(),
