@@ -70,16 +70,16 @@ impl Csi {
         }
     }
 
-    /// Removes a volume that cannot be kept. Whether it is gone or not, the next try may find it: that is not certain.
+    /// Removes a volume that cannot be kept. Once the driver has said that it is gone, nothing is left of it.
     async fn take_back(&self, name: &str, unfit: Unfit, secrets: BTreeMap<String, String>) -> Failure {
-        let Unfit { mut error, handle, orphaned } = unfit;
-        if let Some(volume_id) = handle {
-            let request = DeleteVolumeRequest { volume_id, secrets };
-            if let Err(why) = self.insist(request).await {
-                error = format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}");
+        let Unfit { error, handle, orphaned } = unfit;
+        let Some(volume_id) = handle else { return Failure::uncertain(error) };
+        match self.insist(DeleteVolumeRequest { volume_id, secrets }).await {
+            Ok(()) => Failure::new(error),
+            Err(why) => {
+                Failure::uncertain(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}"))
             }
         }
-        Failure { error, after: After::Unknown }
     }
 
     /// Tries a few times, in the time of one call.

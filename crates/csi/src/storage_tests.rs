@@ -153,7 +153,7 @@ async fn a_volume_that_is_too_small_is_removed_again() {
     let bench = bench(PLENTY).await;
     let said = "created volume capacity 1073741823 less than requested capacity 1073741824";
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL,ok")], None).await.expect_err("small");
-    assert_eq!(failure, Failure { error: said.into(), after: After::Unknown });
+    assert_eq!(failure, Failure { error: said.into(), after: After::Nothing });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL")], None).await.expect_err("small");
