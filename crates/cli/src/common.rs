@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Engine;
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Lease, LeaseConfig, Observer, told_to_stop};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, LeaseConfig, Observer};
 use clap::ArgAction::Set;
 
-use crate::{connect, duration, metrics, serve};
+use crate::{connect, duration, leading, metrics, serve};
 
 /// Flags that all of them have. Those of Kubernetes' own programs keep their names and meanings.
 #[derive(clap::Args)]
@@ -82,40 +82,8 @@ impl Common {
         let lease = self.leader_elect.then(|| name.clone());
         let state = serve::Shared::new(hosted.outbox.clone(), taken, hosted.events.clone(), lease);
         hosted.run("the HTTP server", serve::serve(listener, state));
-        self.lead(name, api, observer, hosted).await
-    }
-
-    /// Leads, at once or when the lease is had, until told to stop.
-    async fn lead(
-        &self,
-        name: String,
-        api: Arc<Api>,
-        observer: Arc<dyn Observer>,
-        mut hosted: Hosted,
-    ) -> Result<(), String> {
-        let mut stop = std::pin::pin!(told_to_stop());
-        if !self.leader_elect {
-            hosted.lead(true)?;
-            return tokio::select! {
-                stopped = &mut stop => stopped,
-                failed = hosted.failed() => Err(failed),
-            };
-        }
-        let mut lease = Lease::new(api, self.lease_config(name)?, observer);
-        tokio::select! {
-            stopped = &mut stop => return stopped,
-            failed = hosted.failed() => return Err(failed),
-            () = lease.acquire() => hosted.lead(true)?,
-        }
-        let ended = tokio::select! {
-            stopped = &mut stop => stopped,
-            failed = hosted.failed() => Err(failed),
-            () = lease.hold() => return Err("the lease was lost: another instance may lead now".into()),
-        };
-        // First nothing more is sent, then another may lead.
-        hosted.lead(false)?;
-        lease.release().await;
-        ended
+        let lease = if self.leader_elect { Some(self.lease_config(name)?) } else { None };
+        leading::lead(lease, api, observer, hosted, std::future::pending()).await
     }
 
     fn lease_config(&self, name: String) -> Result<LeaseConfig, String> {
@@ -137,6 +105,7 @@ impl Common {
             duration,
             renew_deadline: deadline,
             retry_period: retry,
+            labels: Vec::new(),
         })
     }
 }

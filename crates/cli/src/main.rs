@@ -7,13 +7,16 @@ mod controller;
 mod controllers;
 mod duration;
 mod explain;
+mod leading;
 mod logs;
 mod metrics;
+mod provisioner;
 mod scheduler;
 mod serve;
 mod snapshot;
 mod up;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -40,6 +43,8 @@ enum Command {
     Controller(Box<controller::Args>),
     /// Give pods their nodes on a cluster, with regard to their volumes: delayed binding's other half.
     Scheduler(Box<scheduler::Args>),
+    /// Have volumes made for claims, and removed again, by a storage.
+    Provisioner(provisioner::Args),
     /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
     Up(up::Args),
     /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
@@ -55,16 +60,25 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::parse_from(std::env::args_os().map(as_upstream_has_it));
+    let verbose = match &args.command {
+        Command::Provisioner(provisioner) => args.verbose.max(provisioner.verbosity()),
+        Command::Controller(_)
+        | Command::Scheduler(_)
+        | Command::Up(_)
+        | Command::Apiserver(_)
+        | Command::Explain(_)
+        | Command::Completions { .. } => args.verbose,
+    };
     let at_rest = match args.command {
-        Command::Controller(_) | Command::Scheduler(_) | Command::Apiserver(_) => "info",
+        Command::Controller(_) | Command::Scheduler(_) | Command::Provisioner(_) | Command::Apiserver(_) => "info",
         // The demonstration tells its own story.
         Command::Up(up::Args { demo: true, .. }) => "error",
         Command::Up(_) => "info",
         // Who asks a question wants the answer alone.
         Command::Explain(_) | Command::Completions { .. } => "warn",
     };
-    logs::start(at_rest, args.verbose);
+    logs::start(at_rest, verbose);
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -75,6 +89,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         Command::Controller(args) => runtime.block_on(controller::run(*args)),
         Command::Scheduler(args) => runtime.block_on(scheduler::run(*args)),
+        Command::Provisioner(args) => runtime.block_on(provisioner::run(args)),
         Command::Up(args) => runtime.block_on(up::run(args)),
         Command::Apiserver(args) => runtime.block_on(apiserver::run(args)),
         Command::Explain(args) => runtime.block_on(explain::run(*args)),
@@ -86,6 +101,14 @@ fn main() -> ExitCode {
             eprintln!("bindery: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Kubernetes' programs take `-v=5` for `--v=5`; ours take `-v`, once or twice.
+fn as_upstream_has_it(argument: OsString) -> OsString {
+    match argument.to_str().and_then(|text| text.strip_prefix("-v=")) {
+        Some(level) => format!("--v={level}").into(),
+        None => argument,
     }
 }
 

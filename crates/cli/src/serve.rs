@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Query, State};
@@ -12,6 +13,7 @@ use axum::{Json, Router};
 use bindery_engine::Engine;
 use bindery_runtime::{Ask, EventSink, Message};
 use bindery_volumes::{Kind, ObjectKey};
+use prometheus_client::registry::Registry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -34,12 +36,22 @@ pub struct Shared {
     events: EventSink,
     /// The lease's name, where there is an election.
     lease: Option<String>,
+    /// Whoever has more to tell on the page of metrics.
+    more: Option<More>,
 }
+
+/// Registers more metrics.
+pub type More = Arc<dyn Fn(&mut Registry) + Send + Sync>;
 
 impl Shared {
     /// Answers from the brain, what was heard from it, and the event sink.
     pub fn new(outbox: UnboundedSender<Message>, taken: Taken, events: EventSink, lease: Option<String>) -> Shared {
-        Shared { outbox, taken, events, lease }
+        Shared { outbox, taken, events, lease, more: None }
+    }
+
+    /// The same, with more on the page of metrics.
+    pub fn telling(self, more: More) -> Shared {
+        Shared { more: Some(more), ..self }
     }
 
     /// Asks the brain; `None` when it does not answer.
@@ -59,16 +71,28 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     Ok(listener)
 }
 
-/// Serves for ever.
-pub async fn serve(listener: TcpListener, shared: Shared) {
-    let router = Router::new()
+/// Where metrics are, unless they are wanted elsewhere.
+pub const METRICS: &str = "/metrics";
+
+/// What is served.
+pub fn router(shared: Shared) -> Router {
+    Router::new()
         .route("/healthz", get(healthy))
         .route("/livez", get(healthy))
         .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
+        .route(METRICS, get(metrics))
         .route("/debug/state.json", get(state))
-        .with_state(shared);
-    if let Err(error) = axum::serve(listener, router).await {
+        .with_state(shared)
+}
+
+/// Metrics, somewhere else.
+pub fn metrics_at(path: &str, shared: Shared) -> Router {
+    Router::new().route(path, get(metrics)).with_state(shared)
+}
+
+/// Serves for ever.
+pub async fn serve(listener: TcpListener, shared: Shared) {
+    if let Err(error) = axum::serve(listener, router(shared)).await {
         tracing::error!(%error, "the HTTP server failed");
     }
 }
@@ -91,8 +115,9 @@ async fn ready(State(shared): State<Shared>) -> Response {
 }
 
 async fn metrics(State(shared): State<Shared>) -> Response {
-    let (dropped, taken, lease) = (shared.events.dropped(), shared.taken.clone(), shared.lease.clone());
-    match shared.ask(move |engine| metrics::page(engine, &taken, lease.as_deref(), dropped)).await {
+    let (dropped, taken) = (shared.events.dropped(), shared.taken.clone());
+    let (lease, more) = (shared.lease.clone(), shared.more.clone());
+    match shared.ask(move |engine| metrics::page(engine, &taken, lease.as_deref(), dropped, more.as_deref())).await {
         Some(page) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page).into_response(),
         None => (StatusCode::INTERNAL_SERVER_ERROR, "the brain does not answer").into_response(),
     }

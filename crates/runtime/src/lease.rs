@@ -2,6 +2,7 @@
 //!
 //! Who leads is a matter of economy, not of safety: two leaders would only make each other's writes fail.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub struct LeaseConfig {
     pub renew_deadline: Duration,
     /// How often we try.
     pub retry_period: Duration,
+    /// Labels that it is made with.
+    pub labels: Vec<(String, String)>,
 }
 
 /// Why a write of the lease failed that another's came before.
@@ -165,10 +168,11 @@ impl Lease {
     }
 
     async fn create(&mut self) -> Result<(), String> {
+        let labels: BTreeMap<&String, &String> = self.config.labels.iter().map(|(key, value)| (key, value)).collect();
         let lease = self.held(json!({
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": self.config.name, "namespace": self.config.namespace},
+            "metadata": {"name": self.config.name, "namespace": self.config.namespace, "labels": labels},
             "spec": {"leaseTransitions": -1},
         }));
         let body = lease.to_string().into_bytes();

@@ -23,9 +23,18 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The page, as it is now: sizes are counted when they are asked for, and so never lie.
-pub fn page(engine: &Engine, taken: &Taken, lease: Option<&str>, events_dropped: u64) -> String {
+/// The page, as it is now: sizes are counted when they are asked for, and so never lie. More may be registered.
+pub fn page(
+    engine: &Engine,
+    taken: &Taken,
+    lease: Option<&str>,
+    events_dropped: u64,
+    more: Option<&(dyn Fn(&mut Registry) + Send + Sync)>,
+) -> String {
     let mut registry = Registry::default();
+    if let Some(more) = more {
+        more(&mut registry);
+    }
     collect_objects(engine, &mut registry);
     taken.register(&mut registry);
     if let Some(lease) = lease {

@@ -37,6 +37,9 @@ pub const SCHEDULER_DEVIATIONS: &[(&str, &str)] = &[
     ("p03061", "the same, in a race"),
 ];
 
+/// States of a CSI provisioner that end otherwise with ours, on purpose, and why: see docs/deviations.md.
+pub const CSI_DEVIATIONS: &[(&str, &str)] = &[];
+
 /// A state, and every end that was seen.
 pub struct Recorded {
     /// Its name, which the names of its objects begin with.
@@ -92,6 +95,11 @@ pub fn recorded() -> Vec<Recorded> {
 /// The recorded states with nodes and pods, where a scheduler and a garbage collector ran too.
 pub fn recorded_with_pods() -> Vec<Recorded> {
     unpack(include_bytes!("../../../../tests/oracle/pods.jsonl.gz"))
+}
+
+/// The recorded states of dynamic provisioning, where a CSI provisioner ran with a driver that answers as told.
+pub fn recorded_csi() -> Vec<Recorded> {
+    unpack(include_bytes!("../../../../tests/oracle/csi.jsonl.gz"))
 }
 
 fn unpack(packed: &[u8]) -> Vec<Recorded> {

@@ -1,0 +1,43 @@
+//! Leading: at once, or when the lease is had.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bindery_runtime::{Api, Hosted, Lease, LeaseConfig, Observer, told_to_stop};
+
+/// Leads until told to stop, at once or when the lease is had, and sees to its duties meanwhile, which never end. It is an error
+/// when the lease is lost, or when anything ends that should not.
+pub async fn lead(
+    lease: Option<LeaseConfig>,
+    api: Arc<Api>,
+    observer: Arc<dyn Observer>,
+    mut hosted: Hosted,
+    duties: impl Future<Output = ()>,
+) -> Result<(), String> {
+    let (mut stop, mut duties) = (std::pin::pin!(told_to_stop()), std::pin::pin!(duties));
+    let neglected = || "what a leader has to see to ended unexpectedly".to_owned();
+    let Some(lease) = lease else {
+        hosted.lead(true)?;
+        return tokio::select! {
+            stopped = &mut stop => stopped,
+            failed = hosted.failed() => Err(failed),
+            () = &mut duties => Err(neglected()),
+        };
+    };
+    let mut lease = Lease::new(api, lease, observer);
+    tokio::select! {
+        stopped = &mut stop => return stopped,
+        failed = hosted.failed() => return Err(failed),
+        () = lease.acquire() => hosted.lead(true)?,
+    }
+    let ended = tokio::select! {
+        stopped = &mut stop => stopped,
+        failed = hosted.failed() => Err(failed),
+        () = &mut duties => Err(neglected()),
+        () = lease.hold() => return Err("the lease was lost: another instance may lead now".into()),
+    };
+    // First nothing more is sent, then another may lead.
+    hosted.lead(false)?;
+    lease.release().await;
+    ended
+}

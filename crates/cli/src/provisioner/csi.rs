@@ -1,0 +1,145 @@
+//! `bindery provisioner csi`: beside a CSI driver, in place of csi-provisioner.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::counted::Counted;
+use super::endpoint::{self, Election};
+use super::flags;
+use super::gates::Gates;
+use crate::metrics::Taken;
+use crate::{connect, leading, serve};
+use bindery_csi::{Csi, Driver, Introduction, Server, Setup};
+use bindery_engine::{Config as EngineConfig, Engine};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, Operate};
+use bindery_storage::{Config, Provisioner, Storekeeper, TopologyConfig};
+
+/// Runs until it is told to stop, or until the driver or the lease is lost.
+pub async fn run(args: flags::Args) -> Result<(), String> {
+    let gates = Gates::read(&args.feature_gates)?;
+    args.check()?;
+    let taken = Taken::default();
+    let counted = Counted::new(taken.clone());
+    let driver = Driver::connect(&args.csi_address, args.timeout, Arc::new(counted.clone())).await?;
+    let mut introduced = driver.meet().await?;
+    introduced.abilities.topology &= gates.topology;
+    counted.name(&introduced.name);
+    tracing::info!(driver = introduced.name, version = introduced.version, abilities = ?introduced.abilities, "serves");
+    let api = Arc::new(api(&args).await?);
+    let setup = setup(&args, &gates, &introduced, &api).await;
+    let engine = engine(&args, &introduced, &setup.identity);
+    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(
+        api.clone(),
+        Arc::new(Csi::new(setup, driver.clone(), Arc::new(Server(api.clone())))),
+    ));
+    let observer: Arc<dyn Observer> = Arc::new(counted.clone());
+    let mut hosted = Hosted::start_with(&api, engine, &observer, |_| keeper);
+    serve(&args, &introduced.name, taken, counted, &mut hosted).await?;
+    let lost = async {
+        driver.lost().await;
+        "the connection to the CSI driver is lost"
+    };
+    let lease = args.election.leader_election.then(|| args.election.lease(&introduced.name)).transpose()?;
+    tokio::select! {
+        ended = leading::lead(lease, api, observer, hosted, std::future::pending()) => ended,
+        lost = lost => {
+            // As upstream does, so that who looks at the pod sees why.
+            let _ = std::fs::write("/dev/termination-log", lost);
+            Err(lost.into())
+        }
+    }
+}
+
+/// The API server.
+async fn api(args: &flags::Args) -> Result<Api, String> {
+    // Who sets the variable means it, whatever a manifest says.
+    let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let file = variable.or_else(|| args.kubeconfig.clone());
+    let mut config = connect::config(file.as_deref()).await?;
+    if !args.master.is_empty() {
+        config.cluster_url = args.master.parse().map_err(|error| format!("--master={}: {error}", args.master))?;
+    }
+    let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
+    Ok(Api::new(bindery_runtime::client(config)?, CALL_DEADLINE, rate))
+}
+
+/// How the driver is to be used.
+async fn setup(args: &flags::Args, gates: &Gates, driver: &Introduction, api: &Api) -> Setup {
+    let attributes_classes = match gates.attributes_classes {
+        Some(wanted) => wanted,
+        None => has_attributes_classes(api).await,
+    };
+    Setup {
+        driver: driver.name.clone(),
+        identity: identity(&driver.name),
+        abilities: driver.abilities,
+        default_fs_type: args.default_fstype.clone(),
+        extra_metadata: args.extra_create_metadata,
+        read_only: args.controller_publish_readonly,
+        keep_volume_mode: args.prevent_volume_mode_conversion,
+        attributes_classes,
+        cross_namespace: gates.cross_namespace,
+    }
+}
+
+/// Whether the server knows attributes classes. Where that cannot be told, it is taken to.
+async fn has_attributes_classes(api: &Api) -> bool {
+    match api.get("/apis/storage.k8s.io/v1").await {
+        Err(error) => {
+            tracing::debug!(%error, "it cannot be told whether there are attributes classes");
+            true
+        }
+        Ok(known) => {
+            let kinds = known["resources"].as_array().map(Vec::as_slice).unwrap_or_default();
+            kinds.iter().any(|kind| kind["name"] == "volumeattributesclasses")
+        }
+    }
+}
+
+/// Which provisioner it is, of all that ever were: noted on the volumes that it makes.
+fn identity(driver: &str) -> String {
+    let now = jiff::Timestamp::now();
+    format!("{}-{}-{driver}", now.as_millisecond(), now.subsec_nanosecond() / 1_000 % 10_000)
+}
+
+fn engine(args: &flags::Args, driver: &Introduction, identity: &str) -> Engine {
+    let topology = TopologyConfig { strict: args.strict_topology, immediate: args.immediate_topology };
+    let config = Config {
+        // There is one a process, for as long as it runs.
+        component: String::leak(format!("{}_{identity}", driver.name)),
+        makes_blocks: true,
+        attaches: driver.abilities.attachments,
+        clones: driver.abilities.clones,
+        prefix: args.volume_name_prefix.as_str().into(),
+        uid_length: args.uid_length(),
+        topology: driver.abilities.topology.then_some(topology),
+        ..Config::new(driver.name.as_str())
+    };
+    let engine = EngineConfig {
+        operations_max: args.worker_threads,
+        storage_retry: args.retry_interval_start,
+        storage_retry_max: args.retry_interval_max,
+        ..EngineConfig::default()
+    };
+    Engine::new(engine, vec![Box::new(Provisioner::new(config))])
+}
+
+/// Serves health and metrics, where that is asked for.
+async fn serve(
+    args: &flags::Args,
+    driver: &str,
+    taken: Taken,
+    counted: Counted,
+    hosted: &mut Hosted,
+) -> Result<(), String> {
+    let Some(address) = args.address() else { return Ok(()) };
+    let listener = endpoint::listen(address).await?;
+    let elects = args.election.leader_election;
+    let lease = if elects { Some(args.election.lease(driver)?.name) } else { None };
+    let duration = args.election.leader_election_lease_duration;
+    let election = elects.then(|| Election { taken: taken.clone(), duration });
+    let shared = serve::Shared::new(hosted.outbox.clone(), taken, hosted.events.clone(), lease)
+        .telling(Arc::new(move |registry| counted.register(registry)));
+    hosted.run("the HTTP server", endpoint::serve(listener, shared, args.metrics_path.clone(), election));
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Secrets, which a class names by templates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine;
+use serde_json::Value;
+
+use super::parameters::RESERVED;
+use super::prepared::SecretRef;
+use crate::fields::{text_or_empty, texts};
+
+/// What a secret is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Whatever has no secret of its own.
+    Default,
+    Provisioner,
+    ControllerPublish,
+    NodeStage,
+    NodePublish,
+    ControllerExpand,
+    NodeExpand,
+    ControllerModify,
+}
+
+impl Kind {
+    /// How it is called in messages, in reserved parameters, and in older parameters if there are any.
+    fn words(self) -> (&'static str, &'static str, Option<&'static str>) {
+        match self {
+            Kind::Default => ("Default", "secret", None),
+            Kind::Provisioner => ("Provisioner", "provisioner-secret", Some("csiProvisionerSecret")),
+            Kind::ControllerPublish => {
+                ("ControllerPublish", "controller-publish-secret", Some("csiControllerPublishSecret"))
+            }
+            Kind::NodeStage => ("NodeStage", "node-stage-secret", Some("csiNodeStageSecret")),
+            Kind::NodePublish => ("NodePublish", "node-publish-secret", Some("csiNodePublishSecret")),
+            Kind::ControllerExpand => ("ControllerExpand", "controller-expand-secret", None),
+            Kind::NodeExpand => ("NodeExpand", "node-expand-secret", None),
+            Kind::ControllerModify => ("ControllerModify", "controller-modify-secret", None),
+        }
+    }
+
+    /// The templates of name and namespace, if the parameters have any. Each is given once, and both or none.
+    fn templates(self, parameters: &BTreeMap<String, String>) -> Result<Option<(&str, &str)>, String> {
+        let (word, reserved, older) = self.words();
+        let given = |end: &str, older_end: &str| -> Vec<&str> {
+            let keys = [older.map(|older| format!("{older}{older_end}")), Some(format!("{RESERVED}{reserved}{end}"))];
+            keys.iter().flatten().filter_map(|key| parameters.get(key).map(String::as_str)).collect()
+        };
+        match (given("-name", "Name").as_slice(), given("-namespace", "Namespace").as_slice()) {
+            ([], []) => Ok(None),
+            ([_, _, ..], _) | (_, [_, _, ..]) => {
+                Err(format!("{word} secrets specified in parameters with both \"csi\" and \"{RESERVED}\" keys"))
+            }
+            ([_], []) | ([], [_]) => {
+                Err(format!("either name and namespace for {word} secrets specified, Both must be specified"))
+            }
+            ([""], [_]) | ([_], [""]) => {
+                Err(format!("{word} secrets specified in parameters but value of either namespace or name is empty"))
+            }
+            ([name], [namespace]) => Ok(Some((name, namespace))),
+        }
+    }
+}
+
+/// The names that templates can use.
+pub(crate) struct Names {
+    for_namespaces: BTreeMap<String, String>,
+    for_names: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// Of a volume and its claim, whose annotations its users write.
+    pub(crate) fn of_claim(volume: &str, claim: &Value) -> Names {
+        let mut names =
+            Names::of(volume, text_or_empty(claim, "/metadata/namespace"), text_or_empty(claim, "/metadata/name"));
+        let annotations = texts(claim, "/metadata/annotations").into_iter();
+        names.for_names.extend(annotations.map(|(key, value)| (format!("pvc.annotations['{key}']"), value)));
+        names
+    }
+
+    /// Of a volume and of a claim of which only the name is left.
+    pub(crate) fn of(volume: &str, namespace: &str, claim: &str) -> Names {
+        let pair = |token: &str, value: &str| (token.to_owned(), value.to_owned());
+        let for_namespaces = BTreeMap::from([pair("pv.name", volume), pair("pvc.namespace", namespace)]);
+        let mut for_names = for_namespaces.clone();
+        for_names.extend([pair("pvc.name", claim)]);
+        Names { for_namespaces, for_names }
+    }
+}
+
+/// The secret of a kind that a class's parameters name, if they name one. Whether it exists is another matter.
+pub(crate) fn reference(
+    kind: Kind,
+    parameters: &BTreeMap<String, String>,
+    names: &Names,
+) -> Result<Option<SecretRef>, String> {
+    let wrong = |error: String| format!("failed to get name and namespace template from params: {error}");
+    let wrong_default =
+        |error: String| format!("failed to get default name and namespace template from params: {error}");
+    let own = kind.templates(parameters).map_err(wrong)?;
+    let found = match own {
+        Some(found) => Some(found),
+        None => Kind::Default.templates(parameters).map_err(wrong_default)?,
+    };
+    let Some((name, namespace)) = found else { return Ok(None) };
+    let namespace = resolved(namespace, &names.for_namespaces, is_label, "namespace")?;
+    let name = resolved(name, &names.for_names, is_subdomain, "secret")?;
+    Ok(Some(SecretRef { name, namespace }))
+}
+
+fn resolved(
+    template: &str,
+    values: &BTreeMap<String, String>,
+    is_valid: fn(&str) -> bool,
+    what: &str,
+) -> Result<String, String> {
+    let expanded =
+        expanded(template, values).map_err(|error| format!("error resolving value {template:?}: {error}"))?;
+    match is_valid(&expanded) {
+        true => Ok(expanded),
+        false if expanded == template => Err(format!("{template:?} is not a valid {what} name")),
+        false => Err(format!("{template:?} resolved to {expanded:?} which is not a valid {what} name")),
+    }
+}
+
+/// A template with its tokens filled in: `${token}` or `$token`, as a shell has them.
+fn expanded(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+    let (mut out, mut rest, mut unknown) = (String::new(), template, BTreeSet::new());
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let (token, left) = token(after);
+        rest = left;
+        match token {
+            Token::Named(name) => match values.get(name) {
+                Some(value) => out.push_str(value),
+                None => {
+                    unknown.insert(name);
+                }
+            },
+            Token::Dollar => out.push('$'),
+            Token::Broken => {}
+        }
+    }
+    out.push_str(rest);
+    if unknown.is_empty() {
+        return Ok(out);
+    }
+    let unknown: Vec<String> = unknown.iter().map(|token| format!("{token:?}")).collect();
+    Err(format!("invalid tokens: [{}]", unknown.join(" ")))
+}
+
+/// What follows a dollar.
+enum Token<'a> {
+    Named(&'a str),
+    /// No name: the dollar stands for itself.
+    Dollar,
+    /// A brace that is not closed, or with nothing in it: it is left out.
+    Broken,
+}
+
+fn token(after: &str) -> (Token<'_>, &str) {
+    if let Some(inside) = after.strip_prefix('{') {
+        return match inside.split_once('}') {
+            Some(("", rest)) => (Token::Broken, rest),
+            Some((name, rest)) => (Token::Named(name), rest),
+            None => (Token::Broken, inside),
+        };
+    }
+    if after.starts_with(|c: char| "*#$@!?-0123456789".contains(c)) {
+        return (Token::Named(&after[..1]), &after[1..]);
+    }
+    let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len());
+    match after.split_at(end) {
+        ("", rest) => (Token::Dollar, rest),
+        (name, rest) => (Token::Named(name), rest),
+    }
+}
+
+/// Whether it can be the name of a namespace: a DNS label.
+fn is_label(name: &str) -> bool {
+    name.len() <= 63 && is_part(name)
+}
+
+/// Whether it can be the name of a secret: such parts with dots between.
+fn is_subdomain(name: &str) -> bool {
+    name.len() <= 253 && name.split('.').all(is_part)
+}
+
+fn is_part(part: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
+}
+
+/// What a secret holds, as texts.
+pub(crate) fn credentials(secret: &Value) -> BTreeMap<String, String> {
+    let decode = |text: String| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    texts(secret, "/data").into_iter().map(|(key, value)| (key, decode(value))).collect()
+}
+
+#[cfg(test)]
+#[path = "secrets_tests.rs"]
+mod tests;
