@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use crate::disk::{Mount, open_directory, shown};
 
 /// How many directories are open at a time.
-const OPEN_MAX: usize = 64;
+const OPEN_MAX: usize = 128;
 
 /// How often a directory is listed again because something was found or made in it meanwhile.
 const PASSES_MAX: u32 = 32;
