@@ -9,6 +9,7 @@ mod duration;
 mod explain;
 mod logs;
 mod metrics;
+mod provisioner;
 mod scheduler;
 mod serve;
 mod snapshot;
@@ -40,6 +41,9 @@ enum Command {
     Controller(Box<controller::Args>),
     /// Give pods their nodes on a cluster, with regard to their volumes: delayed binding's other half.
     Scheduler(Box<scheduler::Args>),
+    /// Make volumes of storage, and storage of volumes that nobody has any more.
+    #[command(subcommand)]
+    Provisioner(provisioner::Provisioner),
     /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
     Up(up::Args),
     /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
@@ -57,7 +61,7 @@ enum Command {
 fn main() -> ExitCode {
     let args = Args::parse();
     let at_rest = match args.command {
-        Command::Controller(_) | Command::Scheduler(_) | Command::Apiserver(_) => "info",
+        Command::Controller(_) | Command::Scheduler(_) | Command::Provisioner(_) | Command::Apiserver(_) => "info",
         // The demonstration tells its own story.
         Command::Up(up::Args { demo: true, .. }) => "error",
         Command::Up(_) => "info",
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         Command::Controller(args) => runtime.block_on(controller::run(*args)),
         Command::Scheduler(args) => runtime.block_on(scheduler::run(*args)),
+        Command::Provisioner(which) => runtime.block_on(provisioner::run(which)),
         Command::Up(args) => runtime.block_on(up::run(args)),
         Command::Apiserver(args) => runtime.block_on(apiserver::run(args)),
         Command::Explain(args) => runtime.block_on(explain::run(*args)),

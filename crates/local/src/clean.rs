@@ -86,19 +86,34 @@ pub struct Held {
     target: Target,
 }
 
-/// Holds a disk. Fails when it is not there, not mounted, in use, or held by another who cleans or offers it.
-pub fn hold(target: &Target) -> Result<Held, String> {
+/// Why a disk is not held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotHeld {
+    /// Another holds it: whoever cleans or offers it.
+    ByUs(String),
+    /// It is not there, not mounted, or in use.
+    Problem(String),
+}
+
+impl std::fmt::Display for NotHeld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotHeld::ByUs(problem) | NotHeld::Problem(problem) => f.write_str(problem),
+        }
+    }
+}
+
+/// Holds a disk, so that nobody else cleans or offers it.
+pub fn hold(target: &Target) -> Result<Held, NotHeld> {
     let path = target.mount_dir.join(&target.entry);
-    let of_path = |error: std::io::Error| format!("{}: {error}", path.display());
+    let of_path = |error: std::io::Error| NotHeld::Problem(format!("{}: {error}", path.display()));
     let is_directory = std::fs::metadata(&path).map_err(of_path)?.is_dir();
     let (file, shape) = if is_directory {
         let parent = disk::open_configured(&target.mount_dir).map_err(of_path)?;
         let root = disk::open_directory(&parent, target.entry.as_str()).map_err(of_path)?;
         if Mount::of(&root).map_err(of_path)? == Mount::of(&parent).map_err(of_path)? {
-            return Err(format!(
-                "{}: nothing is mounted there: it is cleaned when its disk is there again",
-                path.display()
-            ));
+            let problem = "nothing is mounted there: it is cleaned when its disk is there again";
+            return Err(NotHeld::Problem(format!("{}: {problem}", path.display())));
         }
         (root, Shape::Directory)
     } else {
@@ -106,7 +121,9 @@ pub fn hold(target: &Target) -> Result<Held, String> {
     };
     match Hold::of(file).map_err(of_path)? {
         Some(hold) => Ok(Held { hold, shape, target: target.clone() }),
-        None => Err(format!("{}: somebody else holds it: it may be being cleaned already", path.display())),
+        None => {
+            Err(NotHeld::ByUs(format!("{}: somebody else holds it: it may be being cleaned already", path.display())))
+        }
     }
 }
 

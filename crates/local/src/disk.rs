@@ -243,7 +243,7 @@ mod tests {
         std::os::unix::fs::symlink("/proc", root.join("to-proc")).expect("linked");
         std::os::unix::fs::symlink("nowhere", root.join("dangling")).expect("linked");
         let entries = look(&root, |name| name != "file", true).expect("looked");
-        let brief: Vec<(String, Option<(Shape, bool, Option<bool>)>)> = entries
+        let brief: Vec<(String, Option<_>)> = entries
             .iter()
             .map(|entry| {
                 let seen = entry.as_ref().ok().map(|seen| (seen.shape, seen.is_mount_point, seen.is_empty));

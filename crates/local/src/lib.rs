@@ -8,8 +8,11 @@
 //! ```
 //!
 //! What is decided, is decided by pure functions: [`discover`], [`clean::target`], [`orphans`]. Only [`disk`] looks at the machine,
-//! and only [`clean`] changes it. This room does not know a client, a clock or a queue.
+//! and only [`clean`] changes it. [`agent`] runs on a node and puts these to work; [`caretaker`] runs once in a cluster, and sees
+//! to what was on nodes that are gone.
 
+pub mod agent;
+pub mod caretaker;
 pub mod clean;
 pub mod config;
 pub mod discover;

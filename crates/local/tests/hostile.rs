@@ -164,13 +164,13 @@ fn a_directory_on_which_nothing_is_mounted_is_not_cleaned() {
         entry: entry.into(),
         cleaner: Cleaner::Builtin(Wipe::Quick),
     };
-    let error = hold(&target("volume")).expect_err("it is no mount point");
+    let error = hold(&target("volume")).expect_err("it is no mount point").to_string();
     assert!(error.contains("nothing is mounted there"), "{error}");
     symlink("volume", place.root.join("link")).expect("linked");
     assert!(hold(&target("link")).is_err(), "a link is not followed");
-    let error = hold(&target("absent")).expect_err("it is not there");
+    let error = hold(&target("absent")).expect_err("it is not there").to_string();
     assert!(error.contains("No such file"), "{error}");
-    let error = hold(&target("outside/file")).expect_err("it is a file");
+    let error = hold(&target("outside/file")).expect_err("it is a file").to_string();
     assert!(error.contains("neither a directory nor a block device"), "{error}");
     assert!(place.volume().join("file").exists());
 }
