@@ -56,7 +56,7 @@ pub(crate) fn deleter(volume: &Volume) -> Who {
         Source::Csi(driver) => Who::External(driver.clone()),
         Source::HostPath(_) => Who::InTree(Plugin::HostPath),
         Source::Nfs(_) => nobody("no deletable volume plugin matched"),
-        Source::Migrated(_) | Source::Flex(_) | Source::Other => nobody("no volume plugin matched"),
+        Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => nobody("no volume plugin matched"),
     }
 }
 

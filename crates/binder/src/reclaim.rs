@@ -108,7 +108,7 @@ impl Decision<'_> {
         let config = match &volume.source {
             Source::HostPath(_) => &self.config.recycler_host_path,
             Source::Nfs(_) => &self.config.recycler_nfs,
-            Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Other => {
+            Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => {
                 let message = "No recycler plugin found for the volume!";
                 return fail(&rules::RECYCLE_NO_PLUGIN, volume, Reason::VolumeFailedRecycle, message);
             }

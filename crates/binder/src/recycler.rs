@@ -17,7 +17,7 @@ pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
     let source = match &volume.source {
         Source::HostPath(path) => json!({"hostPath": {"path": path.as_str()}}),
         Source::Nfs(export) => json!({"nfs": {"server": export.0.as_str(), "path": export.1.as_str()}}),
-        Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Other => json!({}),
+        Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => json!({}),
     };
     let name = pod["spec"]["volumes"][0]["name"].clone();
     let mut replaced = source;

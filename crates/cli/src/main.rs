@@ -43,7 +43,7 @@ enum Command {
     Controller(Box<controller::Args>),
     /// Give pods their nodes on a cluster, with regard to their volumes: delayed binding's other half.
     Scheduler(Box<scheduler::Args>),
-    /// Have volumes made for claims, and removed again, by a storage.
+    /// Make volumes of storage, and storage of volumes that nobody has any more.
     Provisioner(provisioner::Args),
     /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
     Up(up::Args),

@@ -66,7 +66,7 @@ impl RuleSet for Expander {
         match &volume.source {
             Source::Migrated(plugin) => migrated(claim, plugin),
             Source::Flex(driver) => flex::grow(claim, volume, driver),
-            Source::HostPath(_) | Source::Nfs(_) | Source::Csi(_) | Source::Other => {
+            Source::HostPath(_) | Source::Nfs(_) | Source::Csi(_) | Source::Local(_) | Source::Other => {
                 let message = "waiting for an external controller to expand this PVC";
                 Verdict::settle(&rules::WAITS).tell(external(claim, EventType::Normal, message))
             }

@@ -76,9 +76,7 @@ impl Csi {
         let Some(volume_id) = handle else { return Failure::uncertain(error) };
         match self.insist(DeleteVolumeRequest { volume_id, secrets }).await {
             Ok(()) => Failure::new(error),
-            Err(why) => {
-                Failure::uncertain(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}"))
-            }
+            Err(why) => Failure::uncertain(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
         }
     }
 

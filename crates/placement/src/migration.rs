@@ -121,7 +121,15 @@ pub(crate) fn csi_name(volume: &Volume, is_migrated: bool) -> Option<(Name, Name
     let handle = volume.handle.as_ref()?;
     match (handle.by.plugin(), &volume.source) {
         (None, Source::Csi(driver)) => Some((driver.clone(), handle.id.clone())),
-        (None, Source::HostPath(_) | Source::Nfs(_) | Source::Migrated(_) | Source::Flex(_) | Source::Other) => None,
+        (
+            None,
+            Source::HostPath(_)
+            | Source::Nfs(_)
+            | Source::Migrated(_)
+            | Source::Flex(_)
+            | Source::Local(_)
+            | Source::Other,
+        ) => None,
         (Some(_), _) if !is_migrated => None,
         (Some(plugin), _) => Some((Name::new_static(driver_of(plugin)?), csi_id(handle, volume).ok()?)),
     }

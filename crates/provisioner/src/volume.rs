@@ -126,9 +126,15 @@ pub(crate) fn is_ours(config: &Config, volume: &Volume) -> bool {
     match (volume.annotations.get(Annotation::ProvisionedBy), &volume.source) {
         (Some(provisioner), _) => ours(Some(provisioner)) || ours(migrated),
         (None, Source::Csi(driver)) => ours(Some(driver)),
-        (None, Source::HostPath(_) | Source::Nfs(_) | Source::Migrated(_) | Source::Flex(_) | Source::Other) => {
-            ours(migrated)
-        }
+        (
+            None,
+            Source::HostPath(_)
+            | Source::Nfs(_)
+            | Source::Migrated(_)
+            | Source::Flex(_)
+            | Source::Local(_)
+            | Source::Other,
+        ) => ours(migrated),
     }
 }
 

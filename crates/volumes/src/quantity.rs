@@ -44,6 +44,14 @@ impl Quantity {
         &ZERO
     }
 
+    /// So many bytes, in the largest binary unit that leaves nothing over: `5632Mi`.
+    pub fn of_bytes(bytes: u64) -> Quantity {
+        const UNITS: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+        let unit = if bytes == 0 { 0 } else { (bytes.trailing_zeros() / 10) as usize };
+        let text = format!("{}{}", bytes >> (10 * unit), UNITS[unit]);
+        Quantity { nanos: i128::from(bytes) * NANOS, text: text.into() }
+    }
+
     /// The amount in nano-units. Orders and compares exactly.
     pub fn nanos(&self) -> i128 {
         self.nanos
@@ -276,6 +284,24 @@ mod tests {
         ];
         for (text, expected) in units {
             assert_eq!(nanos(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_written_in_the_largest_unit_that_leaves_nothing_over() {
+        let cases = [
+            (0, "0"),
+            (1, "1"),
+            (5_970_004_541, "5970004541"),
+            (102_400, "100Ki"),
+            (11 << 29, "5632Mi"),
+            (5 << 30, "5Gi"),
+            (1 << 60, "1Ei"),
+            (u64::MAX, "18446744073709551615"),
+        ];
+        for (bytes, text) in cases {
+            let quantity = Quantity::of_bytes(bytes);
+            assert_eq!((quantity.as_str(), quantity.units()), (text, i128::from(bytes)));
         }
     }
 

@@ -124,6 +124,8 @@ pub enum Source {
     Migrated(&'static str),
     /// A volume of a Flex driver.
     Flex(Name),
+    /// A disk or a directory of one node, by its path there.
+    Local(Name),
     /// Something that the binder leaves to others.
     #[default]
     Other,
@@ -243,6 +245,7 @@ struct WireSpec {
     volume_mode: Option<Name>,
     volume_attributes_class_name: Option<Name>,
     host_path: Option<WireHostPath>,
+    local: Option<WireHostPath>,
     nfs: Option<WireNfs>,
     csi: Option<WireCsi>,
     flex_volume: Option<WireCsi>,
@@ -322,6 +325,8 @@ impl WireSpec {
             Source::Csi(csi.driver)
         } else if let Some(flex) = self.flex_volume.take() {
             Source::Flex(flex.driver)
+        } else if let Some(local) = self.local.take() {
+            Source::Local(local.path)
         } else {
             self.migrated(handle).map_or(Source::Other, Source::Migrated)
         }

@@ -51,7 +51,7 @@ fn a_node_is_read_as_far_as_rules_need_it() {
 fn a_volume_says_where_it_is_and_how_it_is_known() {
     let terms = json!([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}]}]);
     let local = volume(json!({"local": {"path": "/d"}, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}));
-    assert_eq!((local.source, local.handle.clone()), (Source::Other, None));
+    assert_eq!((local.source, local.handle.clone()), (Source::Local("/d".into()), None));
     assert!(local.nodes.is_some_and(|nodes| nodes.matches(&labels(&[("kubernetes.io/hostname", "n1")]), None)));
     assert_eq!(volume(json!({"nodeAffinity": {}})).nodes, None);
     let handle = |by, id: &str| Some(Box::new(Handle { by, id: id.into() }));

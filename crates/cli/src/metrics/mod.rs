@@ -53,7 +53,7 @@ fn plugin(volume: &Volume) -> String {
         Source::HostPath(_) => "kubernetes.io/host-path".into(),
         Source::Nfs(_) => "kubernetes.io/nfs".into(),
         Source::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
-        Source::Migrated(_) | Source::Flex(_) | Source::Other => "N/A".into(),
+        Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => "N/A".into(),
     }
 }
 

@@ -107,7 +107,7 @@ pub fn line(volume: &Volume, value: &Value) -> String {
         Source::Csi(driver) => Some(format!("csi:{driver}")),
         Source::Flex(driver) => Some(format!("flex:{driver}")),
         Source::Migrated(_) => migrated(value),
-        Source::Other => None,
+        Source::Local(_) | Source::Other => None,
     };
     words.extend(source.map(|source| format!("source={source}")));
     words.extend(finalizer_words(&volume.finalizers, finalizer::PV_PROTECTION));

@@ -1,0 +1,164 @@
+//! Rounds of discovery: every class's directory is looked at, and what nobody has is offered.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bindery_runtime::{Api, EventSink, NotHad};
+use bindery_storage::class_path;
+use bindery_verdict::Notice;
+use bindery_volumes::{Class, Name, Node};
+use serde_json::Value;
+
+use super::{Cleanings, Hears, Knowledge};
+use crate::config::{ClassConfig, Config};
+use crate::discover::{Finding, Known, Looked, Outcome, Owner, Scene, Shape, discover, is_meant};
+use crate::disk;
+
+/// Rounds of discovery on a node.
+pub struct Rounds {
+    /// The API server, on which volumes are created.
+    pub api: Arc<Api>,
+    /// What is configured.
+    pub config: Arc<Config>,
+    /// The node.
+    pub node: Arc<Node>,
+    /// Whose volumes are ours.
+    pub owner: Owner,
+    /// All volumes.
+    pub knowledge: Knowledge,
+    /// What is being cleaned.
+    pub cleanings: Cleanings,
+    /// Where events go.
+    pub events: EventSink,
+    /// Who they are from.
+    pub component: &'static str,
+    /// Who counts.
+    pub hears: Arc<dyn Hears>,
+    /// What was last said about an entry: what has not changed is not said again.
+    pub said: BTreeMap<(String, Option<String>), String>,
+}
+
+impl Rounds {
+    /// Looks at everything once. Yields what is wrong; nothing when all is well.
+    pub async fn round(&mut self) -> Vec<String> {
+        let Some(volumes) = self.knowledge.volumes().await else {
+            return vec!["not all volumes are known yet".into()];
+        };
+        let known = Known::new(&self.node, volumes);
+        let config = self.config.clone();
+        let mut problems = Vec::new();
+        for (name, class) in &config.classes {
+            if let Err(problem) = self.look_at(name, class, &known, &mut problems).await {
+                problems.push(format!("class {name:?}: {problem}"));
+            }
+        }
+        problems
+    }
+
+    async fn look_at(
+        &mut self,
+        name: &str,
+        class_config: &ClassConfig,
+        known: &Known,
+        problems: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let class = self.class(name).await?;
+        let began = Instant::now();
+        let entries = look(class_config.clone()).await?;
+        let cleaning = self.cleanings.running();
+        let config = self.config.clone();
+        let scene = Scene {
+            config: &config,
+            class_name: name,
+            class_config,
+            class: class.as_ref(),
+            node: &self.node,
+            owner: &self.owner,
+            known,
+            cleaning: &cleaning,
+        };
+        for finding in discover(&scene, &entries) {
+            self.tell(name, &finding);
+            match &finding.outcome {
+                Outcome::Leave => {}
+                Outcome::Fail => problems.push(format!("class {name:?}: {}", finding.note)),
+                Outcome::Offer(volume) => {
+                    let entry = finding.entry.as_deref().unwrap_or_default();
+                    match self.offer(class_config, entry, &entries, volume).await {
+                        Ok(false) => {}
+                        Ok(true) => self.hears.offered(class_config.volume_mode, began.elapsed()),
+                        Err(problem) => problems.push(format!("class {name:?}: {entry:?}: {problem}")),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A class, as it is now; `None` when there is none.
+    async fn class(&self, name: &str) -> Result<Option<Class>, String> {
+        match self.api.get(&class_path(&Name::new(name))).await {
+            Ok(class) => Class::from_json(class.to_string().as_bytes()).map(Some).map_err(|flaw| flaw.to_string()),
+            Err(NotHad::NotFound(_)) => Ok(None),
+            Err(NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+        }
+    }
+
+    /// Creates a volume, while its disk is held. Says whether it was created just now.
+    async fn offer(
+        &self,
+        class: &ClassConfig,
+        entry: &str,
+        entries: &[Looked],
+        volume: &Value,
+    ) -> Result<bool, String> {
+        let (directory, name) = (PathBuf::from(&class.mount_dir), entry.to_owned());
+        let shape = entries.iter().flatten().find(|seen| seen.name == entry).map_or(Shape::Other, |seen| seen.shape);
+        let held = tokio::task::spawn_blocking(move || disk::hold(&directory, &name, shape));
+        let held = held.await.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
+        // Whoever holds it cleans or offers it: it is looked at again in the next round.
+        let Some(_held) = held else { return Ok(false) };
+        let request = http::Request::post("/api/v1/persistentvolumes")
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .body(volume.to_string().into_bytes())
+            .map_err(|error| error.to_string())?;
+        let asked = Instant::now();
+        let answer = self.api.object(request).await;
+        self.hears.created(asked.elapsed(), answer.is_ok());
+        let volume = Name::new(volume["metadata"]["name"].as_str().unwrap_or_default());
+        match answer {
+            Ok(_) => {
+                self.cleanings.forget(&volume);
+                tracing::info!(volume = volume.as_str(), entry, "offered");
+                Ok(true)
+            }
+            // Somebody was faster, or an answer of ours was lost: it will be seen in the next round what it is.
+            Err(NotHad::Refused(409, _)) => Ok(false),
+            Err(NotHad::NotFound(error) | NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+        }
+    }
+
+    /// Says what was found, if it is news.
+    fn tell(&mut self, class: &str, finding: &Finding) {
+        if let Some(notice) = &finding.notice {
+            self.events.publish(Notice { component: self.component, ..notice.clone() });
+        }
+        let (key, rule) = ((class.to_owned(), finding.entry.clone()), finding.rule.name);
+        let said = format!("{rule}: {}", finding.note);
+        let entry = finding.entry.as_deref().unwrap_or_default();
+        if self.said.insert(key, said.clone()) == Some(said) {
+            tracing::debug!(class, entry, rule, finding.note, "found as before");
+        } else if matches!(finding.outcome, Outcome::Fail) {
+            tracing::warn!(class, entry, rule, finding.note, "cannot be offered");
+        } else {
+            tracing::info!(class, entry, rule, finding.note, "found");
+        }
+    }
+}
+
+async fn look(class: ClassConfig) -> Result<Vec<Looked>, String> {
+    let look = move || disk::look(&PathBuf::from(&class.mount_dir), |name| is_meant(&class, name), class.is_only_empty);
+    tokio::task::spawn_blocking(look).await.map_err(|panic| panic.to_string())?
+}

@@ -1,0 +1,183 @@
+//! Fields of a configuration: taken one by one, each with an error that says where it stands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::ConfigError;
+
+/// The fields of the whole configuration, where each is a file; or those of one class, which stand in a file.
+pub struct Fields {
+    /// The file and the class in it, where these are fields of a class.
+    of_class: Option<(String, String)>,
+    fields: Map<String, Value>,
+    known: BTreeSet<String>,
+}
+
+type Outcome<T> = Result<T, ConfigError>;
+
+impl Fields {
+    /// The files of a configuration, each with the YAML of one value.
+    pub fn of_files(files: &BTreeMap<String, String>) -> Outcome<Fields> {
+        let mut fields = Map::new();
+        for (file, text) in files {
+            let value = if text.trim().is_empty() {
+                Value::Null
+            } else {
+                let options = serde_saphyr::options! { strict_booleans: true };
+                serde_saphyr::from_str_with_options(text, options).map_err(|error| ConfigError {
+                    file: file.clone(),
+                    class: None,
+                    key: None,
+                    problem: format!("it is not YAML: {error}"),
+                })?
+            };
+            fields.insert(file.clone(), value);
+        }
+        Ok(Fields { of_class: None, fields, known: BTreeSet::new() })
+    }
+
+    /// What is wrong with one of these.
+    pub fn error(&self, key: &str, problem: &str) -> ConfigError {
+        match &self.of_class {
+            None => ConfigError { file: key.to_owned(), class: None, key: None, problem: problem.to_owned() },
+            Some((file, class)) => self.error_in(file, class, Some(key), problem),
+        }
+    }
+
+    /// What is wrong with a field of a class.
+    pub fn error_of(&self, file: &str, class: &str, key: &str, problem: &str) -> ConfigError {
+        self.error_in(file, class, Some(key), problem)
+    }
+
+    fn error_in(&self, file: &str, class: &str, key: Option<&str>, problem: &str) -> ConfigError {
+        ConfigError {
+            file: file.to_owned(),
+            class: Some(class.to_owned()),
+            key: key.map(str::to_owned),
+            problem: problem.to_owned(),
+        }
+    }
+
+    /// What nobody asked for.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().filter(|key| !self.known.contains(*key)).map(String::as_str)
+    }
+
+    /// Passes over fields that are upstream's and mean nothing here.
+    pub fn skip(&mut self, keys: &[&str]) {
+        self.known.extend(keys.iter().map(|key| (*key).to_owned()));
+    }
+
+    /// Takes a field; `None` when it is missing or null.
+    fn take(&mut self, key: &str) -> Option<Value> {
+        self.known.insert(key.to_owned());
+        self.fields.get(key).filter(|value| !value.is_null()).cloned()
+    }
+
+    fn typed<T>(&mut self, key: &str, wanted: &str, read: impl FnOnce(Value) -> Option<T>) -> Outcome<Option<T>> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(value) => {
+                let shown = value.to_string();
+                read(value).map(Some).ok_or_else(|| self.error(key, &format!("it has to be {wanted}, and is {shown}")))
+            }
+        }
+    }
+
+    /// Yes or no; no when nothing is said. A mounted ConfigMap may well have it in quotes.
+    pub fn flag(&mut self, key: &str) -> Outcome<bool> {
+        let read = |value: Value| match value {
+            Value::Bool(flag) => Some(flag),
+            Value::String(text) => text.parse().ok(),
+            Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        };
+        Ok(self.typed(key, "true or false", read)?.unwrap_or_default())
+    }
+
+    /// A text.
+    pub fn text(&mut self, key: &str) -> Outcome<Option<String>> {
+        self.typed(key, "a text", plain)
+    }
+
+    /// One of a few words.
+    pub fn word<T>(&mut self, key: &str, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Outcome<Option<T>> {
+        let read = |value: Value| plain(value).and_then(|word| parse(&word));
+        self.typed(key, wanted, read)
+    }
+
+    /// A duration such as `5m0s`.
+    pub fn duration(&mut self, key: &str) -> Outcome<Option<Duration>> {
+        let parse = |text: &str| Duration::try_from(text.parse::<jiff::SignedDuration>().ok()?).ok();
+        self.word(key, "a duration such as 5m0s", parse)
+    }
+
+    /// A list of texts.
+    pub fn texts(&mut self, key: &str) -> Outcome<Option<Vec<String>>> {
+        let read = |value: Value| match value {
+            Value::Array(items) => items.into_iter().map(plain).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+        };
+        self.typed(key, "a list of texts", read)
+    }
+
+    /// A map of texts.
+    pub fn text_map(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
+        let read = |value: Value| match value {
+            Value::Object(map) => map.into_iter().map(|(key, value)| Some((key, plain(value)?))).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+        };
+        Ok(self.typed(key, "a map of texts", read)?.unwrap_or_default())
+    }
+
+    /// A list of objects.
+    pub fn objects(&mut self, key: &str) -> Outcome<Vec<Value>> {
+        let read = |value: Value| match value {
+            Value::Array(items) => items.iter().all(Value::is_object).then_some(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
+        };
+        Ok(self.typed(key, "a list of objects", read)?.unwrap_or_default())
+    }
+
+    /// An absolute path of a directory, which has to be there. Without a slash at its end.
+    pub fn directory(&mut self, key: &str) -> Outcome<String> {
+        let text = self.text(key)?.ok_or_else(|| self.error(key, "it is required"))?;
+        let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
+        let is_plain =
+            text.starts_with('/') && !parts.is_empty() && !parts.iter().any(|part| matches!(*part, "." | ".."));
+        match is_plain {
+            true => Ok(format!("/{}", parts.join("/"))),
+            false => Err(self.error(key, &format!("{text:?} is not the absolute path of a directory below /"))),
+        }
+    }
+
+    /// A map of objects: the fields of each.
+    pub fn maps(&mut self, file: &str) -> Outcome<Vec<(String, Fields)>> {
+        let read = |value: Value| match value {
+            Value::Object(map) => Some(map),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
+        };
+        let maps = self.typed(file, "a map of classes", read)?.unwrap_or_default();
+        let fields = |(class, value): (String, Value)| match value {
+            Value::Object(fields) => {
+                let of_class = Some((file.to_owned(), class.clone()));
+                Ok((class, Fields { of_class, fields, known: BTreeSet::new() }))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(self.error_in(file, &class, None, "it has to be a map of keys"))
+            }
+        };
+        maps.into_iter().map(fields).collect()
+    }
+}
+
+/// A plain value, as a text: who writes `namePattern: 1` means the text.
+fn plain(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,1 @@
+//! What may go with a node that is gone. Pure.
