@@ -152,9 +152,9 @@ impl Driver {
         let node = taken.map_err(|full| {
             let node = full.node.as_deref().unwrap_or("any node");
             let error = format!(
-                "rpc error: code = ResourceExhausted desc = not enough simulated storage: {bytes} bytes are asked for, and {} \
-                 are left on {node}",
-                full.free
+                "rpc error: code = ResourceExhausted desc = not enough simulated storage: {} asked for, {} left on {node}",
+                offer::amount(bytes),
+                offer::amount(full.free)
             );
             let after = if ask.order.node.is_some() { After::Elsewhere } else { After::Nothing };
             Failure::new(error).with(after)
@@ -184,7 +184,7 @@ async fn say_capacity(calls: &Calls, class: &str, node: &str, free: i128) -> Res
     let path = format!("{CAPACITIES}/{}", offer::capacity_name(class, node));
     match calls.read(&path).await {
         Ok(seen) => {
-            let change = json!({"capacity": free.to_string(), "maximumVolumeSize": free.to_string()});
+            let change = json!({"capacity": offer::amount(free), "maximumVolumeSize": offer::amount(free)});
             calls.patch(&path, &seen, Patch::Merge, change).await.map(|_| ())
         }
         Err(Refused::NotFound) => unless_there(calls.make(CAPACITIES, &offer::capacity(class, node, free)).await),

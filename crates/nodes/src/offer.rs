@@ -1,5 +1,6 @@
 //! What the simulated driver puts into the API: itself, its class, its presence on nodes, and how much room there is.
 
+use bindery_volumes::Quantity;
 use serde_json::{Value, json};
 
 /// The name of the driver.
@@ -64,16 +65,21 @@ pub fn capacity(class: &str, node: &str, bytes: i128) -> Value {
         }},
         "storageClassName": class,
         "nodeTopology": {"matchLabels": {HOSTNAME: node}},
-        "capacity": bytes.to_string(),
-        "maximumVolumeSize": bytes.to_string(),
+        "capacity": amount(bytes),
+        "maximumVolumeSize": amount(bytes),
     })
+}
+
+/// So many bytes, as quantities are written.
+pub fn amount(bytes: i128) -> String {
+    Quantity::of_bytes(u64::try_from(bytes).unwrap_or_default()).to_string()
 }
 
 /// A volume on a node.
 pub fn volume(name: &str, node: &str, bytes: i128, claim: &Value, class: &Value) -> Value {
     let expression = json!({"key": HOSTNAME, "operator": "In", "values": [node]});
     let mut spec = json!({
-        "capacity": {"storage": bytes.to_string()},
+        "capacity": {"storage": amount(bytes)},
         "accessModes": claim["spec"]["accessModes"],
         "persistentVolumeReclaimPolicy": class["reclaimPolicy"],
         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},

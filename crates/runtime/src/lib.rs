@@ -34,7 +34,7 @@ pub use events::EventSink;
 pub use hosted::{Hosted, told_to_stop};
 pub use lease::{Lease, LeaseConfig};
 pub use list::{Unlisted, list};
-pub use observe::{Leased, Observer, Operated};
+pub use observe::{Leased, Nobody, Observer, Operated};
 pub use operate::{Operate, Operator};
 pub use send::Caller;
 pub use transport::client;

@@ -18,6 +18,17 @@ pub trait Observer: Send + Sync {
     fn leased(&self, lease: &Leased);
 }
 
+/// Somebody who counts nothing, for where logs tell enough.
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn handled(&self, _: Duration) {}
+    fn decided(&self, _: Decided) {}
+    fn measured(&self, _: &Measured) {}
+    fn operated(&self, _: &Operated) {}
+    fn leased(&self, _: &Leased) {}
+}
+
 /// An operation outside the API, when it is over.
 #[derive(Debug, Clone)]
 pub struct Operated {

@@ -1,24 +1,12 @@
 //! Running a provisioner of one's own, without more ado.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bindery_engine::{Decided, Engine, Measured};
+use bindery_engine::Engine;
 use bindery_provisioner::{Config, Provisioner};
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Leased, Observer, Operate, Operated, told_to_stop};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Nobody, Observer, Operate, told_to_stop};
 
 use crate::{Storage, Storekeeper};
-
-/// Counts nothing: a small provisioner's logs tell enough.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn handled(&self, _: Duration) {}
-    fn decided(&self, _: Decided) {}
-    fn measured(&self, _: &Measured) {}
-    fn operated(&self, _: &Operated) {}
-    fn leased(&self, _: &Leased) {}
-}
 
 /// Serves the claims that ask for a provisioner of that name from a storage, until the process is told to stop. How to reach the
 /// API server is found out as kubectl does. Of several instances all act: no promise rests on there being one, though a storage

@@ -1,0 +1,114 @@
+//! The example at work: on an embedded API server, with a binder, and killed in between.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_apiserver::host::{Config, Server};
+use bindery_binder::Binder;
+use bindery_companions::{ClaimProtection, VolumeProtection};
+use bindery_engine::Engine;
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Nobody, NotHad, Observer};
+use bindery_verdict::RuleSet;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+
+/// The example, until it is dropped.
+struct Example(Child);
+
+impl Example {
+    fn start(kubeconfig: &Path, root: &Path) -> Example {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_folders"));
+        command.arg(root).env("KUBECONFIG", kubeconfig).stdout(Stdio::null());
+        Example(command.spawn().expect("the example starts"))
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn call(api: &Api, method: &str, path: &str, body: Value) -> Result<Value, NotHad> {
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let request =
+        http::Request::builder().method(method).uri(path).header("content-type", "application/json").body(body);
+    api.object(request.expect("a request")).await
+}
+
+/// Waits until something is so.
+async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    for _ in 0..600 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{what}: not after a minute");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_get_directories_and_leave_none_behind() {
+    let folder = std::env::temp_dir().join(format!("bindery-folders-{}", std::process::id()));
+    let (root, kubeconfig) = (folder.join("volumes"), folder.join("kubeconfig"));
+    std::fs::create_dir_all(&root).expect("a folder");
+    let server = Server::start(Config::in_memory()).await.expect("a server");
+    std::fs::write(&kubeconfig, server.kubeconfig()).expect("a file");
+    let cluster = Kubeconfig::from_yaml(server.kubeconfig()).expect("a kubeconfig");
+    let cluster = kube::Config::from_custom_kubeconfig(cluster, &KubeConfigOptions::default()).await;
+    let client = bindery_runtime::client(cluster.expect("a configuration")).expect("a client");
+    let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
+    let observer: Arc<dyn Observer> = Arc::new(Nobody);
+    let binder = Box::new(Binder::new(Default::default()));
+    let rules: Vec<Box<dyn RuleSet + Send>> =
+        vec![binder, Box::new(ClaimProtection::default()), Box::new(VolumeProtection)];
+    let hosted = Hosted::start(&api, Engine::new(Default::default(), rules), &observer);
+    hosted.lead(true).expect("it leads");
+
+    let class = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "folders"},
+        "provisioner": "example.com/folders", "reclaimPolicy": "Delete",
+    });
+    call(&api, "POST", "/apis/storage.k8s.io/v1/storageclasses", class).await.expect("a class");
+    for number in 0..10 {
+        let claim = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": format!("claim-{number}")},
+            "spec": {
+                "storageClassName": "folders", "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        });
+        call(&api, "POST", CLAIMS, claim).await.expect("a claim");
+    }
+    // Killed at whatever it does just then, a few times.
+    for _ in 0..3 {
+        let example = Example::start(&kubeconfig, &root);
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        drop(example);
+    }
+    let example = Example::start(&kubeconfig, &root);
+    let items = async |path: &str| call(&api, "GET", path, Value::Null).await.expect("a list")["items"].clone();
+    eventually("every claim is bound", async || {
+        let claims = items(CLAIMS).await;
+        claims.as_array().is_some_and(|all| all.iter().all(|claim| claim["status"]["phase"] == "Bound"))
+    })
+    .await;
+    let directories = || std::fs::read_dir(&root).expect("the root").count();
+    assert_eq!(directories(), 10, "a directory for each claim, and none more");
+    for number in 0..10 {
+        call(&api, "DELETE", &format!("{CLAIMS}/claim-{number}"), Value::Null).await.expect("it is deleted");
+    }
+    eventually("every volume is gone", async || items(VOLUMES).await == json!([])).await;
+    assert_eq!(directories(), 0, "and every directory");
+    drop(example);
+    drop(hosted);
+    server.stop().await;
+    std::fs::remove_dir_all(&folder).expect("cleaned up");
+}
