@@ -97,7 +97,8 @@ fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, St
         }
         Target::Pod(name) => {
             let key = PodKey { namespace: namespace.into(), name: name.clone() };
-            explain_pod(known, &key).map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Pod, name)))
+            explain_pod(known, &key, lines_max)
+                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Pod, name)))
         }
     }
 }
