@@ -51,11 +51,13 @@ pub(crate) fn sort_of_prospect(prospect: &Prospect<'_>) -> &'static str {
     }
 }
 
-/// The volume that comes nearest to what a claim looks for on a node, and what it lacks; of the claim's class only.
+/// The volume that comes nearest to what a claim looks for of those that a node reaches, and what it lacks; of the claim's class only.
 fn nearest(known: &Mirror, node: &Node, claim: &Claim) -> Option<String> {
     let request = Request::of(claim, true).ok()?.on(&node.labels);
     let volumes = candidates::volumes(known, &request, None);
+    let is_in_reach = |name: &str| known.volume(&name.into()).is_some_and(|volume| volume.is_reachable(&node.labels));
     let meant = volumes.into_iter().filter(|ranked| ranked.nearness.standing < Standing::OtherClass);
+    let meant = meant.filter(|ranked| is_in_reach(&ranked.candidate.name));
     let by_nearness = |ranked: &candidates::Ranked| (ranked.nearness, ranked.candidate.name.clone());
     let nearest = meant.min_by_key(by_nearness)?.candidate;
     (!nearest.fits).then(|| format!("{}: {}", nearest.name, nearest.why.join(", ")))

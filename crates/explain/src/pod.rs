@@ -7,7 +7,7 @@ use bindery_volumes::{Claim, ClaimPhase, Kind, Name, Pod, PodKey, PodPhase, PodV
 
 use crate::claim::events;
 use crate::matrix::Asked;
-use crate::{Candidate, Change, Explanation, Matrix, NotFound, beside, change, next};
+use crate::{Candidate, Change, Explanation, Matrix, Next, NotFound, beside, change, next};
 
 /// Why a pod has no node, or how its volumes are on the one that it has: a line for each that is a claim's, and a table of at most so
 /// many nodes. Its own scheduler may be another: it is told what ours does with such a pod.
@@ -30,7 +30,7 @@ pub fn explain_pod(known: &Mirror, key: &PodKey, rows_max: usize) -> Result<Expl
         note: note(&scheduler, known, key, &verdict, &events),
         events,
         terms: None,
-        next: next::next(&verdict),
+        next: next_of(&verdict),
         bind: None,
         beside: beside::of_pod(known, key),
         waits_for,
@@ -83,6 +83,13 @@ fn note(scheduler: &Scheduler, known: &Mirror, key: &PodKey, verdict: &Verdict, 
         (Some(note), Some(first)) => Some(format!("{note}; {first}")),
         (note, first) => note.or(first),
     }
+}
+
+/// What is done next. What the rule says was said.
+fn next_of(verdict: &Verdict) -> Next {
+    let next = next::next(verdict);
+    let text = next.text.strip_suffix(verdict.rule.why).map(|text| text.trim_end_matches(": ").to_owned());
+    Next { text: text.unwrap_or(next.text), ..next }
 }
 
 fn phase(pod: &Pod) -> String {

@@ -61,16 +61,11 @@ fn to_place<'k>(scheduler: &Scheduler, known: &'k Mirror, key: &PodKey) -> Resul
     }
 }
 
-/// A pod that matters more, and was not looked at yet.
+/// A pod that matters more, or as much and has waited longer, and was not looked at yet.
 fn goes_before(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) -> Option<ObjectKey> {
-    let waiting = known.tenants().waiting().filter_map(|key| known.pod(key));
-    let more = waiting.take_while(|other| other.scheduling.priority > pod.scheduling.priority);
-    let is_new = |other: &&Arc<Pod>| {
-        let scheduling = &other.scheduling;
-        let was_looked_at = scheduling.unschedulable.is_some() || !scheduling.nominated.is_empty();
-        scheduler.is_ours(other) && other.flaw.is_none() && !scheduling.is_gated && !was_looked_at
-    };
-    let keys = more.filter(is_new).map(|other| ObjectKey::from(other.key()));
+    let turn = pod.turn();
+    let new = known.tenants().new_before(&turn).filter_map(|key| known.pod(key));
+    let keys = new.filter(|other| scheduler.is_ours(other)).map(|other| ObjectKey::from(other.key()));
     keys.into_iter().find(|key| !findings.was_offered_to(key))
 }
 
