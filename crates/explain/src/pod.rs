@@ -62,10 +62,8 @@ impl Sight {
         }
         let all = asked.ask_all();
         let node = scheduler.node_for(known, pod);
-        let change = match node {
-            Some(_) if !pod.scheduling.is_gated => None,
-            Some(_) | None => change::smallest(&asked, &all),
-        };
+        let fits = asked.refused.is_empty() && all.iter().any(|asking| asking.obstacle_count() == 0);
+        let change = (!fits || pod.scheduling.is_gated).then(|| change::smallest(&asked, &all)).flatten();
         let matrix = (!all.is_empty()).then(|| asked.matrix(&all, node.as_ref(), rows_max));
         Sight { matrix, node, change }
     }
@@ -128,6 +126,7 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Opti
         (None, None, Some(are_bound)) if rule == &rules::WAITS_FOR_VOLUMES => {
             format!("It is given node {} when {are_bound}.", pod.scheduling.nominated)
         }
+        (None, None, _) if rule == &rules::ELSEWHERE => "It is tried again after a pause.".into(),
         (None, None, _) => "No small change was found that would let it be placed.".into(),
     })
 }

@@ -41,6 +41,9 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
+    /// Its name among the rule sets.
+    pub const NAME: &'static str = "scheduler";
+
     /// A scheduler of the pods that name it.
     pub fn new(name: impl Into<Name>) -> Scheduler {
         Scheduler { name: name.into(), shape: Shape::default() }
@@ -70,7 +73,7 @@ impl Default for Scheduler {
 
 impl RuleSet for Scheduler {
     fn name(&self) -> &'static str {
-        "scheduler"
+        Scheduler::NAME
     }
 
     fn component(&self) -> &'static str {
