@@ -3,31 +3,41 @@
 use bindery_mirror::Mirror;
 use bindery_placement::{Lack, Obstacle, Prospect, Unmade, Unreached};
 use bindery_scheduler::{Look, Reason, Shortage};
-use bindery_volumes::{Claim, Node, Pod, PodKey, Request, Taint};
+use bindery_volumes::{Claim, Misfit, Node, Pod, PodKey, Request, Taint};
 
 use crate::candidates::{self, Standing};
 
-/// What a node has for a claim.
-pub(crate) fn of_prospect(known: &Mirror, node: &Node, claim: &Claim, prospect: &Prospect<'_>) -> String {
+/// What a node has for a claim. `is_alone` says whether the row is about no other node: what holds of one only is not said of many.
+pub(crate) fn of_prospect(
+    known: &Mirror,
+    node: &Node,
+    is_alone: bool,
+    claim: &Claim,
+    prospect: &Prospect<'_>,
+) -> String {
     match prospect {
         Prospect::Bound(volume) => format!("bound to {volume}, in reach"),
         Prospect::Reserved(volume) => format!("would take {}, which is reserved for it", volume.name()),
         Prospect::Free(volume) => format!("would take {}", volume.name()),
         Prospect::Made(_) => "would be provisioned".into(),
-        Prospect::Nothing(Lack::Unmade(Unmade::NoMaker)) => match nearest(known, node, claim) {
+        Prospect::Nothing(Lack::Unmade(Unmade::NoMaker)) if is_alone => match nearest(known, node, claim) {
             Some(nearest) => format!("no matching volume; {nearest}"),
             None => "no matching volume".into(),
         },
-        Prospect::Nothing(lack) => of_lack(lack),
+        Prospect::Nothing(lack) => of_lack(claim, lack),
     }
 }
 
-fn of_lack(lack: &Lack<'_>) -> String {
+fn of_lack(claim: &Claim, lack: &Lack<'_>) -> String {
     match lack {
         Lack::Unreached(volume, Unreached::NodeAffinity) => format!("bound to {volume}: node affinity conflict"),
         Lack::Unreached(volume, Unreached::Missing) => format!("bound to {volume}, which does not exist"),
         Lack::Elsewhere(node) => format!("to be provisioned on {node}"),
         Lack::ReservedElsewhere(volume) => format!("{volume} is reserved for it: node affinity conflict"),
+        Lack::TooSmall(volume) => {
+            let (needs, has) = (claim.requested(), volume.holds());
+            format!("no matching volume; {}: {}", volume.name(), Misfit::TooSmall { needs, has })
+        }
         Lack::Unmade(Unmade::NoMaker) => "no matching volume".into(),
         Lack::Unmade(Unmade::Topology) => "class topology: none is provisioned here".into(),
         Lack::Unmade(Unmade::NoRoom) => "not enough free storage".into(),
@@ -45,6 +55,7 @@ pub(crate) fn sort_of_prospect(prospect: &Prospect<'_>) -> &'static str {
         Prospect::Nothing(Lack::Unreached(_, Unreached::Missing)) => "missing",
         Prospect::Nothing(Lack::Elsewhere(_)) => "elsewhere",
         Prospect::Nothing(Lack::ReservedElsewhere(_)) => "reserved elsewhere",
+        Prospect::Nothing(Lack::TooSmall(_)) => "too small",
         Prospect::Nothing(Lack::Unmade(Unmade::NoMaker)) => "no volume",
         Prospect::Nothing(Lack::Unmade(Unmade::Topology)) => "topology",
         Prospect::Nothing(Lack::Unmade(Unmade::NoRoom)) => "no room",

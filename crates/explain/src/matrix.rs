@@ -110,7 +110,8 @@ impl<'a> Asked<'a> {
         let (claims, rest) = match &asking.outlook {
             Err(fault) => (Vec::new(), vec![fault.to_string()]),
             Ok(outlook) => {
-                let claims: Vec<Cell> = self.claims.iter().map(|claim| self.cell(node, outlook, claim)).collect();
+                let claims: Vec<Cell> =
+                    self.claims.iter().map(|claim| self.cell(node, others == 0, outlook, claim)).collect();
                 let against = outlook.against.iter();
                 (claims, against.map(|reason| cells::of_reason(&self.look, self.pod, node, reason)).collect())
             }
@@ -119,7 +120,7 @@ impl<'a> Asked<'a> {
         Row { node: node.name().to_string(), others, fits, claims, rest }
     }
 
-    fn cell(&self, node: &Node, outlook: &Outlook<'_>, claim: &ClaimKey) -> Cell {
+    fn cell(&self, node: &Node, is_alone: bool, outlook: &Outlook<'_>, claim: &ClaimKey) -> Cell {
         if let Some(refused) = self.refused.iter().find(|refused| refused.claim == *claim) {
             return Cell { fits: false, text: refused.why.to_string() };
         }
@@ -128,9 +129,10 @@ impl<'a> Asked<'a> {
         let worst = prospects.clone().find(|(_, of)| is_nothing(of)).or_else(|| prospects.next());
         match worst {
             None => Cell { fits: true, text: String::new() },
-            Some((claim, prospect)) => {
-                Cell { fits: !is_nothing(prospect), text: cells::of_prospect(self.known, node, claim, prospect) }
-            }
+            Some((claim, prospect)) => Cell {
+                fits: !is_nothing(prospect),
+                text: cells::of_prospect(self.known, node, is_alone, claim, prospect),
+            },
         }
     }
 }

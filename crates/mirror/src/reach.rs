@@ -232,6 +232,13 @@ impl<'a> Near<'a> {
             |ranked: &&Ranked| (ranked.is_sure || ranked.volume.is_reachable(labels)) && !is_taken(&ranked.volume);
         first(self.0.iter().map(|volumes| volumes.range(&wish.least..).find(accept))).map(Candidate)
     }
+
+    /// The largest volume that does not hold enough and can be reached from a node with these labels.
+    pub fn largest_too_small(&self, wish: &Wish, labels: &Labels) -> Option<Candidate<'a>> {
+        let accept = |ranked: &&Ranked| ranked.is_sure || ranked.volume.is_reachable(labels);
+        let found = self.0.iter().filter_map(|volumes| volumes.range(..&wish.least).rev().find(accept));
+        found.max().map(Candidate)
+    }
 }
 
 /// Room in the order of keys, with what is needed of it to be chosen.

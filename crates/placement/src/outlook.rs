@@ -40,6 +40,8 @@ pub enum Lack<'a> {
     Elsewhere(&'a Name),
     /// A volume that is reserved for it cannot be reached from there, and it gets no other.
     ReservedElsewhere(&'a Name),
+    /// Its class makes none, and of the free volumes that can be reached from there this is the largest: it is too small.
+    TooSmall(&'a Arc<Volume>),
     /// No free volume that fits can be reached from there, and none can be made.
     Unmade(Unmade),
 }
@@ -51,7 +53,7 @@ impl Lack<'_> {
             Lack::Unreached(_, unreached) => unreached.obstacle(),
             Lack::Elsewhere(_) => Obstacle::NothingToBind,
             // What is reserved and out of reach is passed over in silence, and then it is asked whether one can be made.
-            Lack::ReservedElsewhere(_) => Obstacle::NothingToBind,
+            Lack::ReservedElsewhere(_) | Lack::TooSmall(_) => Obstacle::NothingToBind,
             Lack::Unmade(unmade) => unmade.obstacle(),
         }
     }
@@ -109,6 +111,11 @@ fn of_unmatched<'s>(wanted: &'s Wanted<'_>, node: &Node) -> Prospect<'s> {
     match (wanted.making.on(node), wanted.reserved.iter().find(is_out_of_reach)) {
         (Err(Unmade::NoMaker | Unmade::Topology), Some(volume)) => {
             Prospect::Nothing(Lack::ReservedElsewhere(volume.name()))
+        }
+        (Err(Unmade::NoMaker), None) => {
+            let near = wanted.candidates.near(&node.labels);
+            let too_small = near.largest_too_small(&wanted.wish, &node.labels).map(|found| found.volume());
+            Prospect::Nothing(too_small.map_or(Lack::Unmade(Unmade::NoMaker), Lack::TooSmall))
         }
         (on_node, _) => made(on_node),
     }

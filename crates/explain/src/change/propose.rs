@@ -81,7 +81,7 @@ fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &Lack<'_>) -> Op
             let text = format!("remove the annotation {} from claim {name}", Annotation::SelectedNode.key());
             Some(step(Cost::Mark, text, Edit::Unselect(claim.key())))
         }
-        Lack::Unmade(Unmade::NoMaker) => Some(volume_for(node, claim)),
+        Lack::Unmade(Unmade::NoMaker) | Lack::TooSmall(_) => Some(volume_for(node, claim)),
         Lack::Unmade(Unmade::Topology) => {
             let class = asked.known.class(claim.class())?;
             label(node, class.topologies.unmet(&node.labels)).or_else(|| {
