@@ -101,7 +101,7 @@ fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &Lack<'_>) -> Op
 /// The fewest labels that make one of several terms hold, unless they say where the node is.
 fn label<'r>(node: &Node, terms: impl Iterator<Item = Vec<&'r Requirement>>) -> Option<Step> {
     let is_fixed = |unmet: &&Requirement| WHEREABOUTS.iter().any(|place| unmet.key().starts_with(place));
-    let unmet = terms.filter(|unmet| !unmet.is_empty() && !unmet.iter().any(|unmet| is_fixed(&unmet)));
+    let unmet = terms.filter(|unmet| !unmet.is_empty() && !unmet.iter().any(is_fixed));
     let labels = unmet.min_by_key(Vec::len)?.into_iter().map(|unmet| (unmet.key().clone(), unmet.remedy()));
     Some(labelled(node, labels.collect()))
 }

@@ -272,12 +272,15 @@ fn claims_that_keep_a_pod_from_every_node_are_told_in_every_row() {
     );
 }
 
+/// A state, what is advised, and following it.
+type Advised = (String, &'static str, fn(&mut World));
+
 /// What stands against the only node, and what is advised; following the advice, the pod is given the node.
 #[test]
 fn the_smallest_change_places_the_pod() {
     let claim = "sc local kubernetes.io/no-provisioner wffc\npvc c#c 10Gi Pending class=local\n";
     let then = " Then it can be placed on node n1.";
-    let cases: [(String, &str, fn(&mut World)); 8] = [
+    let cases: [Advised; 8] = [
         ("node n1\npod p sel=disk:ssd".into(), "label node n1 with disk=ssd.", |world| {
             world.edit(&node_key("n1"), json!({"metadata": {"labels": {"disk": "ssd"}}}));
         }),
