@@ -83,7 +83,7 @@ impl Edit {
                 draft.watched(Object::Class(Arc::new(Class { meta: unversioned(&changed.meta), ..changed })));
             }
             Edit::Install { node, driver } => change_csi(draft, node, |csi| {
-                let new = NodeDriver { name: driver.clone(), volumes_max: None };
+                let new = NodeDriver { name: driver.clone(), ..NodeDriver::default() };
                 csi.drivers = csi.drivers.iter().cloned().chain([new]).collect();
             }),
             Edit::Unlimit(node) => change_csi(draft, node, |csi| {
