@@ -21,7 +21,7 @@ pub fn choose<'a>(known: &'a Mirror, request: &Request<'_>) -> Option<Choice<'a>
         request,
         known.volumes_of(&claim.key()),
         |fits: &dyn Fn(&Volume) -> bool| -> Option<&'a Arc<Volume>> {
-            known.pool().first(&Place::of_claim(claim), request.modes, claim.requested().nanos(), fits)
+            known.pool().first(&Place::of_claim(claim), request.modes, claim.requested(), fits)
         },
     )
 }

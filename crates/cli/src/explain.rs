@@ -23,13 +23,14 @@ pub struct Args {
     /// For a person, or for a program.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
-    /// A line for every candidate, however many there are.
+    /// A line for every candidate and every node, however many there are.
     #[arg(long)]
     all: bool,
     /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Read files instead of a cluster: what `kubectl get pv,pvc,sc,vac,pods,nodes -A -o yaml` writes; - for standard input.
+    /// Where capacity or limits of CSI drivers count for a pod, add csidrivers,csinodes,csistoragecapacities,volumeattachments.
     #[arg(short, long = "filename", value_name = "FILE", conflicts_with = "kubeconfig")]
     files: Vec<PathBuf>,
 }
@@ -97,7 +98,8 @@ fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, St
         }
         Target::Pod(name) => {
             let key = PodKey { namespace: namespace.into(), name: name.clone() };
-            explain_pod(known, &key).map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Pod, name)))
+            explain_pod(known, &key, lines_max)
+                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Pod, name)))
         }
     }
 }

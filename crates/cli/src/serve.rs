@@ -11,7 +11,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use bindery_engine::Engine;
+use bindery_explain::{LINES, explain_pod};
 use bindery_runtime::{Ask, EventSink, Message};
+use bindery_scheduler::Scheduler;
 use bindery_volumes::{Kind, ObjectKey};
 use prometheus_client::registry::Registry;
 use serde::Deserialize;
@@ -165,15 +167,19 @@ async fn state(State(shared): State<Shared>, Query(about): Query<About>) -> Resp
     }
 }
 
-/// An object: what was last decided about it, and what would be decided now.
+/// An object: what was last decided about it, and what would be decided now; of a pod, where it is placed, also why.
 fn about_one(engine: &Engine, taken: &Taken, key: &ObjectKey) -> Value {
     let now = engine.would_decide(key).map(|(set, verdict)| {
         json!({"controller": set, "rule": verdict.rule.name, "why": verdict.rule.why, "note": verdict.note})
     });
+    // Who does not place pods has not heard of all that counts for it.
+    let places = engine.controllers().any(|controller| controller == Scheduler::NAME) && key.kind == Kind::Pod;
+    let explanation = places.then(|| explain_pod(engine.known(), &key.pod_key(), LINES).ok()).flatten();
     json!({
         "key": key.to_string(),
         "known": engine.known().object(key).map(|object| json!({"version": object.meta().version, "uid": object.meta().uid.as_str()})),
         "lastVerdicts": taken.recent(Some(key)),
+        "explanation": explanation,
         "verdictNow": engine.known().object(key).is_some().then(|| now.collect::<Vec<_>>()),
     })
 }

@@ -6,12 +6,19 @@ use serde_json::{Value, json};
 
 const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/dump.yaml");
 
+/// A pod that finds no node, and one that has its own.
+const PODS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pods.yaml");
+
 fn bindery(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bindery")).args(args).output().expect("bindery runs")
 }
 
 fn explain(args: &[&str]) -> String {
-    let output = bindery(&[&["explain", "-f", DUMP], args].concat());
+    explain_in(DUMP, args)
+}
+
+fn explain_in(dump: &str, args: &[&str]) -> String {
+    let output = bindery(&[&["explain", "-f", dump], args].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     String::from_utf8(output.stdout).expect("it writes UTF-8")
@@ -74,9 +81,11 @@ fn programs_read_json() {
         "beside",
         "bind",
         "candidates",
+        "change",
         "events",
         "isDeleting",
         "kind",
+        "matrix",
         "more",
         "name",
         "namespace",
@@ -89,6 +98,41 @@ fn programs_read_json() {
         "waitsFor",
     ];
     assert_eq!(fields, stable, "programs rely on these");
+}
+
+#[test]
+fn a_pod_that_waits_is_explained() {
+    let expected = r#"default/db is waiting for a node   [schedule.unschedulable]
+No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.
+  event  FailedScheduling: 0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling.
+  next   writes Pod default/db
+  data   volume data; Pending: see bindery explain pvc/data
+  logs   volume logs; Bound to nfs
+  node                    claim data                                     claim logs              beside its claims
+  n1                      would take disk-1                              bound to nfs, in reach  taint dedicated=batch:NoSchedule
+  n2                      no matching volume; disk-2: needs 10Gi, has 5Gi  bound to nfs, in reach  fits
+  n3 and 1 node like it   no matching volume                             bound to nfs, in reach  fits
+Smallest change: remove the taint dedicated=batch:NoSchedule from node n1, or tolerate it. Then it can be placed on node n1.
+"#;
+    let columns =
+        |text: &str| text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+    let text = explain_in(PODS, &["pod/db"]);
+    assert_eq!(columns(&text), columns(expected));
+
+    let json: Value = serde_json::from_str(&explain_in(PODS, &["pod/db", "-o", "json"])).expect("it writes JSON");
+    assert_eq!(json["matrix"]["claims"], json!(["data", "logs"]));
+    let row = json!({
+        "node": "n1", "others": 0, "fits": false, "rest": ["taint dedicated=batch:NoSchedule"],
+        "claims": [{"fits": true, "text": "would take disk-1"}, {"fits": true, "text": "bound to nfs, in reach"}],
+    });
+    assert_eq!(json["matrix"]["rows"][0], row);
+    let steps = ["remove the taint dedicated=batch:NoSchedule from node n1, or tolerate it"];
+    assert_eq!(json["change"], json!({"node": "n1", "steps": steps}));
+
+    let all = explain_in(PODS, &["pod/db", "--all"]);
+    assert!(all.contains("\n  n4 ") && !all.contains("like it"), "{all}");
+    let placed = explain_in(PODS, &["pod/web"]);
+    assert!(placed.starts_with("default/web is on node n2   [schedule.placed]\n"), "{placed}");
 }
 
 #[test]

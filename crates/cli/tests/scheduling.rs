@@ -4,6 +4,8 @@
 mod servers;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -52,6 +54,29 @@ impl Cluster {
         let place =
             |pod: &Value| Some((text(pod, "/metadata/name"), pod.pointer("/spec/nodeName")?.as_str()?.to_owned()));
         self.all("pods").iter().filter_map(place).collect()
+    }
+
+    /// What `bindery explain` says.
+    fn explain(&self, target: &str) -> Value {
+        let bindery = std::process::Command::new(env!("CARGO_BIN_EXE_bindery"))
+            .args(["explain", target, "-o", "json", "--kubeconfig"])
+            .arg(self.lab.kubeconfig())
+            .output()
+            .expect("bindery runs");
+        serde_json::from_slice(&bindery.stdout).expect("JSON")
+    }
+
+    /// What the scheduler tells of a pod where it is asked about its state.
+    fn scheduler_tells(&self, pod: &str) -> Value {
+        let log = self.scheduler.log();
+        let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let address = lines.find_map(|line| line["address"].as_str().map(str::to_owned)).expect("it is logged");
+        let mut connection = TcpStream::connect(address).expect("it listens");
+        let request = format!("GET /debug/state.json?pod={pod} HTTP/1.0\r\n\r\n");
+        connection.write_all(request.as_bytes()).expect("a request");
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).expect("an answer");
+        serde_json::from_str(answer.split_once("\r\n\r\n").expect("a head and a body").1).expect("JSON")
     }
 
     fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
@@ -282,6 +307,12 @@ fn pods_are_kept_apart(api_server: ApiServer) {
     cluster.create(&[apart("last")]);
     let told = |pod: &Value| pod["metadata"]["name"] == "last" && pod["status"]["conditions"][0]["status"] == "False";
     cluster.eventually("the last is told", || cluster.all("pods").iter().any(told));
+    let explained = cluster.explain("pod/last");
+    assert_eq!(explained["rule"], "schedule.unschedulable", "{explained}");
+    assert_eq!(explained["matrix"]["rows"][0]["others"], NODES - 1, "{explained}");
+    let step = explained["change"]["steps"][0].as_str().unwrap_or_default().to_owned();
+    assert!(step.starts_with("end pod default/p"), "{explained}");
+    assert_eq!(cluster.scheduler_tells("default/last")["explanation"]["change"], explained["change"]);
     cluster.lab.kubectl(["delete", "pod/p7", "--force", "--grace-period=0"]).expect("a pod goes");
     cluster.eventually("the last has a node", || cluster.places().contains_key("last"));
     let taken: BTreeSet<String> = cluster.places().into_values().collect();

@@ -1,11 +1,11 @@
 //! What the controllers beside the binder say of an object, where that is of interest: who holds what is being deleted, and who
 //! makes a volume grow.
 
-use bindery_companions::rules::{claim_protection, expander, volume_protection};
-use bindery_companions::{ClaimProtection, Expander, VolumeProtection};
+use bindery_companions::rules::{claim_protection, ephemeral, expander, volume_protection};
+use bindery_companions::{ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_mirror::Mirror;
 use bindery_verdict::{Guarded, Rule, RuleSet};
-use bindery_volumes::{Claim, Name, ObjectKey, Volume, VolumePhase};
+use bindery_volumes::{Claim, Name, ObjectKey, PodKey, Volume, VolumePhase};
 
 use crate::claim::events;
 use crate::{Beside, next};
@@ -32,6 +32,18 @@ pub(crate) fn of_volume(known: &Mirror, volume: &Volume) -> Vec<Beside> {
         .flatten()
         .into_iter()
         .collect()
+}
+
+/// What is said of a pod.
+pub(crate) fn of_pod(known: &Mirror, key: &PodKey) -> Vec<Beside> {
+    let quiet = [
+        &ephemeral::NO_VOLUMES,
+        &ephemeral::SERVED,
+        &ephemeral::POD_DELETED,
+        &ephemeral::POD_MALFORMED,
+        &ephemeral::POD_GONE,
+    ];
+    said(&Ephemeral, known, &key.clone().into(), &quiet).into_iter().collect()
 }
 
 /// What a rule set says, unless it is one of the quiet rules that applies.

@@ -34,7 +34,7 @@ pub fn explain_claim(
         kind: Kind::Claim.as_str(),
         namespace: key.namespace.clone(),
         name: key.name.clone(),
-        phase: claim.status.phase.as_str(),
+        phase: claim.status.phase.as_str().into(),
         rule: verdict.rule.name,
         reason: verdict.rule.why,
         note: verdict.note.clone(),
@@ -48,6 +48,8 @@ pub fn explain_claim(
         bind,
         candidates,
         more,
+        matrix: None,
+        change: None,
     })
 }
 

@@ -14,7 +14,7 @@ pub struct Explanation {
     /// Its name.
     pub name: Name,
     /// The phase that its status tells; of a pod whether it has a node, or how it ended.
-    pub phase: &'static str,
+    pub phase: String,
     /// Whether somebody deleted it.
     pub is_deleting: bool,
     /// The rule that applies.
@@ -40,6 +40,10 @@ pub struct Explanation {
     pub candidates: Vec<Candidate>,
     /// Candidates that got no line, in groups.
     pub more: Vec<More>,
+    /// For a pod, the nodes and what they have for its claims; for one that has its node, that node only.
+    pub matrix: Option<Matrix>,
+    /// The smallest change that would let a pod that waits be placed.
+    pub change: Option<Change>,
 }
 
 /// What a claim asks for, or a volume offers. What is not there was not said.
@@ -124,4 +128,52 @@ pub struct More {
     pub count: usize,
     /// What they have in common.
     pub what: String,
+}
+
+/// What every node has for the claims of a pod that waits for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Matrix {
+    /// The pod's claims: the columns.
+    pub claims: Vec<String>,
+    /// Nodes, the nearest first.
+    pub rows: Vec<Row>,
+    /// How many nodes got no row.
+    pub hidden: usize,
+}
+
+/// A node, for all of its sort.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// The node.
+    pub node: String,
+    /// How many others there are of which the same is to be said.
+    pub others: usize,
+    /// Whether the pod can be placed there.
+    pub fits: bool,
+    /// What it has for each claim.
+    pub claims: Vec<Cell>,
+    /// What else stands against it.
+    pub rest: Vec<String>,
+}
+
+/// What a node has for a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cell {
+    /// Whether it has something.
+    pub fits: bool,
+    /// What it has, or why it has nothing.
+    pub text: String,
+}
+
+/// The smallest change that was found to make a pod schedulable: it was tried, with the scheduler's own tests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// The node that the pod could be placed on then.
+    pub node: String,
+    /// What to do, all of it.
+    pub steps: Vec<String>,
 }

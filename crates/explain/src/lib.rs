@@ -11,10 +11,14 @@
 
 mod beside;
 mod candidates;
+mod cells;
+mod change;
 mod claim;
 mod explanation;
+mod matrix;
 mod next;
 mod pod;
+mod table;
 mod terms;
 mod text;
 mod volume;
@@ -23,7 +27,7 @@ mod waits;
 use bindery_volumes::ObjectKey;
 
 pub use claim::explain_claim;
-pub use explanation::{Beside, Bind, Candidate, Explanation, More, Next, Terms};
+pub use explanation::{Beside, Bind, Candidate, Cell, Change, Explanation, Matrix, More, Next, Row, Terms};
 pub use pod::explain_pod;
 pub use volume::explain_volume;
 

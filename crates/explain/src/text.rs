@@ -4,7 +4,7 @@ use std::fmt;
 
 use bindery_volumes::Kind;
 
-use crate::{Bind, Explanation};
+use crate::{Bind, Explanation, table};
 
 /// Names longer than this push their own text to the right, and nobody else's.
 const NAME_WIDTH_MAX: usize = 40;
@@ -74,6 +74,9 @@ impl fmt::Display for Explanation {
         }
         for more in &self.more {
             writeln!(f, "  {:width$}  {}", format!("{} more", more.count), more.what)?;
+        }
+        if let Some(matrix) = &self.matrix {
+            table::lines(matrix).into_iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         match &self.waits_for {
             Some(sentence) => writeln!(f, "{bold}{sentence}{plain}"),

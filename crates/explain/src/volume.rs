@@ -20,7 +20,7 @@ pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: u
         kind: Kind::Volume.as_str(),
         namespace: Name::default(),
         name: name.clone(),
-        phase: volume.phase.as_str(),
+        phase: volume.phase.as_str().into(),
         rule: verdict.rule.name,
         reason: verdict.rule.why,
         note: verdict.note.clone(),
@@ -33,6 +33,8 @@ pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: u
         bind: bind(binder, known, volume),
         candidates,
         more,
+        matrix: None,
+        change: None,
     })
 }
 

@@ -9,6 +9,7 @@ mod demand;
 mod indices;
 mod mirror;
 mod pool;
+mod ranked;
 mod reach;
 mod shelf;
 mod tenants;

@@ -1,10 +1,12 @@
 //! Volumes that any fitting claim may have, in the order in which they are chosen.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_volumes::{AccessSet, Claim, Name, Volume, VolumeMode};
+use bindery_volumes::{AccessSet, Claim, Name, Quantity, Volume, VolumeMode};
 use rustc_hash::FxHashMap;
+
+use crate::ranked::Ranked;
 
 /// What must be equal between a claim and a volume: they meet in one place, or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,27 +28,14 @@ impl Place {
     }
 }
 
-/// A volume's rank: the smallest first, then the first by name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    capacity_nanos: i128,
-    name: Name,
-}
-
-impl Rank {
-    fn of(volume: &Volume) -> Rank {
-        Rank { capacity_nanos: volume.holds().nanos(), name: volume.name().clone() }
-    }
-}
-
 /// Volumes with the same access modes, in the order in which they are chosen.
-type Ranked = BTreeMap<Rank, Arc<Volume>>;
+type Volumes = BTreeSet<Ranked>;
 
 /// Free volumes by place, then by access modes, then by capacity, then by name.
 #[derive(Debug, Default)]
 pub struct Pool {
     /// In each place, the groups with the fewest access modes come first.
-    places: FxHashMap<Place, Vec<(AccessSet, Ranked)>>,
+    places: FxHashMap<Place, Vec<(AccessSet, Volumes)>>,
 }
 
 /// The order of groups: fewest modes first, so that a volume that can do more is left for who needs it.
@@ -61,19 +50,19 @@ impl Pool {
         let at = match groups.binary_search_by_key(&group_order(modes), |(known, _)| group_order(*known)) {
             Ok(at) => at,
             Err(at) => {
-                groups.insert(at, (modes, Ranked::new()));
+                groups.insert(at, (modes, Volumes::new()));
                 at
             }
         };
-        groups[at].1.insert(Rank::of(volume), volume.clone());
+        groups[at].1.replace(Ranked::of(volume));
     }
 
-    pub(crate) fn remove(&mut self, volume: &Volume) {
+    pub(crate) fn remove(&mut self, volume: &Arc<Volume>) {
         let place = Place::of_volume(volume);
         let Some(groups) = self.places.get_mut(&place) else { return };
         let modes = volume.modes.set();
         let Some(at) = groups.iter().position(|(known, _)| *known == modes) else { return };
-        groups[at].1.remove(&Rank::of(volume));
+        groups[at].1.remove(&Ranked::of(volume));
         if groups[at].1.is_empty() {
             groups.remove(at);
         }
@@ -82,29 +71,28 @@ impl Pool {
         }
     }
 
-    /// The first volume in a place that has all the modes and at least the capacity, and that is acceptable: of the fewest
+    /// The first volume in a place that has all the modes and holds at least so much, and that is acceptable: of the fewest
     /// access modes, then the smallest, then the first by name.
     pub fn first(
         &self,
         place: &Place,
         modes: AccessSet,
-        capacity_nanos: i128,
+        size: &Quantity,
         mut accept: impl FnMut(&Volume) -> bool,
     ) -> Option<&Arc<Volume>> {
         let groups = self.places.get(place)?;
-        let least = Rank { capacity_nanos, name: Name::default() };
-        let mut best: Option<(u32, &Rank, &Arc<Volume>)> = None;
+        let least = Ranked::least(size);
+        let mut best: Option<(u32, &Ranked)> = None;
         for (group_modes, volumes) in groups.iter().filter(|(group_modes, _)| group_modes.contains(modes)) {
-            if best.is_some_and(|(count, _, _)| count < group_modes.count()) {
+            if best.is_some_and(|(count, _)| count < group_modes.count()) {
                 break;
             }
-            let found = volumes.range(&least..).find(|(_, volume)| accept(volume));
-            let better = |(rank, _): &(&Rank, &Arc<Volume>)| best.is_none_or(|(_, so_far, _)| *rank < so_far);
-            if let Some((rank, volume)) = found.filter(better) {
-                best = Some((group_modes.count(), rank, volume));
+            let found = volumes.range(&least..).find(|ranked| accept(&ranked.volume));
+            if let Some(ranked) = found.filter(|ranked| best.is_none_or(|(_, so_far)| *ranked < so_far)) {
+                best = Some((group_modes.count(), ranked));
             }
         }
-        best.map(|(_, _, volume)| volume)
+        best.map(|(_, ranked)| &ranked.volume)
     }
 
     /// How many volumes are in it.

@@ -22,6 +22,7 @@ use bindery_volumes::{AccessSet, Anchors, Capacity, Claim, Labels, Name, Selecto
 use rustc_hash::FxHashMap;
 
 use crate::Place;
+use crate::ranked::Ranked;
 
 /// Things by their anchors, in their order.
 #[derive(Debug)]
@@ -90,63 +91,6 @@ fn first<'a, T: Ord + 'a>(found: impl Iterator<Item = Option<&'a T>>) -> Option<
     found.flatten().min()
 }
 
-/// A volume in the order in which volumes are chosen: the smallest first, then the first by name. What is needed of it for that
-/// is kept beside it.
-#[derive(Debug, Clone)]
-struct Ranked {
-    /// How much it holds, rounded down.
-    bytes: i64,
-    /// Whether nothing was cut off.
-    is_whole: bool,
-    /// Whether it stands for all volumes of its size, and comes before them.
-    is_bound: bool,
-    /// Whether every node that has one of its anchors reaches it.
-    is_sure: bool,
-    volume: Arc<Volume>,
-}
-
-impl Ranked {
-    fn of(volume: &Arc<Volume>) -> Ranked {
-        let size = volume.holds();
-        let bytes = size.whole_units(1);
-        Ranked {
-            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
-            is_whole: size.units() == bytes && bytes < i128::from(i64::MAX),
-            is_bound: false,
-            is_sure: volume.nodes.as_ref().is_none_or(|nodes| nodes.is_anchored()),
-            volume: volume.clone(),
-        }
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let exactly = |this: &Self, other: &Self| match this.is_whole && other.is_whole {
-            true => Ordering::Equal,
-            false => this.volume.holds().cmp(other.volume.holds()),
-        };
-        self.bytes
-            .cmp(&other.bytes)
-            .then_with(|| exactly(self, other))
-            .then_with(|| other.is_bound.cmp(&self.is_bound))
-            .then_with(|| self.volume.name().cmp(other.volume.name()))
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Ranked {}
-
 /// What a claim looks for, in the form in which volumes are looked up by it. Made once for many nodes.
 #[derive(Debug, Clone)]
 pub struct Wish {
@@ -158,12 +102,8 @@ pub struct Wish {
 impl Wish {
     /// What a claim looks for.
     pub fn of(claim: &Claim) -> Wish {
-        let least = Arc::new(Volume { capacity: claim.request.clone(), ..Volume::default() });
-        Wish {
-            place: Place::of_claim(claim),
-            modes: claim.modes.set(),
-            least: Ranked { is_bound: true, ..Ranked::of(&least) },
-        }
+        let least = Ranked::least(claim.requested());
+        Wish { place: Place::of_claim(claim), modes: claim.modes.set(), least }
     }
 }
 
@@ -252,7 +192,7 @@ impl<'a> Candidate<'a> {
 
     /// How much it holds, in whole bytes, rounded up.
     pub fn bytes(self) -> i128 {
-        if self.0.is_whole { i128::from(self.0.bytes) } else { self.0.volume.holds().units() }
+        self.0.bytes()
     }
 }
 
@@ -291,6 +231,13 @@ impl<'a> Near<'a> {
         let accept =
             |ranked: &&Ranked| (ranked.is_sure || ranked.volume.is_reachable(labels)) && !is_taken(&ranked.volume);
         first(self.0.iter().map(|volumes| volumes.range(&wish.least..).find(accept))).map(Candidate)
+    }
+
+    /// The largest volume that does not hold enough and can be reached from a node with these labels.
+    pub fn largest_too_small(&self, wish: &Wish, labels: &Labels) -> Option<Candidate<'a>> {
+        let accept = |ranked: &&Ranked| ranked.is_sure || ranked.volume.is_reachable(labels);
+        let found = self.0.iter().filter_map(|volumes| volumes.range(..&wish.least).rev().find(accept));
+        found.max().map(Candidate)
     }
 }
 

@@ -52,8 +52,28 @@ struct Noted {
     node: Option<Name>,
     load: Load,
     turn: Option<Turn>,
+    /// Whether it waits and was not looked at yet.
+    is_new: bool,
+    /// The classes of its claims that are not bound, while it waits; each once.
+    classes: Box<[Name]>,
     /// Whether it wants other pods to be elsewhere.
     is_apart: bool,
+}
+
+/// A pod, and what is known of it beside.
+pub(crate) struct Standing<'a> {
+    pub pod: &'a Pod,
+    /// The node that is meant for it, if it has none.
+    pub meant: Option<Name>,
+    /// The classes of its claims that are not bound; each once.
+    pub classes: Box<[Name]>,
+}
+
+/// Whether nobody has looked at a pod yet that can be placed.
+fn is_new(pod: &Pod) -> bool {
+    let scheduling = &pod.scheduling;
+    let was_looked_at = scheduling.unschedulable.is_some() || !scheduling.nominated.is_empty();
+    pod.flaw.is_none() && !scheduling.is_gated && !was_looked_at
 }
 
 /// Which pods are where.
@@ -62,16 +82,16 @@ pub struct Tenants {
     noted: FxHashMap<PodKey, Noted>,
     by_node: FxHashMap<Name, Tenancy>,
     waiting: BTreeSet<Turn>,
+    new: BTreeSet<Turn>,
+    by_class: FxHashMap<Name, BTreeSet<Turn>>,
     apart: BTreeSet<PodKey>,
 }
 
 impl Tenants {
-    /// Notes a pod, and the node that is meant for it if it has none; or that it is gone.
-    pub(crate) fn note(&mut self, key: &PodKey, pod: Option<(&Pod, Option<Name>)>) {
+    /// Notes a pod; or that it is gone.
+    pub(crate) fn note(&mut self, key: &PodKey, standing: Option<Standing<'_>>) {
         if let Some(before) = self.noted.remove(key) {
-            if let Some(turn) = &before.turn {
-                self.waiting.remove(turn);
-            }
+            self.forget_turn(&before);
             if before.is_apart {
                 self.apart.remove(key);
             }
@@ -85,7 +105,9 @@ impl Tenants {
                 }
             }
         }
-        let Some((pod, meant)) = pod.filter(|(pod, _)| !pod.is_over()) else { return };
+        let Some(Standing { pod, meant, classes }) = standing.filter(|standing| !standing.pod.is_over()) else {
+            return;
+        };
         let node = if pod.node.is_empty() { meant } else { Some(pod.node.clone()) };
         let is_waiting = pod.node.is_empty() && !pod.deleting;
         let turn = is_waiting.then(|| pod.turn());
@@ -99,11 +121,37 @@ impl Tenants {
             tenancy.pods.insert(key.clone());
             tenancy.load = tenancy.load.with(load);
         }
-        self.waiting.extend(turn.clone());
         if is_apart {
             self.apart.insert(key.clone());
         }
-        self.noted.insert(key.clone(), Noted { node, load, turn, is_apart });
+        let classes = if is_waiting { classes } else { Box::default() };
+        let noted = Noted { node, load, is_new: is_waiting && is_new(pod), turn, classes, is_apart };
+        self.note_turn(&noted);
+        self.noted.insert(key.clone(), noted);
+    }
+
+    fn note_turn(&mut self, noted: &Noted) {
+        let Some(turn) = &noted.turn else { return };
+        self.waiting.insert(turn.clone());
+        if noted.is_new {
+            self.new.insert(turn.clone());
+        }
+        for class in &noted.classes {
+            self.by_class.entry(class.clone()).or_default().insert(turn.clone());
+        }
+    }
+
+    fn forget_turn(&mut self, noted: &Noted) {
+        let Some(turn) = &noted.turn else { return };
+        self.waiting.remove(turn);
+        self.new.remove(turn);
+        for class in &noted.classes {
+            let Some(turns) = self.by_class.get_mut(class) else { continue };
+            turns.remove(turn);
+            if turns.is_empty() {
+                self.by_class.remove(class);
+            }
+        }
     }
 
     /// The pods of a node: those that were given it, and those that it is meant for; by key.
@@ -125,6 +173,22 @@ impl Tenants {
     /// The pods that wait for a node, in their order.
     pub fn waiting(&self) -> impl Iterator<Item = &PodKey> {
         self.waiting.iter().map(|(_, _, key)| key)
+    }
+
+    /// Whether a pod waits for a node.
+    pub fn is_waiting(&self, pod: &PodKey) -> bool {
+        self.noted.get(pod).is_some_and(|noted| noted.turn.is_some())
+    }
+
+    /// The pods that wait and that nobody has looked at yet, before a turn, in their order: those that can be placed, for whom no
+    /// node is meant, and of whom nobody said that none will do.
+    pub fn new_before(&self, turn: &Turn) -> impl Iterator<Item = &PodKey> {
+        self.new.range(..turn).map(|(_, _, key)| key)
+    }
+
+    /// The pods that wait and have a claim of a class that is not bound, in their order.
+    pub fn waiting_for_class(&self, class: &Name) -> impl Iterator<Item = &PodKey> {
+        self.by_class.get(class).into_iter().flatten().map(|(_, _, key)| key)
     }
 
     /// The pods with a node that want others to be elsewhere; by key.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bindery_mirror::Near;
 use bindery_volumes::{Capacity, Choice, Claim, Name, Node, Volume, choose};
 
-use crate::prepare::Wanted;
+use crate::prepare::{Bound, Wanted};
 use crate::provision::Making;
 use crate::{Fault, Obstacle, Prepared, View};
 
@@ -49,6 +49,25 @@ pub struct Found<'a> {
     pub obstacles: Vec<Obstacle>,
 }
 
+/// Why the volume of a bound claim cannot be used from a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreached {
+    /// By its node affinity it cannot be reached from there.
+    NodeAffinity,
+    /// It does not exist.
+    Missing,
+}
+
+impl Unreached {
+    /// What that is of the reasons against a node.
+    pub fn obstacle(self) -> Obstacle {
+        match self {
+            Unreached::NodeAffinity => Obstacle::Unreachable,
+            Unreached::Missing => Obstacle::VolumeMissing,
+        }
+    }
+}
+
 impl<'a, V: View> Prepared<'a, V> {
     /// What a node has for the pod's claims, and what stands against the node; why that cannot be said, otherwise.
     pub fn find(&self, node: &Node) -> Result<Found<'_>, Fault> {
@@ -64,34 +83,51 @@ impl<'a, V: View> Prepared<'a, V> {
 
     /// What is wrong with the first bound volume that cannot be used from a node.
     fn reach_bound(&self, node: &Node) -> Result<std::option::IntoIter<Obstacle>, Fault> {
-        for volume in &self.bound {
-            let Some(volume) = volume else { return Ok(Some(Obstacle::VolumeMissing).into_iter()) };
-            if volume.check(node, || self.view.csi_node(node.name()).map(|csi| &**csi))?.is_err() {
-                return Ok(Some(Obstacle::Unreachable).into_iter());
+        for bound in &self.bound {
+            if let Err(unreached) = self.reach(bound, node)? {
+                return Ok(Some(unreached.obstacle()).into_iter());
             }
         }
         Ok(None.into_iter())
     }
 
+    /// Whether the volume of a bound claim can be used from a node.
+    pub(crate) fn reach(&self, bound: &Bound<'_>, node: &Node) -> Result<Result<(), Unreached>, Fault> {
+        let Some(volume) = &bound.volume else { return Ok(Err(Unreached::Missing)) };
+        let reached = volume.check(node, || self.view.csi_node(node.name()).map(|csi| &**csi))?;
+        Ok(reached.map_err(|_| Unreached::NodeAffinity))
+    }
+
     /// Finds volumes for the claims that have none, or that they can be made.
     fn find_unbound<'s>(&'s self, node: &Node, found: &mut Found<'s>) -> Result<Option<Obstacle>, Fault> {
-        if self.pinned.iter().any(|pinned| pinned.node != node.name()) {
+        if self.pinned.iter().any(|pinned| pinned.is_elsewhere(node)) {
             return Ok(Some(Obstacle::NothingToBind));
         }
+        let unmatched = self.match_wanted(node, &mut found.bindings)?;
+        let unmatched = unmatched.into_iter().map(|wanted| &wanted.making);
+        let provisions = self.pinned.iter().map(|pinned| &pinned.making).chain(unmatched);
+        Ok(Self::make(provisions, node, found))
+    }
+
+    /// Finds volumes for the claims that look for one; returns the claims for which there is none.
+    pub(crate) fn match_wanted<'s>(
+        &'s self,
+        node: &Node,
+        bindings: &mut Vec<Binding<'s>>,
+    ) -> Result<Vec<&'s Wanted<'a>>, Fault> {
         let mut unmatched = Vec::new();
         let mut near = Near::default();
-        found.bindings.reserve_exact(self.wanted.len());
+        bindings.reserve_exact(self.wanted.len());
         for wanted in &self.wanted {
             if !wanted.is_like_previous {
                 near = wanted.candidates.near(&node.labels);
             }
-            match matching(wanted, &near, node, &found.bindings)? {
-                Some(binding) => found.bindings.push(binding),
-                None => unmatched.push(&wanted.making),
+            match matching(wanted, &near, node, bindings)? {
+                Some(binding) => bindings.push(binding),
+                None => unmatched.push(wanted),
             }
         }
-        let provisions = self.pinned.iter().map(|pinned| &pinned.making).chain(unmatched);
-        Ok(Self::make(provisions, node, found))
+        Ok(unmatched)
     }
 
     /// Whether volumes can be made for all of these claims; if not, none is to be made.
@@ -102,9 +138,9 @@ impl<'a, V: View> Prepared<'a, V> {
         for making in all {
             match making.on(node) {
                 Ok(provision) => found.provisions.push(provision),
-                Err(obstacle) => {
+                Err(unmade) => {
                     found.provisions.clear();
-                    return Some(obstacle);
+                    return Some(unmade.obstacle());
                 }
             }
         }

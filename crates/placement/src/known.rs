@@ -57,14 +57,19 @@ impl View for Mirror {
     }
 
     fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool {
-        let is_nominated = |pod: &Pod| !pod.scheduling.nominated.is_empty();
-        let own = self.pod(besides);
-        let comes_before = |other: &Pod| own.is_none_or(|own| !is_nominated(own) || other.turn() < own.turn());
-        let others = self.pods_using(claim).filter(|pod| pod.key() != *besides && !pod.is_over());
-        others.into_iter().any(|pod| !pod.node.is_empty() || is_nominated(pod) && comes_before(pod))
+        other_users(self, claim, besides).next().is_some()
     }
 
     fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool {
         self.pod(pod).is_some_and(|known| known.meta.uid == *uid)
     }
+}
+
+/// The pods because of which a claim counts as used by others than this one ([`View::is_used`]).
+pub fn other_users<'a>(known: &'a Mirror, claim: &ClaimKey, besides: &'a PodKey) -> impl Iterator<Item = &'a Arc<Pod>> {
+    let is_nominated = |pod: &Pod| !pod.scheduling.nominated.is_empty();
+    let own = known.pod(besides);
+    let comes_before = move |other: &Pod| own.is_none_or(|own| !is_nominated(own) || other.turn() < own.turn());
+    let others = known.pods_using(claim).filter(move |pod| pod.key() != *besides && !pod.is_over());
+    others.filter(move |pod| !pod.node.is_empty() || is_nominated(pod) && comes_before(pod))
 }

@@ -8,7 +8,8 @@
 //!
 //! [`prepare`](prepare()) looks at the pod's claims once; [`Prepared::find`] is then asked for every node, and looks only at what
 //! that node can reach; [`Shape::score`] compares the nodes that will do. For the one that is chosen a [`Plan`] names, step by
-//! step, what is to be written. [`zone`], [`restrictions`] and [`limits`] are the tests beside it that upstream makes in plugins
+//! step, what is to be written. [`Placing::outlook`] asks a node the same for each claim by itself, for whoever wants to know all
+//! reasons and not the first. [`zone`], [`restrictions`] and [`limits`] are the tests beside it that upstream makes in plugins
 //! of their own; [`Placing`] makes all of them, in upstream's order.
 //!
 //! Everything here is a pure function of a [`View`]. This room does not know clocks, queues or clients, nor anything else that
@@ -18,6 +19,7 @@ mod find;
 mod known;
 pub mod limits;
 mod migration;
+mod outlook;
 mod placing;
 mod plan;
 mod prepare;
@@ -29,10 +31,13 @@ mod score;
 mod view;
 pub mod zone;
 
-pub use find::{Binding, Found, Provision};
+pub use find::{Binding, Found, Provision, Unreached};
+pub use known::other_users;
+pub use outlook::{Lack, Outlook, Prospect};
 pub use placing::Placing;
 pub use plan::{Failure, Plan, Step};
-pub use prepare::{Prepared, prepare};
+pub use prepare::{Prepared, Refused, prepare};
+pub use provision::Unmade;
 pub use reason::{Fault, Obstacle, Refusal};
 pub use score::{Point, Shape, ShapeError};
 pub use view::{User, View};

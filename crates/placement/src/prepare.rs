@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use bindery_mirror::{Candidates, Wish};
-use bindery_volumes::{Annotation, Claim, ClaimKey, ClaimPhase, Name, Request, Volume, is_delayed};
+use bindery_volumes::{Annotation, Claim, ClaimKey, ClaimPhase, Name, Node, Request, Volume, is_delayed};
 
 use crate::migration::Whereabouts;
 use crate::provision::Making;
@@ -20,19 +20,37 @@ use crate::{Fault, Refusal, User, View};
 #[derive(Debug)]
 pub struct Prepared<'a, V> {
     pub(crate) view: &'a V,
-    /// The volumes of bound claims, as far as they exist, in the pod's order.
-    pub(crate) bound: Vec<Option<Whereabouts<'a>>>,
+    /// Bound claims, in the pod's order.
+    pub(crate) bound: Vec<Bound<'a>>,
     /// Claims for which a volume is to be made on a node that was selected before.
     pub(crate) pinned: Vec<Pinned<'a>>,
     /// Claims that look for a volume.
     pub(crate) wanted: Vec<Wanted<'a>>,
 }
 
+/// A claim that is bound.
+#[derive(Debug)]
+pub(crate) struct Bound<'a> {
+    pub claim: &'a Arc<Claim>,
+    /// The volume's name.
+    pub name: &'a Name,
+    /// Where the volume is, if it exists.
+    pub volume: Option<Whereabouts<'a>>,
+}
+
 /// A claim for which a volume is to be made on one very node.
 #[derive(Debug)]
 pub(crate) struct Pinned<'a> {
+    pub claim: &'a Arc<Claim>,
     pub node: &'a Name,
     pub making: Making<'a>,
+}
+
+impl Pinned<'_> {
+    /// Whether it is for another node than this one.
+    pub fn is_elsewhere(&self, node: &Node) -> bool {
+        self.node != node.name()
+    }
 }
 
 /// A claim that looks for a volume.
@@ -52,30 +70,55 @@ pub(crate) struct Wanted<'a> {
 
 /// Looks at a pod's claims: why it cannot be placed on any node, if it cannot.
 pub fn prepare<'a, V: View>(view: &'a V, pod: User<'_>) -> Result<Prepared<'a, V>, Refusal> {
+    let mut refused = Vec::new();
+    let prepared = survey(view, pod, &mut refused);
+    first(refused).map_or(Ok(prepared), Err)
+}
+
+/// A claim that keeps its pod from every node, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The claim.
+    pub claim: ClaimKey,
+    /// Why.
+    pub why: Refusal,
+}
+
+/// Why a pod is refused, of all that there is to say.
+pub(crate) fn first(refused: Vec<Refused>) -> Option<Refusal> {
+    refused.into_iter().next().map(|refused| refused.why)
+}
+
+/// Looks at a pod's claims. Those that keep it from every node are told of, in the order in which they count, and left out.
+pub(crate) fn survey<'a, V: View>(view: &'a V, pod: User<'_>, refused: &mut Vec<Refused>) -> Prepared<'a, V> {
     let mut claims = Vec::new();
     for (key, is_own) in pod.claims() {
-        claims.push(usable(view, pod, &key, is_own)?);
-    }
-    let mut prepared = Prepared { view, bound: Vec::new(), pinned: Vec::new(), wanted: Vec::new() };
-    let mut is_waiting = false;
-    for claim in claims {
-        if let Some(volume) = claim.volume.as_ref().filter(|_| claim.is_bind_completed()) {
-            prepared.bound.push(view.volume(volume).map(|volume| Whereabouts::of(volume)));
-        } else if is_delayed(claim, |name| view.class(name)).map_err(Refusal::ClassUnclear)? && claim.volume.is_none() {
-            prepared.delayed(claim);
-        } else {
-            is_waiting = true;
+        match usable(view, pod, &key, is_own) {
+            Ok(claim) => claims.push(claim),
+            Err(why) => refused.push(Refused { claim: key, why }),
         }
     }
-    if is_waiting {
-        return Err(Refusal::ClaimUnbound);
+    let mut prepared = Prepared { view, bound: Vec::new(), pinned: Vec::new(), wanted: Vec::new() };
+    let mut waiting = Vec::new();
+    for claim in claims {
+        if let Some(name) = claim.volume.as_ref().filter(|_| claim.is_bind_completed()) {
+            let volume = view.volume(name).map(|volume| Whereabouts::of(volume));
+            prepared.bound.push(Bound { claim, name, volume });
+            continue;
+        }
+        match is_delayed(claim, |name| view.class(name)) {
+            Err(problem) => refused.push(Refused { claim: claim.key(), why: Refusal::ClassUnclear(problem) }),
+            Ok(true) if claim.volume.is_none() => prepared.delayed(claim),
+            Ok(_) => waiting.push(claim.key()),
+        }
     }
+    refused.extend(waiting.into_iter().map(|claim| Refused { claim, why: Refusal::ClaimUnbound }));
     prepared.wanted.sort_by(|a, b| a.claim.requested().cmp(b.claim.requested()));
     for place in 1..prepared.wanted.len() {
         let (before, after) = prepared.wanted.split_at_mut(place);
         after[0].is_like_previous = after[0].candidates.are(&before[place - 1].candidates);
     }
-    Ok(prepared)
+    prepared
 }
 
 /// A claim that a pod may use.
@@ -102,7 +145,7 @@ impl<'a, V: View> Prepared<'a, V> {
     fn delayed(&mut self, claim: &'a Arc<Claim>) {
         let making = Making::of(self.view, claim);
         if let Some(node) = claim.annotations.get(Annotation::SelectedNode) {
-            self.pinned.push(Pinned { node, making });
+            self.pinned.push(Pinned { claim, node, making });
             return;
         }
         let request = Request::of(claim, true)

@@ -28,6 +28,27 @@ enum Maker<'a> {
     },
 }
 
+/// Why a volume cannot be made for a claim where a node can reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmade {
+    /// Its class makes none.
+    NoMaker,
+    /// Its class makes none there.
+    Topology,
+    /// There is no room for it.
+    NoRoom,
+}
+
+impl Unmade {
+    /// What that is of the reasons against a node.
+    pub fn obstacle(self) -> Obstacle {
+        match self {
+            Unmade::NoMaker | Unmade::Topology => Obstacle::NothingToBind,
+            Unmade::NoRoom => Obstacle::NoRoom,
+        }
+    }
+}
+
 impl<'a> Making<'a> {
     pub fn of<V: View>(view: &'a V, claim: &'a Arc<Claim>) -> Making<'a> {
         let maker = |class: &'a Arc<Class>| {
@@ -44,13 +65,13 @@ impl<'a> Making<'a> {
     }
 
     /// Whether it can be made for a node, and where there is room for it; what stands against it, otherwise.
-    pub fn on(&self, node: &Node) -> Result<Provision<'a>, Obstacle> {
-        let Maker::Class { class, room } = &self.maker else { return Err(Obstacle::NothingToBind) };
+    pub fn on(&self, node: &Node) -> Result<Provision<'a>, Unmade> {
+        let Maker::Class { class, room } = &self.maker else { return Err(Unmade::NoMaker) };
         if !class.topologies.allow(&node.labels) {
-            return Err(Obstacle::NothingToBind);
+            return Err(Unmade::Topology);
         }
         let Some((room, bytes)) = room else { return Ok(Provision { claim: self.claim, room: None }) };
-        let found = room.first(&node.labels, *bytes).ok_or(Obstacle::NoRoom)?;
+        let found = room.first(&node.labels, *bytes).ok_or(Unmade::NoRoom)?;
         Ok(Provision { claim: self.claim, room: Some(found) })
     }
 }

@@ -1,10 +1,11 @@
 //! Whether a node is in the zones and regions of a pod's volumes, by the labels of both. Volumes of today say so in their node
 //! affinity; those of old have labels only.
 
-use bindery_volumes::{BindingMode, Name, Node, Volume};
+use bindery_volumes::{BindingMode, ClaimKey, Name, Node, Volume};
 
 use crate::migration::{TOPOLOGY, ZONE_DELIMITER, newer};
-use crate::{Obstacle, Refusal, User, View};
+use crate::prepare::first;
+use crate::{Obstacle, Refusal, Refused, User, View};
 
 /// Where a pod's bound volumes are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,18 +21,32 @@ struct Zone {
 /// Finds out where a pod's bound volumes are; why it cannot be placed on any node, if it cannot. Ephemeral volumes are passed
 /// over, as upstream does.
 pub fn prepare<V: View>(view: &V, pod: User<'_>) -> Result<Zones, Refusal> {
+    let mut refused = Vec::new();
+    let zones = survey(view, pod, &mut refused);
+    first(refused).map_or(Ok(zones), Err)
+}
+
+/// Finds out where a pod's bound volumes are. Claims that keep it from every node are told of, and left out.
+pub(crate) fn survey<V: View>(view: &V, pod: User<'_>, refused: &mut Vec<Refused>) -> Zones {
     let mut zones = Vec::new();
     for key in pod.named_claims() {
-        let Some(claim) = view.claim(&key) else { return Err(Refusal::ClaimMissing(key.name)) };
-        match &claim.volume {
-            Some(volume) => {
-                let volume = view.volume(volume).ok_or_else(|| Refusal::VolumeMissing(volume.clone()))?;
-                zones.extend(zones_of(volume));
-            }
-            None => waits_for_consumer(view, claim.class())?,
+        match of_claim(view, &key) {
+            Ok(volume) => zones.extend(volume.into_iter().flat_map(zones_of)),
+            Err(why) => refused.push(Refused { claim: key, why }),
         }
     }
-    Ok(Zones(zones))
+    Zones(zones)
+}
+
+/// The volume of a bound claim; none when it will be bound where its pod is.
+fn of_claim<'a, V: View>(view: &'a V, key: &ClaimKey) -> Result<Option<&'a Volume>, Refusal> {
+    let claim = view.claim(key).ok_or_else(|| Refusal::ClaimMissing(key.name.clone()))?;
+    match &claim.volume {
+        Some(name) => {
+            view.volume(name).map(|volume| Some(&**volume)).ok_or_else(|| Refusal::VolumeMissing(name.clone()))
+        }
+        None => waits_for_consumer(view, claim.class()).map(|()| None),
+    }
 }
 
 /// Refuses a pod with an unbound claim of that class, unless it is bound when the pod has a node.

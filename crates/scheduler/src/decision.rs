@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_mirror::Mirror;
-use bindery_placement::{Found, Obstacle, Placing, Plan, Refusal, Step, User};
+use bindery_placement::{Found, Obstacle, Plan, Refusal, Step, User};
 use bindery_verdict::{Action, Bind, Findings, Notice, PodStatusEdit, Request, Rule, Verdict, Write};
 use bindery_volumes::event::{EventType, Reason as Why};
 use bindery_volumes::{Annotation, Claim, Name, Node, ObjectKey, Pod, PodKey};
 
+use crate::look::Look;
 use crate::message::{Count, refused};
-use crate::neighbours::Neighbours;
 use crate::reason::Reason;
-use crate::{Scheduler, fit, rules, score};
+use crate::{Scheduler, rules, score};
 
 /// How long to wait before a node is tried again on which a volume could not be made, when there is no other.
 const BEFORE_AGAIN: Duration = Duration::from_secs(1);
@@ -24,38 +24,48 @@ struct Fit<'a> {
 }
 
 pub(crate) fn decide(scheduler: &Scheduler, known: &Mirror, key: &PodKey, findings: &Findings) -> Verdict {
-    let Some(pod) = known.pod(key) else { return Verdict::settle(&rules::POD_GONE) };
-    if !scheduler.is_ours(pod) {
-        return Verdict::settle(&rules::NOT_OURS);
-    }
-    if !pod.node.is_empty() {
-        return Verdict::settle(&rules::PLACED);
-    }
-    if pod.is_over() || pod.deleting {
-        return Verdict::settle(&rules::OVER);
-    }
-    if let Some(flaw) = &pod.flaw {
-        return Verdict::settle(&rules::POD_MALFORMED).noting(flaw.to_string());
-    }
-    if pod.scheduling.is_gated {
-        return Verdict::settle(&rules::GATED);
-    }
+    let pod = match to_place(scheduler, known, key) {
+        Ok(pod) => pod,
+        Err(verdict) => return *verdict,
+    };
     if let Some(first) = goes_before(scheduler, known, pod, findings) {
         return Verdict::new(&rules::AFTER_ANOTHER, Action::Offer(first));
     }
     place(scheduler, known, pod, findings)
 }
 
-/// A pod that matters more, and was not looked at yet.
+/// The same, as if it were the pod's turn.
+pub(crate) fn decide_out_of_turn(scheduler: &Scheduler, known: &Mirror, key: &PodKey) -> Verdict {
+    match to_place(scheduler, known, key) {
+        Ok(pod) => place(scheduler, known, pod, &Findings::default()),
+        Err(verdict) => *verdict,
+    }
+}
+
+/// The pod, if it is to be placed.
+fn to_place<'k>(scheduler: &Scheduler, known: &'k Mirror, key: &PodKey) -> Result<&'k Arc<Pod>, Box<Verdict>> {
+    let settled = |rule| Err(Verdict::settle(rule).into());
+    let Some(pod) = known.pod(key) else { return settled(&rules::POD_GONE) };
+    if !scheduler.is_ours(pod) {
+        settled(&rules::NOT_OURS)
+    } else if !pod.node.is_empty() {
+        settled(&rules::PLACED)
+    } else if pod.is_over() || pod.deleting {
+        settled(&rules::OVER)
+    } else if let Some(flaw) = &pod.flaw {
+        Err(Verdict::settle(&rules::POD_MALFORMED).noting(flaw.to_string()).into())
+    } else if pod.scheduling.is_gated {
+        settled(&rules::GATED)
+    } else {
+        Ok(pod)
+    }
+}
+
+/// A pod that matters more, or as much and has waited longer, and was not looked at yet.
 fn goes_before(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) -> Option<ObjectKey> {
-    let waiting = known.tenants().waiting().filter_map(|key| known.pod(key));
-    let more = waiting.take_while(|other| other.scheduling.priority > pod.scheduling.priority);
-    let is_new = |other: &&Arc<Pod>| {
-        let scheduling = &other.scheduling;
-        let was_looked_at = scheduling.unschedulable.is_some() || !scheduling.nominated.is_empty();
-        scheduler.is_ours(other) && other.flaw.is_none() && !scheduling.is_gated && !was_looked_at
-    };
-    let keys = more.filter(is_new).map(|other| ObjectKey::from(other.key()));
+    let turn = pod.turn();
+    let new = known.tenants().new_before(&turn).filter_map(|key| known.pod(key));
+    let keys = new.filter(|other| scheduler.is_ours(other)).map(|other| ObjectKey::from(other.key()));
     keys.into_iter().find(|key| !findings.was_offered_to(key))
 }
 
@@ -64,43 +74,46 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
     if all == 0 {
         return unschedulable(&rules::NO_NODES, pod, "no nodes available to schedule pods".into());
     }
-    let placing = match Placing::prepare(known, User::of(pod)) {
-        Ok(placing) => placing,
+    let look = match Look::at(known, pod) {
+        Ok(look) => look,
         // What was made for it is told of after the claim that has it.
         Err(Refusal::VolumeMissing(volume)) if is_nominated(pod) => return awaits(pod, &volume),
         Err(refusal) => return unschedulable(&rules::REFUSED, pod, refused(all, &refusal)),
     };
-    let neighbours = Neighbours::of(known, pod);
+    match fits(known, pod, &look) {
+        Ok(fits) => match choose(scheduler, known, pod, fits, findings) {
+            Some(chosen) => proceed(known, pod, &chosen),
+            None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
+        },
+        Err(verdict) => *verdict,
+    }
+}
+
+/// The nodes that will do; what is to be done about the pod where there are none.
+fn fits<'l>(known: &'l Mirror, pod: &Pod, look: &'l Look<'_>) -> Result<Vec<Fit<'l>>, Box<Verdict>> {
     let mut fits = Vec::new();
     let mut count = Count::default();
     for node in known.nodes() {
-        let mut against = fit::before_volumes(known, pod, node);
-        if against.is_empty() {
-            match placing.find(node) {
-                Err(fault) => return unschedulable(&rules::FAULT, pod, fault.to_string()),
-                Ok(found) if found.obstacles == [Obstacle::VolumeMissing] && is_meant(pod, node) => {
-                    return awaits(pod, &Name::default());
-                }
-                Ok(mut found) => {
-                    against.extend(std::mem::take(&mut found.obstacles).into_iter().map(Reason::Volumes));
-                    if against.is_empty() {
-                        against.extend(neighbours.check(node));
-                    }
-                    if against.is_empty() {
-                        fits.push(Fit { node, found });
-                    }
-                }
-            }
+        let answer = look.ask(node).map_err(|fault| unschedulable(&rules::FAULT, pod, fault.to_string()))?;
+        if answer.against == [Reason::Volumes(Obstacle::VolumeMissing)] && is_meant(pod, node) {
+            return Err(awaits(pod, &Name::default()).into());
         }
-        count.note(&against);
+        count.note(&answer.against);
+        if answer.against.is_empty() {
+            fits.push(Fit { node, found: answer.found });
+        }
     }
-    if fits.is_empty() {
-        return unschedulable(&rules::UNSCHEDULABLE, pod, count.line());
+    match fits.is_empty() {
+        true => Err(unschedulable(&rules::UNSCHEDULABLE, pod, count.line()).into()),
+        false => Ok(fits),
     }
-    match choose(scheduler, known, pod, fits, findings) {
-        Some(chosen) => proceed(known, pod, &chosen),
-        None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
-    }
+}
+
+/// The node that a pod would be given, or is on its way to.
+pub(crate) fn node_for(scheduler: &Scheduler, known: &Mirror, pod: &Pod) -> Option<Name> {
+    let look = Look::at(known, pod).ok()?;
+    let fits = fits(known, pod, &look).ok()?;
+    choose(scheduler, known, pod, fits, &Findings::default()).map(|chosen| chosen.fit.node.name().clone())
 }
 
 fn is_nominated(pod: &Pod) -> bool {

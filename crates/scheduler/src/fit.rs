@@ -1,9 +1,9 @@
 //! What a node must have for a pod, beside its volumes: the pod wants it and puts up with it, and there is room.
 
 use bindery_mirror::{Load, Mirror};
-use bindery_volumes::{Name, Node, Pod, Taint, TaintEffect};
+use bindery_volumes::{Name, Node, Pod, PodKey, Taint, TaintEffect};
 
-use crate::reason::Reason;
+use crate::reason::{Reason, Shortage};
 
 /// The taint that stands for a node which is marked as unschedulable.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -11,25 +11,35 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// A port of a node: protocol, address and number.
 type Port = (Name, Name, i32);
 
+/// A test of a node: what it has against it.
+type Test = fn(&Mirror, &Pod, &Node) -> Vec<Reason>;
+
+/// The tests up to where upstream looks at volumes, in its order.
+const TESTS: [Test; 5] = [is_open, is_untainted, is_wanted, has_ports, has_room];
+
 /// What stands against a node, up to where upstream looks at volumes. The first test that fails tells all that it has.
 pub(crate) fn before_volumes(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
-    if node.unschedulable && !tolerates(pod, &unschedulable()) {
-        return vec![Reason::Unschedulable];
-    }
+    let failed = TESTS.iter().map(|test| test(known, pod, node)).find(|against| !against.is_empty());
+    failed.unwrap_or_default()
+}
+
+/// The same, by all tests.
+pub(crate) fn all_before_volumes(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+    TESTS.iter().flat_map(|test| test(known, pod, node)).collect()
+}
+
+fn is_open(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let is_closed = node.unschedulable && !tolerates(pod, &unschedulable());
+    is_closed.then_some(Reason::Unschedulable).into_iter().collect()
+}
+
+fn is_untainted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
     let keeps_away = |taint: &&Taint| match taint.effect {
         TaintEffect::NoSchedule | TaintEffect::NoExecute => !tolerates(pod, taint),
         TaintEffect::PreferNoSchedule => false,
     };
-    if node.taints.iter().find(keeps_away).is_some() {
-        return vec![Reason::Tainted];
-    }
-    if !is_wanted(pod, node) {
-        return vec![Reason::NotWanted];
-    }
-    if is_port_taken(known, pod, node) {
-        return vec![Reason::PortTaken];
-    }
-    lacking(known, pod, node)
+    let taints: Vec<Taint> = node.taints.iter().filter(keeps_away).cloned().collect();
+    (!taints.is_empty()).then_some(Reason::Tainted(taints)).into_iter().collect()
 }
 
 fn unschedulable() -> Taint {
@@ -47,26 +57,31 @@ pub(crate) fn dislikes(pod: &Pod, node: &Node) -> usize {
 }
 
 /// Whether the pod wants the node, by its labels and its name.
-fn is_wanted(pod: &Pod, node: &Node) -> bool {
+fn is_wanted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
     let scheduling = &pod.scheduling;
-    let has = |(key, value): &(Name, Name)| node.labels.get(key) == Some(value);
-    scheduling.selector.iter().all(has)
-        && scheduling.nodes.as_ref().is_none_or(|nodes| nodes.matches(&node.labels, Some(node.name())))
+    let lacks = |(key, value): &&(Name, Name)| node.labels.get(key) != Some(value);
+    let labels: Vec<(Name, Name)> = scheduling.selector.iter().filter(lacks).cloned().collect();
+    let is_by_affinity = scheduling.nodes.as_ref().is_some_and(|nodes| !nodes.matches(&node.labels, Some(node.name())));
+    let is_unwanted = !labels.is_empty() || is_by_affinity;
+    is_unwanted.then_some(Reason::NotWanted { labels, is_by_affinity }).into_iter().collect()
 }
 
-fn is_port_taken(known: &Mirror, pod: &Pod, node: &Node) -> bool {
+fn has_ports(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let is_taken = port_takers(known, pod, node).next().is_some();
+    is_taken.then_some(Reason::PortTaken).into_iter().collect()
+}
+
+/// The pods on a node that have a port which the pod needs.
+pub(crate) fn port_takers<'a>(known: &'a Mirror, pod: &'a Pod, node: &Node) -> impl Iterator<Item = &'a PodKey> {
     const ANY: &str = "0.0.0.0";
     let wanted = &pod.scheduling.ports;
     let clash = |(protocol, address, port): &Port, taken: &Port| {
         *protocol == taken.0 && *port == taken.2 && (*address == taken.1 || *address == ANY || taken.1 == ANY)
     };
-    !wanted.is_empty()
-        && known
-            .tenants()
-            .of(node.name())
-            .filter(|key| **key != pod.key())
-            .filter_map(|key| known.pod(key))
-            .any(|other| other.scheduling.ports.iter().any(|taken| wanted.iter().any(|wanted| clash(wanted, taken))))
+    let takes =
+        move |other: &Pod| other.scheduling.ports.iter().any(|taken| wanted.iter().any(|wanted| clash(wanted, taken)));
+    let others = (!wanted.is_empty()).then(|| known.tenants().of(node.name()).filter(|key| **key != pod.key()));
+    others.into_iter().flatten().filter(move |key| known.pod(key).is_some_and(|other| takes(other)))
 }
 
 /// How much is taken of a node by others.
@@ -78,17 +93,18 @@ pub(crate) fn load_of_others(known: &Mirror, pod: &Pod, node: &Node) -> Load {
     }
 }
 
-fn lacking(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+fn has_room(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
     let (taken, has, needs) = (load_of_others(known, pod, node), &node.allocatable, pod.scheduling.needs);
     let mut reasons = Vec::new();
     if taken.pods + 1 > has.pods {
         reasons.push(Reason::TooManyPods);
     }
-    if needs.cpu_millis > 0 && taken.needs.cpu_millis + needs.cpu_millis > has.cpu_millis {
-        reasons.push(Reason::Lacks("cpu", needs.cpu_millis > has.cpu_millis));
-    }
-    if needs.memory_bytes > 0 && taken.needs.memory_bytes + needs.memory_bytes > has.memory_bytes {
-        reasons.push(Reason::Lacks("memory", needs.memory_bytes > has.memory_bytes));
-    }
+    let amounts = [
+        ("cpu", needs.cpu_millis, taken.needs.cpu_millis, has.cpu_millis),
+        ("memory", needs.memory_bytes, taken.needs.memory_bytes, has.memory_bytes),
+    ];
+    let shortages = amounts.into_iter().map(|(what, needs, taken, has)| Shortage { what, needs, taken, has });
+    let is_short = |shortage: &Shortage| shortage.needs > 0 && shortage.taken + shortage.needs > shortage.has;
+    reasons.extend(shortages.filter(is_short).map(Reason::Lacks));
     reasons
 }

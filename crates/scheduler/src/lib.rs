@@ -17,6 +17,7 @@
 
 mod decision;
 mod fit;
+mod look;
 mod message;
 mod neighbours;
 mod reason;
@@ -24,10 +25,13 @@ pub mod rules;
 mod score;
 mod wakes;
 
+pub use look::{Look, Outlook};
+pub use reason::{Reason, Shortage};
+
 use bindery_mirror::{Change, Mirror};
 use bindery_placement::Shape;
 use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
-use bindery_volumes::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod};
+use bindery_volumes::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod, PodKey};
 
 /// The rule set of the scheduler.
 #[derive(Debug, Clone)]
@@ -37,9 +41,22 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
+    /// Its name among the rule sets.
+    pub const NAME: &'static str = "scheduler";
+
     /// A scheduler of the pods that name it.
     pub fn new(name: impl Into<Name>) -> Scheduler {
         Scheduler { name: name.into(), shape: Shape::default() }
+    }
+
+    /// The node that a pod which has none would be given as things are, or is on its way to.
+    pub fn node_for(&self, known: &Mirror, pod: &Pod) -> Option<Name> {
+        decision::node_for(self, known, pod)
+    }
+
+    /// What would be decided about a pod if it were its turn.
+    pub fn decide_out_of_turn(&self, known: &Mirror, key: &PodKey) -> Verdict {
+        decision::decide_out_of_turn(self, known, key)
     }
 
     /// Whether a pod names this scheduler.
@@ -56,7 +73,7 @@ impl Default for Scheduler {
 
 impl RuleSet for Scheduler {
     fn name(&self) -> &'static str {
-        "scheduler"
+        Scheduler::NAME
     }
 
     fn component(&self) -> &'static str {

@@ -60,7 +60,7 @@ mod tests {
             count.note(&[Reason::Unschedulable]);
         }
         for _ in 0..476 {
-            count.note(&[Reason::NotWanted]);
+            count.note(&[Reason::NotWanted { labels: Vec::new(), is_by_affinity: true }]);
         }
         count.note(&[Reason::Volumes(Obstacle::ClaimInUse)]);
         assert_eq!(

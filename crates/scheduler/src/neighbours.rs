@@ -1,14 +1,17 @@
 //! Pods that must be near, and pods that must not: by a label of their nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bindery_mirror::Mirror;
-use bindery_volumes::{Name, Nearness, Node, Pod};
+use bindery_volumes::{Name, Nearness, Node, Pod, PodKey};
 
 use crate::reason::Reason;
 
 /// A label of nodes, and a value.
 type Topology = (Name, Name);
+
+/// Places, and the pods there.
+type Places = BTreeMap<Topology, Vec<PodKey>>;
 
 /// Where the pods are that matter to a pod. Found once for all nodes.
 pub(crate) struct Neighbours {
@@ -17,9 +20,9 @@ pub(crate) struct Neighbours {
     /// Whether nobody is there yet, and the pod itself is one of those that must be near each other: it comes first.
     is_first: bool,
     /// Where pods are that must not be near.
-    apart: BTreeSet<Topology>,
+    apart: Places,
     /// Where pods are that want this one elsewhere.
-    kept_apart: BTreeSet<Topology>,
+    kept_apart: Places,
 }
 
 impl Neighbours {
@@ -28,15 +31,15 @@ impl Neighbours {
         let mut neighbours = Neighbours {
             near: scheduling.near.iter().map(|term| (term.topology_key.clone(), BTreeSet::new())).collect(),
             is_first: false,
-            apart: BTreeSet::new(),
-            kept_apart: BTreeSet::new(),
+            apart: Places::new(),
+            kept_apart: Places::new(),
         };
         if !scheduling.near.is_empty() || !scheduling.apart.is_empty() {
             neighbours.look_around(known, pod);
         }
         for other in known.tenants().apart().filter(|key| **key != pod.key()).filter_map(|key| known.pod(key)) {
             for term in other.scheduling.apart.iter().filter(|term| means(term, other, pod)) {
-                neighbours.kept_apart.extend(topology(known, other, &term.topology_key));
+                note(&mut neighbours.kept_apart, topology(known, other, &term.topology_key), other);
             }
         }
         let is_nobody_near = neighbours.near.iter().all(|(_, values)| values.is_empty());
@@ -55,25 +58,52 @@ impl Neighbours {
                 }
             }
             for term in scheduling.apart.iter().filter(|term| means(term, pod, other)) {
-                self.apart.extend(topology(known, other, &term.topology_key));
+                note(&mut self.apart, topology(known, other, &term.topology_key), other);
             }
         }
     }
 
-    /// What stands against a node.
+    /// What stands against a node: the first of it.
     pub fn check(&self, node: &Node) -> Option<Reason> {
-        let is_among =
-            |places: &BTreeSet<Topology>| places.iter().any(|(key, value)| node.labels.get(key) == Some(value));
+        self.check_all(node).next()
+    }
+
+    /// All that stands against a node.
+    pub fn check_all(&self, node: &Node) -> impl Iterator<Item = Reason> {
+        let tests: [fn(&Neighbours, &Node) -> Option<Reason>; 3] = [
+            |this, node| (!this.is_near(node)).then_some(Reason::NotNear),
+            |this, node| among(&this.apart, node).next().is_some().then_some(Reason::NotApart),
+            |this, node| among(&this.kept_apart, node).next().is_some().then_some(Reason::KeptApart),
+        ];
+        tests.into_iter().filter_map(move |test| test(self, node))
+    }
+
+    /// The pods near a node that must not be.
+    pub fn not_apart(&self, node: &Node) -> BTreeSet<&PodKey> {
+        among(&self.apart, node).flatten().collect()
+    }
+
+    /// The pods near a node that want this one elsewhere.
+    pub fn keeping_apart(&self, node: &Node) -> BTreeSet<&PodKey> {
+        among(&self.kept_apart, node).flatten().collect()
+    }
+
+    fn is_near(&self, node: &Node) -> bool {
         let is_near =
             |(key, values): &(Name, BTreeSet<Name>)| node.labels.get(key).is_some_and(|value| values.contains(value));
         let has_labels = || self.near.iter().all(|(key, _)| node.labels.get(key).is_some());
-        if !(self.near.iter().all(is_near) || self.is_first && has_labels()) {
-            return Some(Reason::NotNear);
-        }
-        if is_among(&self.apart) {
-            return Some(Reason::NotApart);
-        }
-        is_among(&self.kept_apart).then_some(Reason::KeptApart)
+        self.near.iter().all(is_near) || self.is_first && has_labels()
+    }
+}
+
+/// The pods of places that a node is in.
+fn among<'a>(places: &'a Places, node: &Node) -> impl Iterator<Item = &'a Vec<PodKey>> {
+    places.iter().filter(|((key, value), _)| node.labels.get(key) == Some(value)).map(|(_, pods)| pods)
+}
+
+fn note(places: &mut Places, place: Option<Topology>, pod: &Pod) {
+    if let Some(place) = place {
+        places.entry(place).or_default().push(pod.key());
     }
 }
 

@@ -68,6 +68,13 @@ impl Labels {
         let place = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
         Some(&self.0[place].1)
     }
+
+    /// The same labels with another value of one of them; without it when there is none.
+    #[must_use]
+    pub fn with(&self, key: &Name, value: Option<&Name>) -> Labels {
+        let others = self.0.iter().filter(|(known, _)| known != key).cloned();
+        others.chain(value.map(|value| (key.clone(), value.clone()))).collect()
+    }
 }
 
 impl FromIterator<(Name, Name)> for Labels {

@@ -87,6 +87,24 @@ impl NodeSelector {
         Err(self.0.iter().find_map(problem).unwrap_or_else(|| "no matching NodeSelectorTerms".into()))
     }
 
+    /// A selector of the one host that has these labels, if they tell its name.
+    pub fn of_host(labels: &Labels) -> Option<NodeSelector> {
+        let host = labels.get(crate::selector::HOST)?.clone();
+        let requirement = Requirement::of_labels(Name::new_static(crate::selector::HOST), "In", vec![host]).ok()?;
+        Some(NodeSelector::all_of(vec![requirement]))
+    }
+
+    /// For each term that labels alone could make hold, the demands that keep it from holding on a node.
+    pub fn unmet(&self, labels: &Labels, name: Option<&Name>) -> impl Iterator<Item = Vec<&Requirement>> {
+        self.0.iter().filter_map(move |term| match term {
+            Term::Demands { labels: demanded, fields } if !demanded.is_empty() => {
+                let is_there = name.is_none_or(|name| fields.iter().all(|field| field.is_met(name)));
+                is_there.then(|| demanded.iter().filter(|demand| !demand.is_met_by(labels)).collect())
+            }
+            Term::Demands { .. } | Term::Senseless(_) => None,
+        })
+    }
+
     /// All that is demanded of labels, term after term.
     pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
         self.0.iter().flat_map(|term| match term {

@@ -57,6 +57,11 @@ impl Selector {
         self.first_unmet(labels).is_none()
     }
 
+    /// All requirements.
+    pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        self.0.iter()
+    }
+
     /// The first requirement that labels do not satisfy.
     pub fn first_unmet(&self, labels: &Labels) -> Option<&Requirement> {
         self.0.iter().find(|requirement| !requirement.is_met(labels.get(&requirement.key)))
@@ -120,6 +125,17 @@ impl Requirement {
         match &self.test {
             Test::In(values) | Test::NotIn(values) => values,
             Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => &[],
+        }
+    }
+
+    /// What its label could be for it to be satisfied; `None` for it not to be there.
+    pub fn remedy(&self) -> Option<Name> {
+        match &self.test {
+            Test::In(values) => values.first().cloned(),
+            Test::Exists => Some(Name::default()),
+            Test::NotIn(_) | Test::DoesNotExist => None,
+            Test::Above(bound) => Some(bound.saturating_add(1).to_string().into()),
+            Test::Below(bound) => Some(bound.saturating_sub(1).to_string().into()),
         }
     }
 

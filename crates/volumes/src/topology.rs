@@ -24,6 +24,12 @@ impl Topologies {
     pub fn terms(&self) -> impl Iterator<Item = &[Requirement]> {
         self.0.iter().map(|term| &**term)
     }
+
+    /// For each term that could hold, the demands that keep it from holding on a node with these labels.
+    pub fn unmet(&self, labels: &Labels) -> impl Iterator<Item = Vec<&Requirement>> {
+        let terms = self.0.iter().filter(|term| !term.is_empty());
+        terms.map(|term| term.iter().filter(|demand| !demand.is_met_by(labels)).collect())
+    }
 }
 
 /// A term on the wire.

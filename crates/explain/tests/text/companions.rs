@@ -35,6 +35,7 @@ fn a_pod_is_told_how_its_claims_stand() {
             pv disk 1Gi Bound ->data#1
             pvc data#1 1Gi Bound vol=disk bc
             pvc p-scratch#2 1Gi Pending class=
+            node n1
         ",
         &[pod("p", "", volumes)],
     );
@@ -42,15 +43,18 @@ fn a_pod_is_told_how_its_claims_stand() {
         &world,
         "pod/p",
         "
-            default/p is waiting for a node   [ephemeral.conflict]
-            A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone.
-              note       PVC default/p-scratch was not created for pod default/p (pod is not owner)
+            default/p is waiting for a node   [schedule.refused]
+            The pod's volumes keep it from every node: a claim is missing, not bound, lost or another's.
+              event      FailedScheduling: 0/1 nodes are available: PVC default/p-scratch was not created for pod default/p (pod is not owner). not found
+              next       writes Pod default/p
+              beside     A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone. (PVC default/p-scratch was not created for pod default/p (pod is not owner)) [ephemeral.conflict]
               event      FailedBinding: ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p (pod is not owner)
-              next       nothing, until something changes
               data       volume data; Bound to disk
               p-scratch  ephemeral volume scratch; a claim of that name is there, and was not made for this pod
               p-cache    ephemeral volume cache; its claim does not exist yet
-            Its volumes are there when claims p-scratch, p-cache are bound.
+              node  claim data               claim p-scratch                                   claim p-cache                                     beside its claims
+              n1    bound to disk, in reach  PVC default/p-scratch was not created for pod default/p (pod is not owner)  waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-cache\"  fits
+            Smallest change: delete claim p-scratch, which was not made for this pod; and have claim p-cache made by the controller of ephemeral volumes. Then it can be placed on node n1.
         ",
     );
     assert_eq!(super::explain_in(&world, "pod/q"), "Pod default/q does not exist");

@@ -2,6 +2,7 @@
 
 mod claims;
 mod companions;
+mod pods;
 mod volumes;
 
 use bindery_binder::Binder;
@@ -21,7 +22,7 @@ fn explain_in(world: &World, target: &str) -> String {
     let explained = match target.split_once('/').expect("a target is kind/name") {
         ("pvc", name) => explain_claim(&binder, &known, &ClaimKey::new("default", name), LINES),
         ("pv", name) => explain_volume(&binder, &known, &name.into(), LINES),
-        ("pod", name) => explain_pod(&known, &PodKey { namespace: "default".into(), name: name.into() }),
+        ("pod", name) => explain_pod(&known, &PodKey { namespace: "default".into(), name: name.into() }, LINES),
         (other, _) => panic!("{other:?} is no kind"),
     };
     explained.map_or_else(|error| error.to_string(), |explanation| explanation.to_string())

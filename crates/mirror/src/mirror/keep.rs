@@ -1,5 +1,6 @@
 //! Keeping the indices current with every change of what is shown.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_volumes::{
@@ -8,6 +9,7 @@ use bindery_volumes::{
 };
 
 use crate::shelf::Seen;
+use crate::tenants::Standing;
 use crate::{Mirror, Reach};
 
 impl Mirror {
@@ -101,8 +103,18 @@ impl Mirror {
 
     fn refresh_tenant(&mut self, key: &PodKey) {
         let pod = self.pods.get(key).cloned();
-        let meant = pod.as_ref().filter(|pod| pod.node.is_empty()).and_then(|pod| self.meant_for(pod));
-        self.tenants.note(key, pod.as_ref().map(|pod| (&**pod, meant)));
+        let waiting = pod.as_ref().filter(|pod| pod.node.is_empty());
+        let meant = waiting.and_then(|pod| self.meant_for(pod));
+        let classes = waiting.map(|pod| self.classes_of(pod)).unwrap_or_default();
+        self.tenants.note(key, pod.as_ref().map(|pod| Standing { pod, meant, classes }));
+    }
+
+    /// The classes of a pod's claims that are not bound; each once.
+    fn classes_of(&self, pod: &Pod) -> Box<[Name]> {
+        let claims =
+            pod.claim_keys().filter_map(|key| self.claims.get(&key)).filter(|claim| !claim.is_bind_completed());
+        let classes: BTreeSet<&Name> = claims.map(|claim| claim.class()).collect();
+        classes.into_iter().cloned().collect()
     }
 
     /// The node that is meant for a pod which has none: it says so itself, or a volume is made or reserved for it there.

@@ -8,6 +8,7 @@ mod nodes;
 mod provisioning;
 mod turns;
 mod volumes;
+mod watched;
 
 use std::collections::BTreeSet;
 

@@ -100,6 +100,30 @@ fn priorities() -> Vec<Case> {
                  pod c cpu=1 priority=3",
             )
             .places(&["a: 0/1", "b@n1", "c: 0/1"]),
+        case("of those that matter as much, who has waited longest goes first")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 created=2026-01-01T00:00:02Z
+                 pod b cpu=1 created=2026-01-01T00:00:00Z
+                 pod c cpu=1 created=2026-01-01T00:00:01Z",
+            )
+            .places(&["a: 0/1", "b@n1", "c: 0/1"]),
+        case("who matters more goes before who has waited longer")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 priority=1 created=2026-01-01T00:00:01Z
+                 pod b cpu=1 created=2026-01-01T00:00:00Z",
+            )
+            .places(&["a@n1", "b: 0/1"]),
+        case("room that comes back goes to who has waited longest")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 node=n1
+                 pod b cpu=1 created=2026-01-01T00:00:01Z
+                 pod c cpu=1 created=2026-01-01T00:00:00Z",
+            )
+            .then(|world| world.remove(&pod_key("a")))
+            .places(&["b: 0/1", "c@n1"]),
         case("who matters more, and cannot be placed, holds up nobody")
             .before(
                 "node n1 cpu=1
