@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use bindery_verdict::Findings;
+use bindery_verdict::{Findings, Pace};
 use bindery_volumes::{Kind, ObjectKey};
 use rustc_hash::FxHashMap;
 
@@ -56,6 +56,24 @@ pub(crate) struct Progress {
     since: Moment,
     /// When it was first decided about after that.
     began: Option<Moment>,
+}
+
+impl Progress {
+    /// How often something failed in a row, of what is tried again at that pace.
+    pub fn failures_of(&self, pace: Pace) -> u32 {
+        match pace {
+            Pace::Api => self.refusals,
+            Pace::Operation | Pace::Storage | Pace::Hopeless => self.failures,
+        }
+    }
+
+    /// Notes how often it failed by now.
+    pub fn note_failure(&mut self, pace: Pace, failures: u32) {
+        match pace {
+            Pace::Api => self.refusals = failures,
+            Pace::Operation | Pace::Storage | Pace::Hopeless => self.failures = failures,
+        }
+    }
 }
 
 /// All keys that are not at rest: a queue in order of arrival, and timers.

@@ -1,6 +1,6 @@
 //! What follows from a storage's no, or from its silence.
 
-use bindery_verdict::{After, Failure, Intent, Measure, Notice, Pace, Rule, Task, Timed, Verdict};
+use bindery_verdict::{Action, After, Failure, Intent, Measure, Notice, Pace, Rule, Task, Timed, Verdict};
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Annotation, Claim};
 
@@ -21,7 +21,7 @@ impl Decision<'_> {
                 let message =
                     format!("Volume provisioning failed with infeasible error. Retries will be delayed. {error}");
                 let verdict = over(&rules::HOPELESS, claim, intent, Pace::Hopeless, error);
-                return verdict.tell(warning(claim, message)).measuring(Measure::Fail(Timed::Provision));
+                return tell(verdict, warning(claim, message));
             }
             After::Elsewhere if claim.annotations.has(Annotation::SelectedNode) => {
                 Verdict::write(&rules::ELSEWHERE, intent::take_off(&rules::ELSEWHERE, claim, true)).noting(error)
@@ -30,7 +30,7 @@ impl Decision<'_> {
                 over(&rules::FAILED, claim, intent, Pace::Storage, error)
             }
         };
-        verdict.tell(warning(claim, error)).measuring(Measure::Fail(Timed::Provision))
+        tell(verdict, warning(claim, error))
     }
 
     /// Whether storage was asked for before this attempt, and nobody knows what became of it.
@@ -40,6 +40,15 @@ impl Decision<'_> {
             // Not even this attempt's intent was put down: if there is one, it is an earlier one's.
             None => true,
         }
+    }
+}
+
+/// Tells of a failure, once: when it is certain in how long it is tried again, or that it is not.
+fn tell(verdict: Verdict, notice: Notice) -> Verdict {
+    if matches!(verdict.action, Action::Retry(_)) || verdict.rule == &rules::ELSEWHERE {
+        verdict.tell(notice).measuring(Measure::Fail(Timed::Provision))
+    } else {
+        verdict
     }
 }
 

@@ -20,6 +20,9 @@ use crate::correlate::{Correlator, Fate};
 /// So many events wait at most; more are dropped, and counted. As many as upstream's recorder keeps.
 const QUEUE_MAX: usize = 1000;
 
+/// The annotation of an event that says when what failed is tried again. `bindery explain` reads it.
+pub const NEXT_TRY: &str = "bindery.dev/next-try";
+
 /// Where events are published. Publishing never waits.
 #[derive(Clone)]
 pub struct EventSink {
@@ -80,8 +83,13 @@ impl Writer {
     }
 
     async fn count(&mut self, notice: &Notice, event: &str, count: u32, message: String) {
-        let patch =
-            Patch::Merge(json!({"count": count, "lastTimestamp": wire_time(Timestamp::now()), "message": message}));
+        let now = Timestamp::now();
+        let patch = Patch::Merge(json!({
+            "metadata": {"annotations": {NEXT_TRY: next_try(notice, now)}},
+            "count": count,
+            "lastTimestamp": wire_time(now),
+            "message": message,
+        }));
         let reply = self.call(Call::new(path(notice)).patch(event, &PatchParams::default(), &patch)).await;
         // An API server forgets events after an hour: then it is a new one.
         if reply.is_some_and(|reply| reply.status == StatusCode::NOT_FOUND) {
@@ -105,6 +113,11 @@ impl Writer {
             }
         }
     }
+}
+
+/// When it is tried again, if it is.
+fn next_try(notice: &Notice, now: Timestamp) -> Option<String> {
+    Some(wire_time(now.checked_add(notice.again_in?).ok()?))
 }
 
 /// Events about objects without a namespace live in `default`.
@@ -135,6 +148,7 @@ fn event(notice: &Notice, message: &str, now: Timestamp) -> Value {
         "metadata": {
             "name": format!("{}.{:x}", about.name, now.as_nanosecond()),
             "namespace": namespace(notice),
+            "annotations": next_try(notice, now).map(|moment| json!({NEXT_TRY: moment})),
         },
         "involvedObject": {
             "kind": about.kind.as_str(),

@@ -109,6 +109,7 @@ impl<'a> Scrub<'a> {
                 reason: Reason::RecyclerPod,
                 message: format!("Recycler pod: {}", text(&event["message"])),
                 component: self.recycle.component,
+                again_in: None,
             });
         }
     }

@@ -1,5 +1,7 @@
 //! Notices: events to publish about an object.
 
+use std::time::Duration;
+
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Claim, Kind, Meta, ObjectKey, Pod, Volume};
 
@@ -18,6 +20,8 @@ pub struct Notice {
     pub message: String,
     /// Who says so. The engine fills it in: the component of the rule set.
     pub component: &'static str,
+    /// In how long it is tried again, where that is certain. The engine fills it in.
+    pub again_in: Option<Duration>,
 }
 
 impl Notice {
@@ -37,6 +41,6 @@ impl Notice {
     }
 
     fn new(about: ObjectKey, meta: &Meta, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
-        Notice { about, meta: meta.clone(), event_type, reason, message: message.into(), component: "" }
+        Notice { about, meta: meta.clone(), event_type, reason, message: message.into(), component: "", again_in: None }
     }
 }

@@ -34,7 +34,11 @@ impl Engine {
         if let Some(step) = step.filter(|step| *step != verdict.rule) {
             self.stats.count(step);
         }
-        let notices = std::mem::take(&mut verdict.notices);
+        let mut notices = std::mem::take(&mut verdict.notices);
+        if let Action::Retry(pace) = verdict.action {
+            let again_in = Some(backoff::delay(&self.config, pace, progress.failures_of(pace).saturating_add(1)));
+            notices.iter_mut().for_each(|notice| notice.again_in = again_in);
+        }
         let told = self.tell(&work, &verdict, notices);
         if by_resync && (told || verdict.action != Action::Settle) {
             self.stats.resync_finds += 1;
@@ -118,12 +122,8 @@ impl Engine {
     /// Looks again after a while, from the start.
     pub(super) fn retry(&mut self, work: &Work, pace: Pace) {
         let Some(progress) = self.agenda.get_mut(work) else { return };
-        let failures = match pace {
-            Pace::Api => &mut progress.refusals,
-            Pace::Operation | Pace::Storage | Pace::Hopeless => &mut progress.failures,
-        };
-        *failures = failures.saturating_add(1);
-        let failures = *failures;
+        let failures = progress.failures_of(pace).saturating_add(1);
+        progress.note_failure(pace, failures);
         progress.findings = Default::default();
         if std::mem::take(&mut progress.woken) {
             return self.agenda.hurry(work.clone());
