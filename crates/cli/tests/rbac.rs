@@ -5,10 +5,9 @@ mod service_account;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, Running, eventually};
 use serde_json::Value;
 
 const WITHIN: &str = "--timeout=60s";
@@ -56,14 +55,6 @@ fn lab(folder: &Folder) -> Option<Lab> {
             .api_server_flag(format!("--audit-policy-file={}", folder.at("policy.yaml")))
             .api_server_flag(format!("--audit-log-path={}", folder.at("audit.log"))),
     )
-}
-
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "after a minute it does not hold that {what}");
-        sleep(Duration::from_millis(200));
-    }
 }
 
 fn json(lab: &Lab, args: &[&str]) -> Value {

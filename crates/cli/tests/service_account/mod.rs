@@ -1,10 +1,8 @@
 //! A lab in which bindery is who it is in a cluster: the service account of deploy/, with the role that is granted there.
 
 use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use bindery_lab::{Builder, Lab};
+use bindery_lab::{Builder, Lab, eventually};
 
 /// The service account.
 pub const USER: &str = "system:serviceaccount:kube-system:bindery";
@@ -14,11 +12,7 @@ const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manif
 /// A lab in which the manifests are applied, or nothing where the test is skipped.
 pub fn lab(builder: Builder) -> Option<Lab> {
     let lab = builder.user(USER, &GROUPS).for_test()?;
-    let started = Instant::now();
-    while lab.kubectl(["get", "namespace", "kube-system"]).is_err() {
-        assert!(started.elapsed() < Duration::from_secs(60), "after a minute there is no kube-system");
-        sleep(Duration::from_millis(200));
-    }
+    eventually("there is a kube-system", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
     // Strictly: a field that the API server does not know is an error.
     lab.kubectl(["apply", "--validate=strict", "-f", MANIFESTS]).expect("the manifests are valid");
     Some(lab)
