@@ -18,7 +18,7 @@ const WITHIN: &str = "--timeout=60s";
 /// A cluster, and the controllers on it.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_ours("controller", &servers::kubeconfig(&cluster.lab));
+    cluster.add_ours("controller");
     if api_server == ApiServer::Real {
         let kubeconfig = format!("--kubeconfig={}", cluster.lab.kubeconfig().display());
         let only = "--controllers=garbage-collector-controller";

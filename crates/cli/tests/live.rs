@@ -40,7 +40,7 @@ fn state(controller: &Running, query: &str) -> Value {
 fn settled() -> Option<(Lab, Running)> {
     let lab = service_account::lab(Lab::builder())?;
     lab.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are made");
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab).display());
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
     let controller = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
     let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"];
@@ -101,7 +101,7 @@ fn the_controller_tells_how_it_goes() {
 #[test]
 fn what_waits_is_explained_on_the_cluster() {
     let Some((lab, _controller)) = settled() else { return };
-    let kubeconfig = service_account::kubeconfig(&lab);
+    let kubeconfig = service_account::kubeconfig(&lab, "controller");
     let explain = |args: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args(["explain", "--kubeconfig"])

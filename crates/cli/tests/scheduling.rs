@@ -23,7 +23,7 @@ const PROVISIONER_BEFORE: &str = "volume.beta.kubernetes.io/storage-provisioner"
 /// A cluster with our controllers and our scheduler.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = with_controllers(api_server)?;
-    cluster.add_ours("scheduler", &cluster.lab.kubeconfig().to_path_buf());
+    cluster.add_ours("scheduler");
     Some(cluster)
 }
 
@@ -36,7 +36,7 @@ fn start_with_kube_scheduler() -> Option<Cluster> {
 
 fn with_controllers(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_ours("controller", &servers::kubeconfig(&cluster.lab));
+    cluster.add_ours("controller");
     Some(cluster)
 }
 

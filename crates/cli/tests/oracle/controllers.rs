@@ -76,7 +76,7 @@ impl Controllers {
 }
 
 fn ours(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab).display());
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "controller").display());
     let args = [
         "controller",
         "-v",
@@ -90,7 +90,7 @@ fn ours(lab: &Lab) -> Running {
 }
 
 fn our_scheduler(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "scheduler").display());
     let args = ["scheduler", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }

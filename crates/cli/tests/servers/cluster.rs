@@ -1,8 +1,8 @@
 //! A cluster with programs that decide on it, and tests that run on each API server.
 
-use std::path::Path;
-
 use bindery_lab::{Lab, Running, comes_to_hold};
+
+use crate::servers;
 
 /// A cluster, and who decides on it.
 pub struct Cluster {
@@ -16,9 +16,9 @@ impl Cluster {
         Cluster { lab, programs: Vec::new() }
     }
 
-    /// Has a part of `bindery` decide, without an election.
-    pub fn add_ours(&mut self, command: &str, kubeconfig: &Path) {
-        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+    /// Has a command of `bindery` decide, without an election, with the rights that it is deployed with.
+    pub fn add_ours(&mut self, command: &str) {
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.lab, command).display());
         let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
         self.add(self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts"));
     }
