@@ -6,12 +6,15 @@ use std::time::Duration;
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
-use bindery_sim::{Told, notation};
+use bindery_scheduler::Scheduler;
+use bindery_sim::provisioner::Asked;
+use bindery_sim::{Told, notation, provisioner};
 use bindery_verdict::{Notice, Request, RuleSet};
 use bindery_volumes::{ClaimKey, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::{guards, promises};
+use crate::past::Past;
+use crate::{guards, places, promises};
 
 /// Something that happens. Numbers pick one of what there is.
 #[derive(Debug, Clone)]
@@ -58,10 +61,27 @@ pub enum Trouble {
     CollectGarbage,
     /// Whoever put a foreign finalizer on an object takes it off.
     TakeOffFinalizer(u8),
+    /// The external provisioner makes a volume that it is asked for.
+    Provision(u8),
+    /// The external provisioner cannot make a volume that it is asked for.
+    FailToProvision(u8),
+    /// A node is closed for new pods, or opened again.
+    Cordon(u8),
+}
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cast {
+    /// The controllers.
+    Controllers,
+    /// The controllers, and the scheduler.
+    WithScheduler,
 }
 
 pub struct World {
+    cast: Cast,
     world: bindery_sim::World,
+    past: Past,
     seats: Vec<Seat>,
     now: Duration,
     uids: u32,
@@ -84,9 +104,9 @@ struct Seat {
 }
 
 impl Seat {
-    fn new() -> Seat {
+    fn new(cast: Cast) -> Seat {
         Seat {
-            engine: engine(),
+            engine: engine(cast),
             open: BTreeMap::new(),
             late: Vec::new(),
             untold: VecDeque::new(),
@@ -102,9 +122,10 @@ const RESYNC: Duration = Duration::from_secs(3600);
 /// How long it may take to come to rest: long enough for every back-off to pass.
 const REST: Duration = Duration::from_secs(600);
 
-fn engine() -> Engine {
+fn engine(cast: Cast) -> Engine {
     let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
-    let rules: Vec<Box<dyn RuleSet + Send>> = vec![
+    let scheduler = (cast == Cast::WithScheduler).then(|| Box::new(Scheduler::default()) as Box<dyn RuleSet + Send>);
+    let controllers: [Box<dyn RuleSet + Send>; 6] = [
         Box::new(Binder::new(config)),
         Box::new(Ephemeral),
         Box::new(ClaimProtection::default()),
@@ -112,6 +133,7 @@ fn engine() -> Engine {
         Box::new(AttributesClassProtection),
         Box::new(Expander),
     ];
+    let rules = scheduler.into_iter().chain(controllers).collect();
     Engine::new(Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() }, rules)
 }
 
@@ -134,12 +156,19 @@ fn take_off(world: &mut bindery_sim::World, key: &ObjectKey) {
     }
 }
 
+/// The provisioner never uses a name twice.
+fn make(world: &mut bindery_sim::World, asked: &Asked) {
+    provisioner::make(world, asked, &format!("made-{}", asked.uid));
+}
+
 impl World {
-    /// A world with so many engines in it.
-    pub fn start(engines: usize, classes: &str, lines: &[&str]) -> World {
+    /// A world with so many engines in it, which begins with what is always there and with these lines.
+    pub fn start(cast: Cast, engines: usize, always: &str, lines: &[&str]) -> World {
         let mut world = World {
-            world: notation::parse(classes),
-            seats: (0..engines).map(|_| Seat::new()).collect(),
+            cast,
+            world: notation::parse(always),
+            past: Past::default(),
+            seats: (0..engines).map(|_| Seat::new(cast)).collect(),
             now: Duration::ZERO,
             uids: 0,
             is_started: false,
@@ -197,7 +226,7 @@ impl World {
     }
 
     fn restart(&mut self, seat: usize) {
-        self.seats[seat] = Seat::new();
+        self.seats[seat] = Seat::new(self.cast);
         self.list(seat);
         self.tell(seat, Input::Leading(true));
     }
@@ -226,6 +255,7 @@ impl World {
                 Output::Send(id, request) => {
                     promises::one_at_a_time(seat.open.values().chain(seat.late.iter().map(|late| &late.1)), &request);
                     promises::no_second_volume(seat.engine.known(), &request);
+                    places::sent(seat.engine.known(), &self.world, &request);
                     seat.open.insert(id, request);
                 }
                 Output::TickAt(moment) => seat.tick_at = Some(moment),
@@ -239,7 +269,14 @@ impl World {
     fn carry_out(&mut self, request: &Request) -> Answer {
         let before = self.world.clone();
         let answer = self.world.answer(request);
-        promises::check(&before, &self.world, request, &answer);
+        self.note();
+        if !matches!(answer, Answer::Refused(_)) {
+            promises::check(&before, &self.world, request, &self.past);
+            places::carried_out(&before, &self.world, request, &mut self.past);
+            if self.seats.len() == 1 {
+                places::there_is_room(&self.world, request);
+            }
+        }
         answer
     }
 
@@ -295,7 +332,7 @@ impl World {
             Trouble::ListAgain(n) => self.list(self.seat(*n)),
             Trouble::Create(line) => self.create(line),
             Trouble::Delete(n) => {
-                let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass];
+                let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node];
                 self.user(*n, &kinds, |world, key| world.delete(key));
             }
             Trouble::ClearClaimRef(n) => self.user(*n, &[Kind::Volume], |world, key| {
@@ -325,7 +362,14 @@ impl World {
             Trouble::TakeOffFinalizer(n) => {
                 self.user(*n, &[Kind::Claim, Kind::Volume, Kind::AttributesClass], take_off);
             }
+            Trouble::Provision(n) => self.provisioner(*n, make),
+            Trouble::FailToProvision(n) => self.provisioner(*n, provisioner::refuse),
+            Trouble::Cordon(n) => self.user(*n, &[Kind::Node], |world, key| {
+                let is_open = world.get(key).is_some_and(|node| node["spec"]["unschedulable"] != true);
+                world.edit(key, json!({"spec": {"unschedulable": is_open}}));
+            }),
         }
+        self.note();
     }
 
     fn schedule(&mut self, number: u8) {
@@ -389,9 +433,31 @@ impl World {
         }
     }
 
-    /// The faults stop: everything is told and answered, and time passes.
+    /// Without a scheduler nothing that waits for a consumer may ever be bound.
+    fn note(&mut self) {
+        if self.cast == Cast::WithScheduler {
+            self.past.note(&self.world);
+        }
+    }
+
+    fn provisioner(&mut self, number: u8, then: impl FnOnce(&mut bindery_sim::World, &Asked)) {
+        if let Some(asked) = pick(&provisioner::asked(&self.world), number) {
+            then(&mut self.world, asked);
+        }
+    }
+
+    /// The faults stop: everything is told and answered, time passes, and the provisioner makes what it can.
     pub fn heal(&mut self) {
         self.go_on_for(REST);
+        while let Some(asked) = provisioner::asked(&self.world).first() {
+            let node = ObjectKey::cluster(Kind::Node, Name::from(asked.node.as_str()));
+            if self.world.get(&node).is_some() {
+                make(&mut self.world, asked);
+            } else {
+                provisioner::refuse(&mut self.world, asked);
+            }
+            self.go_on_for(REST);
+        }
     }
 
     fn go_on_for(&mut self, time: Duration) {
@@ -418,17 +484,21 @@ impl World {
     pub fn assert_rest(&mut self) {
         promises::nothing_left(&self.world);
         let told: Vec<Notice> = self.seats.iter().flat_map(|seat| seat.told.iter().cloned()).collect();
-        guards::nothing_left(&self.world, &told);
+        guards::nothing_left(&self.world, &told, &self.past);
+        if self.cast == Cast::WithScheduler {
+            places::nothing_left(&self.world);
+        }
         let counts = |world: &World| {
             let sent: Vec<u64> = world.seats.iter().map(|seat| seat.engine.stats().sent).collect();
             (world.world.effects, sent)
         };
-        let before = counts(self);
+        let (before, told) = (counts(self), self.trace.len());
         self.go_on_for(3 * RESYNC);
         for seat in &self.seats {
             let stats = seat.engine.stats();
             assert!(stats.resyncs > 1);
-            assert_eq!(stats.resync_finds, 0, "a resync found something that no change had woken");
+            let since = &self.trace[told..];
+            assert_eq!(stats.resync_finds, 0, "a resync found something that no change had woken: {since:#?}");
         }
         assert_eq!(counts(self), before, "it is not quiet");
     }
