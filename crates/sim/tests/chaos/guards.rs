@@ -80,11 +80,10 @@ fn uses(pod: &Value, claim: &Value) -> bool {
 }
 
 /// Who keeps an object from going.
-fn holders(world: &World, key: &ObjectKey, object: &Value, past: &Past) -> Vec<ObjectKey> {
+fn holders(world: &World, key: &ObjectKey, object: &Value) -> Vec<ObjectKey> {
     match key.kind {
         Kind::Claim => {
-            let pods = of_kind(world, Kind::Pod).filter(|(_, pod)| holds(pod, object) && !past.was_too_late(pod));
-            pods.map(|(k, _)| k.clone()).collect()
+            of_kind(world, Kind::Pod).filter(|(_, pod)| holds(pod, object)).map(|(k, _)| k.clone()).collect()
         }
         Kind::Volume if text(object, "/status/phase") == "Bound" => vec![key.clone()],
         Kind::AttributesClass => {
@@ -138,7 +137,9 @@ pub fn written(before: &World, after: &World, write: &Write, past: &Past) {
     assert!(removed.iter().chain(&added).all(may_change), "{key}: removed {removed:?}, added {added:?}");
     if removed.contains(&guard) {
         assert!(is_deleting(was), "{key} lost its guard though nobody deleted it");
-        let holders = holders(before, key, was, past);
+        let holders = holders(before, key, was);
+        let in_time = |holder: &&ObjectKey| before.get(holder).is_none_or(|holder| !past.was_too_late(holder));
+        let holders: Vec<_> = holders.iter().filter(in_time).collect();
         assert!(holders.is_empty(), "{key} lost its guard though {holders:?} use it");
     }
     if matches!(write.edit(), Edit::Protection(_)) && added.is_empty() {
@@ -157,12 +158,12 @@ pub fn created(create: &Create) {
 
 /// Once the faults have stopped: everything is guarded, nothing stays that nobody holds, every claim's condition tells the truth,
 /// and every ephemeral volume has its claim, or the event that says why not.
-pub fn nothing_left(world: &World, told: &[Notice], past: &Past) {
+pub fn nothing_left(world: &World, told: &[Notice]) {
     for (key, object) in world.objects() {
         let Some(guard) = guard_of(key.kind) else { continue };
         let is_guarded = finalizers(object).contains(&guard);
         assert!(is_deleting(object) || is_guarded, "{key} is not guarded");
-        let holders = holders(world, key, object, past);
+        let holders = holders(world, key, object);
         assert!(!is_deleting(object) || !is_guarded || !holders.is_empty(), "{key} stays though nobody holds it");
     }
     for (key, claim) in of_kind(world, Kind::Claim) {
