@@ -2,7 +2,7 @@
 //! of the rules that are to keep them.
 
 use bindery_mirror::Mirror;
-use bindery_sim::World;
+use bindery_sim::{World, notation};
 use bindery_verdict::{Bind, ClaimEdit, Edit, RefEdit, Request, VolumeEdit, Write};
 use bindery_volumes::{Annotation, ClaimKey, ClaimRef, Kind, Name, Node, ObjectKey, Pod, Request as Ask, misfit};
 use serde_json::Value;
@@ -163,7 +163,8 @@ pub fn nothing_left(world: &World) {
         let is_told = list(pod, "/status/conditions").any(|condition| condition["status"] == "False");
         assert!(is_told, "{key} has no node, and is not told why");
         for (node, state) in of_kind(world, Kind::Node) {
-            assert!(!can_have(world, pod, &node.name, state), "{key} waits though {node} will do");
+            let why = notation::places(world);
+            assert!(!can_have(world, pod, &node.name, state), "{key} waits though {node} will do: {why:#?}");
         }
     }
 }
