@@ -116,6 +116,25 @@ const SCHEDULED_LINES: [&str; 35] = [
     "node n3 cpu=1",
 ];
 
+/// Pods that come and go, and more of them than there is room for.
+const CROWDED_LINES: [&str; 9] = [
+    "pod p claim=c cpu=1",
+    "pod q claim=d cpu=1",
+    "pod r cpu=1",
+    "pod s cpu=1",
+    "pod s cpu=1 priority=7",
+    "pvc c#u-c 1Gi Pending class=make",
+    "pvc c#u-c 1Gi Pending class=make node=n2",
+    "pvc d#u-d 1Gi Pending class=late",
+    "pv  a 1Gi Available class=late on=n2",
+];
+
+/// Where there is hardly any room.
+const CROWDED_ALWAYS: &str = "sc late kubernetes.io/no-provisioner wffc
+                              sc make example.com wffc
+                              node n1 cpu=1
+                              node n2 cpu=1";
+
 /// What is there when pods are placed.
 const SCHEDULED_ALWAYS: &str = "sc late kubernetes.io/no-provisioner wffc
                                 sc make example.com wffc
@@ -155,14 +174,14 @@ fn troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble
 }
 
 /// The same where there is a scheduler, whose part nobody else plays; and what nodes and provisioners do.
-fn scheduled_troubles() -> impl Strategy<Value = Vec<Trouble>> {
+fn scheduled_troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble>> {
     let more = prop_oneof![
         3 => any::<u8>().prop_map(Trouble::Provision),
         2 => any::<u8>().prop_map(Trouble::FailToProvision),
         1 => any::<u8>().prop_map(Trouble::Cordon),
     ];
     let is_in_place = |trouble: &Trouble| !matches!(trouble, Trouble::Schedule(_) | Trouble::ClearClaimRef(_));
-    let usual = troubles(&SCHEDULED_LINES).prop_map(move |all| all.into_iter().filter(is_in_place).collect::<Vec<_>>());
+    let usual = troubles(lines).prop_map(move |all| all.into_iter().filter(is_in_place).collect::<Vec<_>>());
     (usual, prop::collection::vec((any::<prop::sample::Index>(), more), 0..8)).prop_map(|(mut all, more)| {
         for (place, trouble) in more {
             all.insert(place.index(all.len() + 1), trouble);
@@ -189,8 +208,7 @@ fn suits_two(trouble: &Trouble) -> bool {
 }
 
 /// So many engines suffer these troubles, in a world that begins with these lines.
-fn check(cast: Cast, engines: usize, lines: &[&str], troubles: &[Trouble]) {
-    let always = if cast == Cast::WithScheduler { SCHEDULED_ALWAYS } else { CLASSES };
+fn check(cast: Cast, always: &str, engines: usize, lines: &[&str], troubles: &[Trouble]) {
     let mut world = World::start(cast, engines, always, lines);
     for trouble in troubles {
         world.suffer(trouble);
@@ -207,7 +225,7 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
         troubles in troubles(&LINES),
     ) {
-        check(Cast::Controllers, 1, &lines, &troubles);
+        check(Cast::Controllers, CLASSES, 1, &lines, &troubles);
     }
 
     #[test]
@@ -217,7 +235,7 @@ proptest! {
     ) {
         let lines: Vec<&str> = lines.into_iter().filter(|line| !is_scrubbed(line)).collect();
         let troubles: Vec<Trouble> = troubles.into_iter().filter(suits_two).collect();
-        check(Cast::Controllers, 2, &lines, &troubles);
+        check(Cast::Controllers, CLASSES, 2, &lines, &troubles);
     }
 
     #[test]
@@ -226,16 +244,25 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(CLOSE_LINES.to_vec()), 1..5),
         troubles in troubles(&CLOSE_LINES),
     ) {
-        check(Cast::Controllers, engines, &lines, &troubles);
+        check(Cast::Controllers, CLASSES, engines, &lines, &troubles);
     }
 
     #[test]
     fn pods_are_placed_where_their_volumes_are(
         engines in 1..=2usize,
         lines in prop::collection::vec(prop::sample::select(SCHEDULED_LINES.to_vec()), 1..9),
-        troubles in scheduled_troubles(),
+        troubles in scheduled_troubles(&SCHEDULED_LINES),
     ) {
-        check(Cast::WithScheduler, engines, &lines, &troubles);
+        check(Cast::WithScheduler, SCHEDULED_ALWAYS, engines, &lines, &troubles);
+    }
+
+    #[test]
+    fn pods_are_placed_where_there_is_room(
+        engines in 1..=2usize,
+        lines in prop::collection::vec(prop::sample::select(CROWDED_LINES.to_vec()), 2..8),
+        troubles in scheduled_troubles(&CROWDED_LINES),
+    ) {
+        check(Cast::WithScheduler, CROWDED_ALWAYS, engines, &lines, &troubles);
     }
 
     #[test]

@@ -86,6 +86,9 @@ pub struct World {
     now: Duration,
     uids: u32,
     is_started: bool,
+    /// Whether a pod was given a node and the answer was lost. Who then fails to read the pod as well takes the room for free
+    /// until the watch tells, as upstream does: nothing but the kubelet keeps two pods from the same room.
+    has_lost_a_bind: bool,
     /// Everything that came out of the engines, in order.
     pub trace: Vec<String>,
 }
@@ -172,6 +175,7 @@ impl World {
             now: Duration::ZERO,
             uids: 0,
             is_started: false,
+            has_lost_a_bind: false,
             trace: Vec::new(),
         };
         for line in lines {
@@ -273,7 +277,7 @@ impl World {
         if !matches!(answer, Answer::Refused(_)) {
             promises::check(&before, &self.world, request, &self.past);
             places::carried_out(&before, &self.world, request, &mut self.past);
-            if self.seats.len() == 1 {
+            if self.seats.len() == 1 && !self.has_lost_a_bind {
                 places::there_is_room(&self.world, request);
             }
         }
@@ -321,6 +325,7 @@ impl World {
             Trouble::Deliver(n) => self.deliver(*n),
             Trouble::LoseAnswer(n) => self.request(*n, |world, request| {
                 world.carry_out(request);
+                world.has_lost_a_bind |= matches!(request, Request::Bind(_));
                 Answer::Refused(Refusal::Lost)
             }),
             Trouble::LoseRequest(n) => self.request(*n, |_, _| Answer::Refused(Refusal::Lost)),
