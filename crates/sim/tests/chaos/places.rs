@@ -56,6 +56,12 @@ fn users<'a>(known: &'a Mirror, claim: &ClaimKey) -> Vec<&'a Pod> {
     pods.filter(|pod| pod.node.is_empty() && !pod.deleting && !pod.is_over()).collect()
 }
 
+/// The pods that have not ended, and are to have a node if they have none.
+fn living(known: &Mirror) -> impl Iterator<Item = &Pod> {
+    let pods = known.keys(Kind::Pod).into_iter().filter_map(|key| known.pod(&key.pod_key()));
+    pods.map(|pod| &**pod).filter(|pod| !pod.is_over() && (!pod.deleting || !pod.node.is_empty()))
+}
+
 fn open(known: &Mirror, node: &Name) -> bool {
     known.node(node).is_some_and(|node| !node.unschedulable)
 }
@@ -72,6 +78,11 @@ fn placed(known: &Mirror, world: &World, bind: &Bind) {
     let (key, node) = (bind.target(), bind.node());
     let pod = known.pod(&key.pod_key()).expect("the pod is known");
     assert!(open(known, node), "{key} was sent to {node}, which is closed");
+    let there =
+        |other: &Pod| [&other.node, &other.scheduling.nominated].contains(&node) || other.meta.uid == pod.meta.uid;
+    let taken: i128 = living(known).filter(|other| there(other)).map(|other| other.scheduling.needs.cpu_millis).sum();
+    let room = known.node(node).map(|node| node.allocatable.cpu_millis).unwrap_or_default();
+    assert!(taken <= room, "{key} was sent to {node}, where others are or are meant to be");
     assert!(may_be_on(known, world, pod, node), "{key} does not reach its volumes from {node}");
     for volume in &pod.volumes {
         let claim = known.claim(&pod.claim_key(volume)).expect("the pod's claim is known");

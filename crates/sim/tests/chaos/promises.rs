@@ -138,6 +138,11 @@ fn claim_written(before: &World, after: &World, target: &ObjectKey) {
     if was.status.phase != is.status.phase && is.status.phase == ClaimPhase::Bound {
         assert!(is.is_bind_completed() && is.volume.is_some(), "{target} is Bound to nothing");
     }
+    if let (Some(was), Some(is)) =
+        (was.annotations.get(Annotation::SelectedNode), is.annotations.get(Annotation::SelectedNode))
+    {
+        assert_eq!(was, is, "a volume is being made for {target} on another node");
+    }
     let is_asked = |claim: &Claim| claim.annotations.has(Annotation::StorageProvisioner);
     if is_delayed(&is) && is_asked(&is) && !is_asked(&was) {
         assert!(was.annotations.has(Annotation::SelectedNode), "a volume is asked for though {target} has no node");
