@@ -38,14 +38,16 @@ pub fn of_path(path: &str, query: &Query<'_>, asked: &Asked<'_>) -> Reply {
 
 /// `/openapi/v2`
 pub fn v2(asked: &Asked<'_>) -> Reply {
-    if !asked.accepts_json() && asked.accepts(V2_PROTOBUF) {
-        return reply(200, HeaderValue::from_static(V2_PROTOBUF), Body::Whole(undescribed().into()));
+    if !asked.accepts_json() && asked.accepts(V2_ASKED) {
+        return reply(200, HeaderValue::from_static(V2_ANSWERED), Body::Whole(undescribed().into()));
     }
     asked.answer(&Document::new(openapi::v2_text()))
 }
 
 /// How kubectl asks for `/openapi/v2`, and takes nothing else.
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// How upstream answers that: the other is no proper media type.
+const V2_ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// A description in protobuf that describes nothing. kubectl wants one before it makes the objects of a `List`, to check them
 /// itself; what is not described it leaves to the server, which checks each of them when it is made.

@@ -41,11 +41,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     }
     let server = args.server.start().await?;
     let client = client(&server).await?;
-    let mut hosted = host(&client, Arc::new(Taken::default()))?;
-    if args.nodes > 0 {
-        let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
-        hosted.run("the fake kubelet", bindery_nodes::run(api, args.nodes));
-    }
+    let mut hosted = host(&client, Arc::new(Taken::default()), args.nodes)?;
     let ended = tokio::select! {
         stopped = told_to_stop() => stopped,
         failed = hosted.failed() => Err(failed),
@@ -64,13 +60,16 @@ async fn client(server: &Server) -> Result<Client, String> {
     bindery_runtime::client(Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?)
 }
 
-/// Starts every controller there is. They lead at once: nobody else knows of this server.
-fn host(client: &Client, observer: Arc<dyn Observer>) -> Result<Hosted, String> {
+/// Starts every controller there is, and so many simulated nodes. The controllers lead at once: nobody else knows of this server.
+fn host(client: &Client, observer: Arc<dyn Observer>, nodes: u32) -> Result<Hosted, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
     let mut sets = controllers::every(&Settings::default());
     sets.push(Box::new(Scheduler::default()));
     let engine = Engine::new(EngineConfig::default(), sets);
-    let hosted = Hosted::start(&api, engine, &observer);
+    let mut hosted = Hosted::start(&api, engine, &observer);
     hosted.lead(true)?;
+    if nodes > 0 {
+        hosted.run("the fake kubelet", bindery_nodes::run(api, nodes));
+    }
     Ok(hosted)
 }
