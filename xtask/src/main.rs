@@ -146,9 +146,11 @@ fn write_rules() -> Result<(), String> {
 
 fn write_manifests() -> Result<(), String> {
     let helm = xtask::manifests::provide_helm()?;
-    let path = xtask::manifests::path();
-    std::fs::write(&path, xtask::manifests::page(&helm)?).map_err(|error| format!("{}: {error}", path.display()))?;
-    println!("wrote {}", path.display());
+    for manifests in xtask::manifests::ALL {
+        let path = manifests.path();
+        std::fs::write(&path, manifests.page(&helm)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
     Ok(())
 }
 

@@ -1,10 +1,10 @@
-//! deploy/manifests: the chart with its default values, for who does not use Helm.
+//! deploy/manifests: the chart with its default values, for who does not use Helm; and the scheduler of the chart alone.
 //!
 //! Helm renders it: the one in the cache, or one on PATH, or one that is built, once, by the Go toolchain from the module in
 //! xtask/helm, whose go.mod says the version. To move to another, run `go get -tool helm.sh/helm/v3/cmd/helm@vX.Y.Z` and
 //! `go mod tidy` there, and set [`VERSION`].
 //!
-//! Two tests keep the file current. One renders it again, where there is a Helm. The other needs none: the file carries a
+//! Two tests keep the files current. One renders them again, where there is a Helm. The other needs none: each file carries a
 //! checksum of the chart that it was made from.
 
 use std::path::{Path, PathBuf};
@@ -25,9 +25,47 @@ fn deploy() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../deploy")
 }
 
-/// Where the manifests are.
-pub fn path() -> PathBuf {
-    deploy().join("manifests/bindery.yaml")
+/// A file of manifests.
+pub struct Manifests {
+    name: &'static str,
+    /// What it is made from, in words.
+    from: &'static str,
+    values: &'static [&'static str],
+}
+
+/// All files there are.
+pub const ALL: [Manifests; 2] = [
+    Manifests { name: "bindery.yaml", from: "deploy/chart with its default values", values: &[] },
+    Manifests {
+        name: "bindery-scheduler.yaml",
+        from: "deploy/chart with scheduler.enabled=true and controller.enabled=false",
+        values: &["scheduler.enabled=true", "controller.enabled=false"],
+    },
+];
+
+impl Manifests {
+    /// Where the file is.
+    pub fn path(&self) -> PathBuf {
+        deploy().join("manifests").join(self.name)
+    }
+
+    /// The file as it is to be.
+    pub fn page(&self, helm: &Path) -> Result<String, String> {
+        let mut page = format!(
+            "# Made from {} by `cargo xtask manifests`; tests check that it is current.\n\
+             # docs/install.md says how to use it: the image, at least, has to be one of yours.\n\
+             {}\n",
+            self.from,
+            checksum_line()?
+        );
+        for line in render(helm, self.values)?.lines() {
+            page.push_str(line.trim_end());
+            page.push('\n');
+        }
+        page.truncate(page.trim_end().len());
+        page.push('\n');
+        Ok(page)
+    }
 }
 
 /// The Helm of the cache, or else the one on PATH, if there is one.
@@ -73,23 +111,6 @@ pub fn render(helm: &Path, values: &[&str]) -> Result<String, String> {
         return Err(format!("`helm template` failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// The manifests, as the file is to be.
-pub fn page(helm: &Path) -> Result<String, String> {
-    let mut page = format!(
-        "# Made from deploy/chart with its default values by `cargo xtask manifests`; tests check that it is current.\n\
-         # docs/install.md says how to use it: the image, at least, has to be one of yours.\n\
-         {}\n",
-        checksum_line()?
-    );
-    for line in render(helm, &[])?.lines() {
-        page.push_str(line.trim_end());
-        page.push('\n');
-    }
-    page.truncate(page.trim_end().len());
-    page.push('\n');
-    Ok(page)
 }
 
 /// The line that ties the file to the chart that it was made from.
@@ -153,18 +174,21 @@ mod tests {
     #[test]
     fn the_manifests_are_what_helm_renders() {
         let Some(helm) = helm_for_test() else { return };
-        let written = std::fs::read_to_string(path()).expect("the manifests");
-        assert!(
-            written == page(&helm).expect("rendered"),
-            "the manifests are not current: run `cargo xtask manifests`"
-        );
+        for manifests in ALL {
+            let written = std::fs::read_to_string(manifests.path()).expect("the manifests");
+            let is_current = written == manifests.page(&helm).expect("rendered");
+            assert!(is_current, "{} is not current: run `cargo xtask manifests`", manifests.name);
+        }
     }
 
     #[test]
     fn the_manifests_are_of_this_chart() {
-        let written = std::fs::read_to_string(path()).expect("the manifests");
         let line = checksum_line().expect("a checksum");
-        assert!(written.lines().any(|written| written == line), "the chart has changed: run `cargo xtask manifests`");
+        for manifests in ALL {
+            let written = std::fs::read_to_string(manifests.path()).expect("the manifests");
+            let is_of_it = written.lines().any(|written| written == line);
+            assert!(is_of_it, "the chart has changed: run `cargo xtask manifests`");
+        }
     }
 
     #[test]
@@ -179,6 +203,28 @@ mod tests {
             assert!(other.contains(part), "{part} is not in\n{other}");
         }
         assert!(!other.contains("bindery-recycler"));
+    }
+
+    #[test]
+    fn the_scheduler_is_switched_on_beside_the_controller_or_alone() {
+        let Some(helm) = helm_for_test() else { return };
+        let kinds = |text: &str, kind: &str| text.lines().filter(|line| *line == format!("kind: {kind}")).count();
+        let usual = render(&helm, &[]).expect("rendered");
+        assert!(!usual.contains("bindery-scheduler"));
+        let both = render(&helm, &["scheduler.enabled=true"]).expect("rendered");
+        for kind in ["Deployment", "Service", "ServiceAccount", "ClusterRole", "PodDisruptionBudget"] {
+            assert_eq!((kinds(&usual, kind), kinds(&both, kind)), (1, 2), "{kind}");
+        }
+        let alone = ALL[1].values;
+        let named = ["scheduler.schedulerName=default-scheduler", "scheduler.replicas=3", "placedBy=kube-scheduler"];
+        let other = render(&helm, &[alone, &named].concat()).expect("rendered");
+        for part in ["- --scheduler-name=default-scheduler", "replicas: 3", "schedulerName: kube-scheduler"] {
+            assert!(other.contains(part), "{part} is not in\n{other}");
+        }
+        assert!(!other.contains("bindery-recycler") && kinds(&other, "ClusterRole") == 1);
+        // It would wait for itself.
+        let error = render(&helm, &["scheduler.enabled=true", named[0]]).expect_err("refused");
+        assert!(error.contains("cannot place its own pods"), "{error}");
     }
 
     #[test]

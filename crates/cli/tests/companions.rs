@@ -1,38 +1,36 @@
 //! The controllers beside the binder, from the outside: the binary on a real API server and on the embedded one, with kubectl.
 //! What upstream's garbage collector does on a real cluster, the embedded server does by itself.
 
+#[macro_use]
+#[path = "servers/cluster.rs"]
+mod cluster;
 mod servers;
 
 use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use bindery_lab::{Lab, Running};
+use bindery_lab::Running;
+use cluster::Cluster;
 use serde_json::Value;
 use servers::ApiServer;
 
 const WITHIN: &str = "--timeout=60s";
 
 /// A cluster, and the controllers on it.
-struct Cluster {
-    lab: Lab,
-    controller: Running,
-    _collector: Option<Running>,
+fn start(api_server: ApiServer) -> Option<Cluster> {
+    let mut cluster = Cluster::new(api_server.start()?);
+    cluster.add_ours("controller");
+    if api_server == ApiServer::Real {
+        let kubeconfig = format!("--kubeconfig={}", cluster.lab.kubeconfig().display());
+        let only = "--controllers=garbage-collector-controller";
+        let args = [&kubeconfig, only, "--leader-elect=false", "--secure-port=0"];
+        cluster.add(cluster.lab.start_program("kube-controller-manager", args).expect("the garbage collector starts"));
+    }
+    Some(cluster)
 }
 
 impl Cluster {
-    fn start(api_server: ApiServer) -> Option<Cluster> {
-        let lab = api_server.start()?;
-        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&lab).display());
-        let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-        let controller = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
-        let collector = (api_server == ApiServer::Real).then(|| {
-            let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
-            let only = "--controllers=garbage-collector-controller";
-            let args = [&kubeconfig, only, "--leader-elect=false", "--secure-port=0"];
-            lab.start_program("kube-controller-manager", args).expect("the garbage collector starts")
-        });
-        Some(Cluster { lab, controller, _collector: collector })
+    fn controller(&self) -> &Running {
+        &self.programs[0]
     }
 
     fn apply(&self, objects: &str) {
@@ -46,15 +44,6 @@ impl Cluster {
     /// A field of an object, or nothing where there is none.
     fn field(&self, object: &str, path: &str) -> String {
         self.lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
-    }
-
-    fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let started = Instant::now();
-        while !holds() {
-            let log = self.controller.log();
-            assert!(started.elapsed() < Duration::from_secs(60), "after a minute it does not hold that {what}\n{log}");
-            sleep(Duration::from_millis(100));
-        }
     }
 
     fn becomes(&self, object: &str, path: &str, expected: &str) {
@@ -77,25 +66,10 @@ impl Cluster {
     }
 
     fn count_of(&self, metric: &str) -> String {
-        let log = self.controller.log();
-        let address = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let address = address.into_iter().find_map(|line| line["address"].as_str().map(str::to_owned));
-        let url = format!("http://{}/metrics", address.expect("the address is logged"));
-        let text = page(&url);
+        let text = self.controller().page("/metrics").expect("metrics");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{metric}_total ")).map(str::to_owned));
         line.unwrap_or_else(|| panic!("there is no {metric} in {text}"))
     }
-}
-
-/// The body of a page.
-fn page(url: &str) -> String {
-    use std::io::{Read as _, Write as _};
-    let (address, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
-    let mut connection = std::net::TcpStream::connect(address).expect("it listens");
-    connection.write_all(format!("GET /{path} HTTP/1.0\r\n\r\n").as_bytes()).expect("a request");
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).expect("an answer");
-    answer
 }
 
 fn volume(name: &str, policy: &str, path: &str) -> String {
@@ -153,7 +127,7 @@ impl Drop for Folder {
 
 /// A pod with two ephemeral volumes gets both claims; one that is deleted comes back; they go with the pod.
 fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
-    let Some(cluster) = Cluster::start(api_server) else { return };
+    let Some(cluster) = start(api_server) else { return };
     let volumes: String = ["fast", "slow"].map(|name| volume(name, "Retain", &format!("/tmp/nothing-{name}"))).concat();
     // Nobody gives it a node: a claim that is deleted goes at once.
     cluster.apply(&(volumes + &pod("p", "", &[ephemeral("a", "fast"), ephemeral("b", "slow")])));
@@ -185,7 +159,7 @@ fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
 
 /// A claim of the same name that is somebody else's is left alone, and the pod is told; once it is gone, the pod gets its own.
 fn a_foreign_claim_is_left_alone(api_server: ApiServer) {
-    let Some(cluster) = Cluster::start(api_server) else { return };
+    let Some(cluster) = start(api_server) else { return };
     cluster.apply(&claim("p-a", "nowhere"));
     let foreign = cluster.field("pvc/p-a", "['metadata']['uid','ownerReferences']");
     cluster.apply(&pod("p", "", &[ephemeral("a", "nowhere"), ephemeral("b", "nowhere")]));
@@ -208,7 +182,7 @@ fn a_foreign_claim_is_left_alone(api_server: ApiServer) {
 /// A claim in use stays until its pod is gone; then it goes, and its volume is released and reclaimed. A volume that is bound
 /// stays until its claim is gone.
 fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
-    let Some(cluster) = Cluster::start(api_server) else { return };
+    let Some(cluster) = start(api_server) else { return };
     let folder = Folder::new(&format!("{api_server:?}"));
     let path = folder.0.join("data").display().to_string();
     // One waits for a node, and holds nothing.
@@ -223,7 +197,7 @@ fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
     cluster.kubectl("delete --wait=false pvc/data");
     cluster.kubectl("delete --wait=false pv/other");
     cluster.eventually("the controller has looked at both", || {
-        let log = cluster.controller.log();
+        let log = cluster.controller().log();
         log.contains("held by Pod default/p") && log.contains("held by PersistentVolumeClaim default/more")
     });
     assert_eq!(cluster.field("pvc/data", ".metadata.finalizers"), r#"["kubernetes.io/pvc-protection"]"#);
@@ -240,7 +214,7 @@ fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
 
 /// An attributes class that a claim asks for stays until the claim is gone.
 fn an_attributes_class_in_use_stays(api_server: ApiServer) {
-    let Some(cluster) = Cluster::start(api_server) else { return };
+    let Some(cluster) = start(api_server) else { return };
     let class = "{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: quick}, \
                  driverName: example.com, parameters: {iops: '7'}}\n---\n";
     let claim =
@@ -248,7 +222,7 @@ fn an_attributes_class_in_use_stays(api_server: ApiServer) {
     cluster.apply(&(class.to_owned() + &claim));
     cluster.kubectl("delete --wait=false volumeattributesclass/quick");
     cluster.eventually("it is held", || {
-        cluster.controller.log().contains("referred to by PersistentVolumeClaim default/data")
+        cluster.controller().log().contains("referred to by PersistentVolumeClaim default/data")
     });
     assert_eq!(
         cluster.field("volumeattributesclass/quick", ".metadata.finalizers"),
@@ -260,7 +234,7 @@ fn an_attributes_class_in_use_stays(api_server: ApiServer) {
 
 /// A claim that asks for more is told who makes its volume grow.
 fn who_makes_a_volume_grow_is_told(api_server: ApiServer) {
-    let Some(cluster) = Cluster::start(api_server) else { return };
+    let Some(cluster) = start(api_server) else { return };
     let class = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, \
                  provisioner: kubernetes.io/no-provisioner, allowVolumeExpansion: true}\n---\n";
     cluster.apply(&(class.to_owned() + &volume("disk", "Retain", "/tmp/nothing") + &claim("data", "disk")));
@@ -276,7 +250,7 @@ fn who_makes_a_volume_grow_is_told(api_server: ApiServer) {
 fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
     const PODS: usize = 40;
     const VOLUMES: usize = 15;
-    let Some(cluster) = Cluster::start(api_server) else { return };
+    let Some(cluster) = start(api_server) else { return };
     let make = |range: std::ops::Range<usize>| -> String {
         let one = |n| {
             volume(&format!("disk-{n}"), "Retain", "/tmp/nothing").replace(&format!("Name: disk-{n}"), "Name: disk")
@@ -300,23 +274,6 @@ fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
     cluster.apply(&make(VOLUMES..PODS));
     cluster.eventually("all are bound", || bound() == (PODS, PODS));
     assert_eq!(events().lines().count(), PODS - VOLUMES, "and nobody was told twice: {}", events());
-}
-
-/// A test of the same name on each API server.
-macro_rules! on_each_server {
-    ($($test:ident),*) => { $(mod $test {
-        use crate::servers::ApiServer;
-
-        #[test]
-        fn on_a_real_api_server() {
-            crate::$test(ApiServer::Real);
-        }
-
-        #[test]
-        fn on_the_embedded_api_server() {
-            crate::$test(ApiServer::Embedded);
-        }
-    })* };
 }
 
 on_each_server!(

@@ -3,11 +3,7 @@
 
 mod service_account;
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use bindery_lab::{Lab, Running};
 use serde_json::Value;
@@ -31,27 +27,9 @@ const OBJECTS: &str = r#"
  resources: {requests: {storage: 1Gi}}}}
 "#;
 
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "after a minute it does not hold that {what}");
-        sleep(Duration::from_millis(200));
-    }
-}
-
-/// What the controller answers at a path. The port is its own choice, and logged.
+/// What the controller answers at a path.
 fn get(controller: &Running, path: &str) -> String {
-    let address = || {
-        let log = controller.log();
-        let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lines.find_map(|line| line["address"].as_str().map(str::to_owned))
-    };
-    eventually("the address is logged", || address().is_some());
-    let mut connection = TcpStream::connect(address().expect("it is logged")).expect("it listens");
-    connection.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).expect("a request");
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).expect("an answer");
-    answer.split_once("\r\n\r\n").expect("a head and a body").1.to_owned()
+    controller.page(path).expect("an answer")
 }
 
 fn state(controller: &Running, query: &str) -> Value {
@@ -62,7 +40,7 @@ fn state(controller: &Running, query: &str) -> Value {
 fn settled() -> Option<(Lab, Running)> {
     let lab = service_account::lab(Lab::builder())?;
     lab.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are made");
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab).display());
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
     let controller = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
     let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"];
@@ -123,7 +101,7 @@ fn the_controller_tells_how_it_goes() {
 #[test]
 fn what_waits_is_explained_on_the_cluster() {
     let Some((lab, _controller)) = settled() else { return };
-    let kubeconfig = service_account::kubeconfig(&lab);
+    let kubeconfig = service_account::kubeconfig(&lab, "controller");
     let explain = |args: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args(["explain", "--kubeconfig"])

@@ -26,10 +26,12 @@ mod etcd;
 mod guard;
 mod keys;
 mod lab;
+mod patience;
 mod running;
 mod server;
 mod users;
 
 pub use builder::Builder;
 pub use lab::Lab;
+pub use patience::{comes_to_hold, eventually};
 pub use running::Running;

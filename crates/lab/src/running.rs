@@ -2,6 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::guard::Home;
+use crate::patience::comes_to_hold;
 
 /// A program that was started beside a lab's API server. It is killed when this is dropped.
 pub struct Running {
@@ -55,6 +58,29 @@ impl Running {
     /// The file that it writes to. It goes with the lab.
     pub fn log_file(&self) -> &Path {
         &self.log
+    }
+
+    /// What it serves over plain HTTP at a path, without the head of the answer: at the address that it logs in a line of JSON, as
+    /// `bindery` does.
+    pub fn page(&self, path: &str) -> Result<String, String> {
+        let address = || {
+            let log = self.log();
+            let mut logged = log.lines().filter_map(|line| line.split_once(r#""address":""#)?.1.split_once('"'));
+            logged.next().map(|(address, _)| address.to_owned())
+        };
+        let mut found = None;
+        comes_to_hold(|| {
+            found = address();
+            found.is_some()
+        });
+        let address = found.ok_or_else(|| format!("{} has logged no address", self.name))?;
+        let failed = |error: std::io::Error| format!("http://{address}{path}: {error}");
+        let mut connection = TcpStream::connect(&address).map_err(failed)?;
+        connection.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).map_err(failed)?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).map_err(failed)?;
+        let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("no answer but {answer:?}"))?;
+        Ok(body.to_owned())
     }
 
     /// How it ended, if it has.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use bindery_lab::Lab;
 use bindery_lab::assets::VERSION;
+use bindery_lab::{Lab, eventually};
 
 const VOLUME: &str = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {
     "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}}"#;
@@ -95,13 +95,4 @@ fn programs_run_beside_it_until_they_are_told_otherwise() {
     assert_eq!(patient.wait(Duration::from_secs(10)).expect("it ends").code(), Some(3));
     assert_eq!(patient.log(), "up\nasked\n");
     patient.terminate().expect_err("it has ended");
-}
-
-/// Looks again and again, for as long as a slow machine may need.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -108,8 +108,9 @@ impl Tenants {
         let Some(Standing { pod, meant, classes }) = standing.filter(|standing| !standing.pod.is_over()) else {
             return;
         };
-        let node = if pod.node.is_empty() { meant } else { Some(pod.node.clone()) };
+        // Who is being deleted before it has a node gets none any more.
         let is_waiting = pod.node.is_empty() && !pod.deleting;
+        let node = if pod.node.is_empty() { meant.filter(|_| is_waiting) } else { Some(pod.node.clone()) };
         let turn = is_waiting.then(|| pod.turn());
         let is_apart = node.is_some() && !pod.scheduling.apart.is_empty();
         if node.is_none() && turn.is_none() {

@@ -69,7 +69,7 @@ impl<'a> Woken<'a> {
         let is_stuck_with_volumes = |pod: &Pod| is_stuck(pod) && !pod.volumes.is_empty();
         match object {
             // It is gone.
-            Object::Pod(pod) if place(pod).is_some() => self.of(tenants.waiting(), is_stuck),
+            Object::Pod(pod) if takes(pod) => self.of(tenants.waiting(), is_stuck),
             Object::Pod(_) => {}
             Object::Node(node) => self.of(tenants.waiting(), |pod| is_stuck(pod) || is_meant(pod, node)),
             Object::Claim(claim) => self.using([claim.key()]),
@@ -91,16 +91,27 @@ impl<'a> Woken<'a> {
     }
 }
 
-/// Where a pod is, or is meant to be, while it takes something there.
+/// Where a pod is, or says that it is meant to be, while it takes something there.
 fn place(pod: &Pod) -> Option<&Name> {
     let node = if pod.node.is_empty() { &pod.scheduling.nominated } else { &pod.node };
-    (!node.is_empty() && !pod.is_over()).then_some(node)
+    (!node.is_empty() && is_about(pod)).then_some(node)
+}
+
+/// Whether a pod is on a node, or is to be.
+fn is_about(pod: &Pod) -> bool {
+    !pod.is_over() && !(pod.node.is_empty() && pod.deleting)
+}
+
+/// Whether a pod takes something: at its place, or where a volume is made or reserved for it, which only its claims say.
+fn takes(pod: &Pod) -> bool {
+    place(pod).is_some() || is_about(pod) && !pod.volumes.is_empty()
 }
 
 /// Whether a pod has left its place, or takes less there.
 fn gives_back(before: &Pod, after: &Pod) -> bool {
     let scheduling = |pod: &Pod| (pod.scheduling.needs, pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
-    place(before).is_some() && (place(before) != place(after) || scheduling(before) != scheduling(after))
+    let has_left = place(before).is_some() && place(before) != place(after) || !takes(after);
+    takes(before) && (has_left || scheduling(before) != scheduling(after))
 }
 
 /// Whether a node is no longer meant for pods that say nothing of it themselves: it was selected for a claim of theirs, or a volume

@@ -5,6 +5,7 @@
 //! [`Answerer`] too. [`notation`] writes states down in a line an
 //! object, for tests to read as the domain. [`run`] runs an engine in a world until it is quiet, with restarts where one likes, and
 //! [`twins`] runs two. [`table`] checks cases that are written down in tables.
+//! [`provisioner`] makes volumes, or fails to.
 //!
 //! This room does not know any rule. It is never part of what is shipped.
 
@@ -12,6 +13,7 @@ mod answerer;
 pub mod cluster;
 pub mod notation;
 pub mod oracle;
+pub mod provisioner;
 pub mod run;
 pub mod storage;
 pub mod table;

@@ -1,22 +1,58 @@
-{{- /* The name of everything: there is one controller of this kind in a cluster, so the release's name is enough. */}}
+{{- /* The name of everything that is the controller's: there is one of this kind in a cluster, so the release's name is enough. */}}
 {{- define "bindery.name" -}}
-{{ .Release.Name | trunc 63 | trimSuffix "-" }}
+{{ .Release.Name | trunc 53 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "bindery.serviceAccount" -}}
 {{ .Values.serviceAccount.name | default (include "bindery.name" .) }}
 {{- end }}
 
-{{- /* What a selector needs. It must never change, so versions do not belong here. */}}
+{{- define "bindery.schedulerAccount" -}}
+{{ .Values.scheduler.serviceAccountName | default (printf "%s-scheduler" (include "bindery.name" .)) }}
+{{- end }}
+
+{{- /* The parts that are installed, as JSON: the controller and the scheduler are deployed alike. What differs stands here. */}}
+{{- define "bindery.parts" -}}
+{{- $name := include "bindery.name" . }}
+{{- $parts := list }}
+{{- if .Values.controller.enabled }}
+{{- $parts = append $parts (dict "name" $name "app" "bindery" "component" "persistentvolume-controller"
+      "command" "controller" "account" (include "bindery.serviceAccount" .) "lease" .Values.leaderElection.leaseName
+      "replicas" .Values.replicas "port" .Values.listen.port "resources" .Values.resources
+      "kubeApiQps" .Values.controller.kubeApiQps "verbosity" .Values.controller.verbosity
+      "extraArgs" .Values.controller.extraArgs
+      "volumes" .Values.extraVolumes "volumeMounts" .Values.extraVolumeMounts) }}
+{{- end }}
+{{- if .Values.scheduler.enabled }}
+{{- $parts = append $parts (dict "name" (printf "%s-scheduler" $name) "app" "bindery-scheduler" "component" "scheduler"
+      "command" "scheduler" "account" (include "bindery.schedulerAccount" .) "lease" .Values.scheduler.leaseName
+      "replicas" .Values.scheduler.replicas "port" .Values.scheduler.port "resources" .Values.scheduler.resources
+      "kubeApiQps" .Values.scheduler.kubeApiQps "verbosity" .Values.scheduler.verbosity
+      "extraArgs" .Values.scheduler.extraArgs) }}
+{{- end }}
+{{- toJson $parts }}
+{{- end }}
+
+{{- /* What a selector needs, of a part. It must never change, so versions do not belong here. */}}
 {{- define "bindery.selector" -}}
-app.kubernetes.io/name: bindery
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ .part.app }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
 {{- end }}
 
 {{- define "bindery.labels" -}}
 {{ include "bindery.selector" . }}
-app.kubernetes.io/component: persistentvolume-controller
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: {{ .part.component }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- end }}
+
+{{- /* The labels of what belongs to the controller alone. */}}
+{{- define "bindery.controllerLabels" -}}
+{{ include "bindery.labels" (dict "root" . "part" (dict "app" "bindery" "component" "persistentvolume-controller")) }}
+{{- end }}
+
+{{- /* The labels of what belongs to the scheduler alone. */}}
+{{- define "bindery.schedulerLabels" -}}
+{{ include "bindery.labels" (dict "root" . "part" (dict "app" "bindery-scheduler" "component" "scheduler")) }}
 {{- end }}
 
 {{- /* The controllers that run, or * for all of them. */}}

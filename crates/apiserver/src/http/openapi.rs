@@ -38,7 +38,33 @@ pub fn of_path(path: &str, query: &Query<'_>, asked: &Asked<'_>) -> Reply {
 
 /// `/openapi/v2`
 pub fn v2(asked: &Asked<'_>) -> Reply {
+    if !asked.accepts_json() && asked.accepts(V2_ASKED) {
+        return reply(200, HeaderValue::from_static(V2_ANSWERED), Body::Whole(undescribed().into()));
+    }
     asked.answer(&Document::new(openapi::v2_text()))
+}
+
+/// How kubectl asks for `/openapi/v2`, and takes nothing else.
+const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// How upstream answers that: the other is no proper media type.
+const V2_ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// A description in protobuf that describes nothing. kubectl wants one before it makes the objects of a `List`, to check them
+/// itself; what is not described it leaves to the server, which checks each of them when it is made.
+fn undescribed() -> Vec<u8> {
+    const SWAGGER: u8 = 1;
+    const INFO: u8 = 2;
+    const TITLE: u8 = 1;
+    const VERSION: u8 = 2;
+    let info = [field(TITLE, b"bindery"), field(VERSION, b"unversioned")].concat();
+    [field(SWAGGER, b"2.0"), field(INFO, &info)].concat()
+}
+
+/// A field of a message: its number, and that it has a length; the length; the bytes, of which there are few here.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(bytes.len()).expect("what is said of nothing is short");
+    debug_assert!(length < 0x80, "a length in one byte");
+    [&[number << 3 | 2, length], bytes].concat()
 }
 
 fn text_at(path: &str) -> Option<&'static str> {
@@ -83,9 +109,14 @@ pub struct Asked<'a> {
 
 impl Asked<'_> {
     fn accepts_json(&self) -> bool {
-        let media_type = |clause: &str| clause.split(';').next().unwrap_or_default().trim().to_owned();
-        let is_json = |clause: &str| matches!(&*media_type(clause), "application/json" | "*/*" | "application/*");
-        self.accept.is_none_or(|accept| accept.is_empty() || accept.split(',').any(is_json))
+        self.accept.is_none_or(str::is_empty)
+            || ["application/json", "*/*", "application/*"].into_iter().any(|kind| self.accepts(kind))
+    }
+
+    /// Whether a media type is among those that are asked for.
+    fn accepts(&self, media_type: &str) -> bool {
+        let is_it = |clause: &str| clause.split(';').next().unwrap_or_default().trim() == media_type;
+        self.accept.is_some_and(|accept| accept.split(',').any(is_it))
     }
 
     fn answer(&self, found: &Document) -> Reply {

@@ -1,5 +1,5 @@
-//! `bindery up --demo`: a volume and a claim; a local volume, a claim and a class that waits for a pod; a claim that cannot be
-//! bound, and why.
+//! `bindery up --demo`: a volume and a claim; a local volume, a claim and a class that waits for a pod, and the pod's way to its
+//! node; a claim that cannot be bound, and why.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use bindery_engine::Decided;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::story::{Listener, Story};
 use crate::{explain, snapshot};
@@ -18,6 +18,11 @@ const VOLUMES: &str = "/api/v1/persistentvolumes";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const PODS: &str = "/api/v1/namespaces/default/pods";
+const NODES: &str = "/api/v1/nodes";
+
+/// How many simulated nodes there are. The disk of the story is the last one's.
+const NODE_COUNT: u32 = 2;
+const MY_NODE: &str = "node-2";
 
 /// A step takes milliseconds. Who waits longer waits in vain, and is told so.
 const STEP: Duration = Duration::from_secs(20);
@@ -27,7 +32,7 @@ pub async fn run() -> Result<(), String> {
     let server = Server::start(Config::in_memory()).await?;
     let client = super::client(&server).await?;
     let (listener, decisions) = Listener::new();
-    let hosted = super::host(&client, Arc::new(listener), None)?;
+    let hosted = super::host(&client, Arc::new(listener), NODE_COUNT, None)?;
     let mut demo = Demo { client, decisions, story: Story::new() };
     demo.tell().await?;
     drop(hosted);
@@ -43,6 +48,7 @@ struct Demo {
 
 impl Demo {
     async fn tell(&mut self) -> Result<(), String> {
+        self.until_open(MY_NODE).await?;
         self.a_static_bind().await?;
         self.a_local_volume().await?;
         self.a_claim_in_vain().await
@@ -77,14 +83,16 @@ impl Demo {
         )
         .await?;
         let on_my_node = json!({"matchExpressions": [
-            {"key": "kubernetes.io/hostname", "operator": "In", "values": ["my-node"]},
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": [MY_NODE]},
         ]});
         let source = json!({
             "local": {"path": "/mnt/disks/ssd1"},
             "persistentVolumeReclaimPolicy": "Delete",
             "nodeAffinity": {"required": {"nodeSelectorTerms": [on_my_node]}},
         });
-        self.story.somebody("volume example-local-pv: 5Gi, the disk /mnt/disks/ssd1 of my-node")?;
+        let words =
+            format!("volume example-local-pv: 5Gi, the disk /mnt/disks/ssd1 of {MY_NODE}, one of {NODE_COUNT} nodes");
+        self.story.somebody(&words)?;
         self.make(VOLUMES, &volume("example-local-pv", "5Gi", "local-storage", source)).await?;
         self.until(VOLUMES, "example-local-pv", "Available").await?;
         self.story.somebody("claim example-local-claim: 5Gi of class local-storage")?;
@@ -94,13 +102,11 @@ impl Demo {
 
         self.story.somebody("pod example-pod: uses example-local-claim")?;
         self.make(PODS, &pod("example-pod", "example-local-claim")).await?;
-        self.until_decided("example-local-claim", "claim.unbound.waits-for-scheduling").await?;
-        self.story.somebody(
-            "a scheduler finds that my-node suits the pod, and reserves the disk there (played by this demo)",
-        )?;
-        self.reserve("example-local-pv", "example-local-claim").await?;
         self.until(CLAIMS, "example-local-claim", "Bound").await?;
-        self.outcome("claim example-local-claim is bound to example-local-pv, on the node where its pod will run")
+        self.until_is(PODS, "example-pod", "/spec/nodeName", MY_NODE).await?;
+        self.outcome(&format!(
+            "claim example-local-claim is bound to example-local-pv, and example-pod is given {MY_NODE}"
+        ))
     }
 
     async fn a_claim_in_vain(&mut self) -> Result<(), String> {
@@ -117,31 +123,25 @@ impl Demo {
 
 impl Demo {
     async fn make(&self, path: &str, object: &Value) -> Result<(), String> {
-        self.send(http::Method::POST, path, "application/json", object).await.map(drop)
-    }
-
-    /// What a scheduler writes when it has chosen a volume for a pod's claim.
-    async fn reserve(&self, volume: &str, claim: &str) -> Result<(), String> {
-        let uid = self.read(CLAIMS, claim).await?["metadata"]["uid"].clone();
-        let reserved = json!({
-            "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
-            "spec": {"claimRef": {
-                "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": claim, "uid": uid,
-            }},
-        });
-        let path = format!("{VOLUMES}/{volume}");
-        self.send(http::Method::PATCH, &path, "application/merge-patch+json", &reserved).await.map(drop)
+        self.send(http::Method::POST, path, object).await.map(drop)
     }
 
     async fn read(&self, path: &str, name: &str) -> Result<Value, String> {
-        self.send(http::Method::GET, &format!("{path}/{name}"), "application/json", &Value::Null).await
+        self.send(http::Method::GET, &format!("{path}/{name}"), &Value::Null).await
     }
 
-    async fn send(&self, method: http::Method, path: &str, content: &str, body: &Value) -> Result<Value, String> {
+    async fn send(&self, method: http::Method, path: &str, body: &Value) -> Result<Value, String> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = http::Request::builder().method(method).uri(path).header(http::header::CONTENT_TYPE, content);
+        let request = http::Request::builder().method(method).uri(path);
+        let request = request.header(http::header::CONTENT_TYPE, "application/json");
         let request = request.body(body).map_err(|error| error.to_string())?;
         self.client.request(request).await.map_err(|error| format!("{path}: {error}"))
+    }
+
+    /// Whether an object is there, and a field of it is as it is to be.
+    async fn is_so(&self, path: &str, name: &str, field: &str, expected: &str) -> bool {
+        let found = self.read(path, name).await;
+        found.is_ok_and(|object| object.pointer(field).and_then(Value::as_str) == Some(expected))
     }
 
     fn outcome(&self, words: &str) -> Result<(), String> {
@@ -152,11 +152,29 @@ impl Demo {
 // === What follows from it ===
 
 impl Demo {
+    /// Waits until a simulated node takes pods. Nobody decides anything about that.
+    async fn until_open(&self, node: &str) -> Result<(), String> {
+        let until = Instant::now() + STEP;
+        let is_open = |node: Value| node["spec"]["taints"].as_array().is_none_or(Vec::is_empty);
+        while !self.read(NODES, node).await.is_ok_and(is_open) {
+            if Instant::now() > until {
+                return Err(format!("{node} does not take pods"));
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+
     /// Shows what is decided, until an object has come to a phase.
     async fn until(&mut self, path: &str, name: &str, phase: &str) -> Result<(), String> {
+        self.until_is(path, name, "/status/phase", phase).await
+    }
+
+    /// Shows what is decided, until a field of an object is as it is to be.
+    async fn until_is(&mut self, path: &str, name: &str, field: &str, expected: &str) -> Result<(), String> {
         let until = Instant::now() + STEP;
-        while self.read(path, name).await?["status"]["phase"] != phase {
-            self.next_decision(until, || format!("{name} did not become {phase}")).await?;
+        while !self.is_so(path, name, field, expected).await {
+            self.next_decision(until, || format!("{name} did not become {expected}")).await?;
         }
         // What was decided on the way there, and not yet shown.
         while let Ok(decided) = self.decisions.try_recv() {

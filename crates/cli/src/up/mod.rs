@@ -48,12 +48,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let server = args.server.start().await?;
     let client = client(&server).await?;
     let driver = (args.nodes > 0).then(|| Driver::new(args.node_storage.units()));
-    let mut hosted = host(&client, Arc::new(Taken::default()), driver.clone())?;
-    if let Some(driver) = driver {
-        let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
-        hosted.run("the simulated CSI driver", driver.run(api.clone()));
-        hosted.run("the fake kubelet", bindery_nodes::run(api, args.nodes));
-    }
+    let mut hosted = host(&client, Arc::new(Taken::default()), args.nodes, driver)?;
     let ended = tokio::select! {
         stopped = told_to_stop() => stopped,
         failed = hosted.failed() => Err(failed),
@@ -72,8 +67,9 @@ async fn client(server: &Server) -> Result<Client, String> {
     bindery_runtime::client(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?)
 }
 
-/// Starts every controller there is. They lead at once: nobody else knows of this server.
-fn host(client: &Client, observer: Arc<dyn Observer>, driver: Option<Driver>) -> Result<Hosted, String> {
+/// Starts every controller there is, and so many simulated nodes, with a simulated driver on them, if one is wanted. The
+/// controllers lead at once: nobody else knows of this server.
+fn host(client: &Client, observer: Arc<dyn Observer>, nodes: u32, driver: Option<Driver>) -> Result<Hosted, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
     let mut sets = controllers::every(&Settings::default());
     sets.push(Box::new(Scheduler::default()));
@@ -83,13 +79,19 @@ fn host(client: &Client, observer: Arc<dyn Observer>, driver: Option<Driver>) ->
         sets.push(Box::new(Provisioner::new(config)));
     }
     let engine = Engine::new(EngineConfig::default(), sets);
-    let hosted = Hosted::start_with(&api, engine, &observer, |events| {
+    let mut hosted = Hosted::start_with(&api, engine, &observer, |events| {
         let host: Arc<dyn Operate> = Arc::new(Operator::new(api.clone(), events, observer.clone()));
-        match driver {
+        match driver.clone() {
             Some(driver) => Arc::new(Storekeeper::new(api.clone(), Arc::new(driver)).beside(host)),
             None => host,
         }
     });
     hosted.lead(true)?;
+    if let Some(driver) = driver {
+        hosted.run("the simulated CSI driver", driver.run(api.clone()));
+    }
+    if nodes > 0 {
+        hosted.run("the fake kubelet", bindery_nodes::run(api, nodes));
+    }
     Ok(hosted)
 }

@@ -306,3 +306,23 @@ fn objects_made_from_arguments_alone() {
     assert_eq!(read("secret/key", ".data.word"), "b3Blbg==");
     assert_eq!(read("serviceaccount/robot", ".metadata.name"), "robot");
 }
+
+/// kubectl takes a list apart and sends its objects one by one, each to be checked by the server.
+#[test]
+fn a_list_in_a_file() {
+    let Some(server) = Server::up_for_kubectl(&[]) else { return };
+    let list = |items: [&str; 2]| {
+        let item = |text: &str| format!("  - {}\n", text.trim().replace('\n', "\n    "));
+        format!("apiVersion: v1\nkind: List\nitems:\n{}", items.map(item).concat())
+    };
+    let made = server.kubectl_reading(&list([CLAIM, CONFIG]), &["create", "-f", "-"]);
+    assert_eq!(made.as_deref(), Ok("persistentvolumeclaim/data created\nconfigmap/settings created\n"));
+    let applied = server.kubectl_reading(&list([CLAIM, CONFIG]), &["apply", "-f", "-"]).expect("it is applied");
+    assert!(
+        applied.starts_with("persistentvolumeclaim/data ") && applied.contains("\nconfigmap/settings "),
+        "{applied}"
+    );
+    let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast").replace("data", "strange");
+    let said = server.kubectl_reading(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
+    assert!(said.contains("strict decoding error: unknown field \"spec.storageClass\""), "{said}");
+}

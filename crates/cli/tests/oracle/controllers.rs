@@ -1,12 +1,8 @@
 //! The controllers that run: ours or upstream's, and upstream's scheduler and garbage collector where pods are about.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use bindery_lab::{Lab, Running};
-use serde_json::{Value, json};
 
-use crate::servers;
+use crate::{kube_scheduler, servers};
 
 /// Who plays.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +55,7 @@ impl Controllers {
         let upstreams = (!controllers.is_empty()).then(|| upstreams(lab, &controllers));
         let scheduler = cast.scheduler.map(|who| match who {
             Who::Ours => our_scheduler(lab),
-            Who::Upstreams => scheduler(lab),
+            Who::Upstreams => kube_scheduler::start(lab),
         });
         let ours = (cast.volumes == Who::Ours).then(|| ours(lab));
         Controllers { ours, scheduler, _others: upstreams }
@@ -72,26 +68,15 @@ impl Controllers {
 
     /// What ours counts under a name.
     pub fn count(&self, name: &str) -> u64 {
-        let metrics = self.metrics();
+        let ours = self.ours.as_ref().expect("ours counts");
+        let metrics = ours.page("/metrics").expect("metrics");
         let count = |line: &str| line.strip_prefix(name)?.strip_prefix("_total ")?.parse().ok();
         metrics.lines().find_map(count).unwrap_or_else(|| panic!("there is no {name} in {metrics}"))
-    }
-
-    /// The port that ours serves metrics on is its own choice, and logged.
-    fn metrics(&self) -> String {
-        let log = self.log();
-        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let address = lines.into_iter().find_map(|line| line["address"].as_str().map(str::to_owned));
-        let mut connection = TcpStream::connect(address.expect("the address is logged")).expect("it listens");
-        connection.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("a request");
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).expect("an answer");
-        answer
     }
 }
 
 fn ours(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab).display());
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "controller").display());
     let args = [
         "controller",
         "-v",
@@ -105,7 +90,7 @@ fn ours(lab: &Lab) -> Running {
 }
 
 fn our_scheduler(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "scheduler").display());
     let args = ["scheduler", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
@@ -126,26 +111,4 @@ fn upstreams(lab: &Lab, controllers: &[&str]) -> Running {
         "--secure-port=0",
     ];
     lab.start_program("kube-controller-manager", args).expect("kube-controller-manager starts")
-}
-
-/// kube-scheduler, which tries a pod again after a second at most: when nobody has written for longer, nobody will.
-fn scheduler(lab: &Lab) -> Running {
-    let config = json!({
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {
-            "kubeconfig": lab.kubeconfig(),
-            "contentType": "application/json",
-            "acceptContentTypes": "application/json",
-            "qps": 10000,
-            "burst": 10000,
-        },
-        "leaderElection": {"leaderElect": false},
-        "podInitialBackoffSeconds": 1,
-        "podMaxBackoffSeconds": 1,
-    });
-    let file = lab.folder().join("scheduler.json");
-    std::fs::write(&file, config.to_string()).expect("the scheduler's configuration is written");
-    let args = [format!("--config={}", file.display()), "--secure-port=0".to_owned()];
-    lab.start_program("kube-scheduler", args).expect("kube-scheduler starts")
 }

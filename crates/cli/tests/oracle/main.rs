@@ -5,6 +5,8 @@
 //! collector. See `crates/sim/tests/oracle` for the same in memory, without pods.
 
 mod controllers;
+#[path = "../servers/kube_scheduler.rs"]
+mod kube_scheduler;
 mod probe;
 mod quiet;
 mod replay;

@@ -37,7 +37,7 @@ impl Cluster {
 
     /// Starts a controller that does not ask who leads.
     pub fn controller(&self, flags: &[&str]) -> Running {
-        self.controller_at(&servers::kubeconfig(&self.lab), &[&["--leader-elect=false"], flags].concat())
+        self.controller_at(&servers::kubeconfig(&self.lab, "controller"), &[&["--leader-elect=false"], flags].concat())
     }
 
     /// Starts a controller, on a server of one's choice.

@@ -47,7 +47,7 @@ on_each_server!(when_the_leader_goes_another_takes_over);
 
 async fn when_the_leader_goes_another_takes_over(api_server: ApiServer) {
     let Some(cluster) = Cluster::for_test(api_server).await else { return };
-    let start = |flags: &[&str]| cluster.controller_at(&servers::kubeconfig(&cluster.lab), flags);
+    let start = |flags: &[&str]| cluster.controller_at(&servers::kubeconfig(&cluster.lab, "controller"), flags);
     let mut first = start(&SHORT);
     eventually_leads(&first).await;
     let mut second = start(&SHORT);

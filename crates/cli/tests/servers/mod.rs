@@ -11,7 +11,7 @@ use bindery_lab::Lab;
 /// An API server to test on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiServer {
-    /// kube-apiserver with etcd, where bindery is the service account of deploy/.
+    /// kube-apiserver with etcd, where bindery has the service accounts of deploy/.
     Real,
     /// `bindery apiserver`, where everybody is the administrator.
     Embedded,
@@ -27,7 +27,7 @@ impl ApiServer {
     }
 }
 
-/// How bindery reaches a lab's API server.
-pub fn kubeconfig(lab: &Lab) -> PathBuf {
-    service_account::kubeconfig(lab)
+/// How a command of `bindery` reaches a lab's API server.
+pub fn kubeconfig(lab: &Lab, command: &str) -> PathBuf {
+    service_account::kubeconfig(lab, command)
 }

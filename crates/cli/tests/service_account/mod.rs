@@ -1,30 +1,29 @@
-//! A lab in which bindery is who it is in a cluster: the service account of deploy/, with the role that is granted there.
+//! A lab in which the parts of bindery are who they are in a cluster: the service accounts of deploy/, with the roles that are
+//! granted there.
 
 use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use bindery_lab::{Builder, Lab};
+use bindery_lab::{Builder, Lab, eventually};
 
-/// The service account.
-pub const USER: &str = "system:serviceaccount:kube-system:bindery";
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manifests/bindery.yaml");
+const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manifests");
+
+/// The service account of a command of `bindery`.
+pub fn user(command: &str) -> String {
+    let name = if command == "scheduler" { "bindery-scheduler" } else { "bindery" };
+    format!("system:serviceaccount:kube-system:{name}")
+}
 
 /// A lab in which the manifests are applied, or nothing where the test is skipped.
 pub fn lab(builder: Builder) -> Option<Lab> {
-    let lab = builder.user(USER, &GROUPS).for_test()?;
-    let started = Instant::now();
-    while lab.kubectl(["get", "namespace", "kube-system"]).is_err() {
-        assert!(started.elapsed() < Duration::from_secs(60), "after a minute there is no kube-system");
-        sleep(Duration::from_millis(200));
-    }
+    let lab = builder.user(&user("controller"), &GROUPS).user(&user("scheduler"), &GROUPS).for_test()?;
+    eventually("there is a kube-system", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
     // Strictly: a field that the API server does not know is an error.
     lab.kubectl(["apply", "--validate=strict", "-f", MANIFESTS]).expect("the manifests are valid");
     Some(lab)
 }
 
-/// How the service account reaches the lab's API server.
-pub fn kubeconfig(lab: &Lab) -> PathBuf {
-    lab.kubeconfig_of(USER).expect("a kubeconfig")
+/// How a command of `bindery` reaches the lab's API server.
+pub fn kubeconfig(lab: &Lab, command: &str) -> PathBuf {
+    lab.kubeconfig_of(&user(command)).expect("a kubeconfig")
 }

@@ -23,9 +23,11 @@ impl Engine {
         }
         let Some(flight) = self.flights.arrive(id) else { return };
         let is_operation = matches!(flight.request, Request::Operate(_));
-        let target = flight.request.target();
+        let (work, target) = (flight.work.clone(), flight.request.target());
         self.land(flight, answer);
         if !self.flights.is_busy(&target) {
+            // What those who waited for the object mean to do was shown to others: now they look at it as it is.
+            self.give_back(&work, &target);
             for work in self.flights.unpark(&target) {
                 self.agenda.hurry(work);
             }

@@ -117,7 +117,8 @@ impl Mirror {
         classes.into_iter().cloned().collect()
     }
 
-    /// The node that is meant for a pod which has none: it says so itself, or a volume is made or reserved for it there.
+    /// The node that is meant for a pod which has none: it says so itself, or a volume is made or reserved for it there. What a
+    /// user keeps for a claim says nothing: nobody has looked yet whether the pod can be there.
     fn meant_for(&self, pod: &Pod) -> Option<Name> {
         if !pod.scheduling.nominated.is_empty() {
             return Some(pod.scheduling.nominated.clone());
@@ -126,7 +127,8 @@ impl Mirror {
         unbound.filter(|claim| !claim.is_bind_completed()).find_map(|claim| {
             let selected = claim.annotations.get(Annotation::SelectedNode).filter(|node| !node.is_empty());
             let reserved = || {
-                let mut volumes = self.volumes_of_claim(claim);
+                let marked = |volume: &&Arc<Volume>| volume.annotations.has(Annotation::BoundByController);
+                let mut volumes = self.volumes_of_claim(claim).filter(marked);
                 volumes.find_map(|volume| volume.nodes.as_ref()?.host().cloned())
             };
             selected.cloned().or_else(reserved)

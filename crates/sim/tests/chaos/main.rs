@@ -2,11 +2,13 @@
 //! restarts; users who edit, delete and create. The promises hold at every step, and once the faults stop, all comes to rest.
 
 mod guards;
+mod past;
+mod places;
 mod promises;
 mod trouble;
 
 use proptest::prelude::*;
-use trouble::{Trouble, World};
+use trouble::{Cast, Trouble, World};
 
 /// What can stand in a world at the start, or come into it later.
 const LINES: [&str; 48] = [
@@ -75,6 +77,70 @@ const CLOSE_LINES: [&str; 11] = [
     "pv  a 1Gi Available vac=fast",
 ];
 
+/// What the scheduler has to do with, and what comes in between.
+const SCHEDULED_LINES: [&str; 35] = [
+    "pv  a 1Gi Available class=late on=n1",
+    "pv  a 1Gi Available class=late on=n2",
+    "pv  a 1Gi Available class=late ->c on=n1",
+    "pv  b 1Gi Available class=late on=n2",
+    "pv  b 2Gi Available class=late on=n1",
+    "pv  e 2Gi Available class=late on=n2",
+    "pv  e 2Gi Available class=late",
+    "pv  g 1Gi Available class=",
+    "pv  g 1Gi Available class= on=n2",
+    "pvc c#u-c 1Gi Pending class=late",
+    "pvc c#u-c 2Gi Pending class=late guarded",
+    "pvc c#u-c 1Gi Pending class=late vol=b",
+    "pvc d#u-d 1Gi Pending class=late",
+    "pvc d#u-d 1Gi Pending class=make",
+    "pvc d#u-d 1Gi Pending class=make node=n2",
+    "pvc f#u-f 1Gi Pending class=make guarded",
+    "pvc f#u-f 1Gi Pending class=",
+    "pod p claim=c cpu=1",
+    "pod p claim=c claim=d",
+    "pod p claim=c on=n2",
+    "pod p claim=c claim=d claim=f cpu=1",
+    "pod q claim=d cpu=1",
+    "pod q claim=d on=n1",
+    "pod q claim=c",
+    "pod r claim=f cpu=1",
+    "pod r claim=f priority=7",
+    "pod r claim=c claim=f cpu=2",
+    "pod s cpu=2",
+    "pod s cpu=1 priority=7",
+    "pod s eph=x:1Gi:make",
+    "pod s eph=x:1Gi:late cpu=1",
+    "pod t claim=c node=n2",
+    "node n1 cpu=2",
+    "node n2 cpu=2",
+    "node n3 cpu=1",
+];
+
+/// Pods that come and go, and more of them than there is room for.
+const CROWDED_LINES: [&str; 9] = [
+    "pod p claim=c cpu=1",
+    "pod q claim=d cpu=1",
+    "pod r cpu=1",
+    "pod s cpu=1",
+    "pod s cpu=1 priority=7",
+    "pvc c#u-c 1Gi Pending class=make",
+    "pvc c#u-c 1Gi Pending class=make node=n2",
+    "pvc d#u-d 1Gi Pending class=late",
+    "pv  a 1Gi Available class=late on=n2",
+];
+
+/// Where there is hardly any room.
+const CROWDED_ALWAYS: &str = "sc late kubernetes.io/no-provisioner wffc
+                              sc make example.com wffc
+                              node n1 cpu=1
+                              node n2 cpu=1";
+
+/// What is there when pods are placed.
+const SCHEDULED_ALWAYS: &str = "sc late kubernetes.io/no-provisioner wffc
+                                sc make example.com wffc
+                                node n1 cpu=2
+                                node n2 cpu=2";
+
 /// Classes that are always there.
 const CLASSES: &str = "sc ext example.com/ext
                        sc late kubernetes.io/no-provisioner wffc
@@ -107,6 +173,23 @@ fn troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble
     prop::collection::vec(trouble, 0..60)
 }
 
+/// The same where there is a scheduler, whose part nobody else plays; and what nodes and provisioners do.
+fn scheduled_troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble>> {
+    let more = prop_oneof![
+        3 => any::<u8>().prop_map(Trouble::Provision),
+        2 => any::<u8>().prop_map(Trouble::FailToProvision),
+        1 => any::<u8>().prop_map(Trouble::Cordon),
+    ];
+    let is_in_place = |trouble: &Trouble| !matches!(trouble, Trouble::Schedule(_) | Trouble::ClearClaimRef(_));
+    let usual = troubles(lines).prop_map(move |all| all.into_iter().filter(is_in_place).collect::<Vec<_>>());
+    (usual, prop::collection::vec((any::<prop::sample::Index>(), more), 0..8)).prop_map(|(mut all, more)| {
+        for (place, trouble) in more {
+            all.insert(place.index(all.len() + 1), trouble);
+        }
+        all
+    })
+}
+
 /// How many worlds are tried: many in a quick test, and as many as one likes with `CHAOS_CASES`.
 fn cases() -> u32 {
     std::env::var("CHAOS_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
@@ -125,8 +208,8 @@ fn suits_two(trouble: &Trouble) -> bool {
 }
 
 /// So many engines suffer these troubles, in a world that begins with these lines.
-fn check(engines: usize, lines: &[&str], troubles: &[Trouble]) {
-    let mut world = World::start(engines, CLASSES, lines);
+fn check(cast: Cast, always: &str, engines: usize, lines: &[&str], troubles: &[Trouble]) {
+    let mut world = World::start(cast, engines, always, lines);
     for trouble in troubles {
         world.suffer(trouble);
     }
@@ -142,7 +225,7 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
         troubles in troubles(&LINES),
     ) {
-        check(1, &lines, &troubles);
+        check(Cast::Controllers, CLASSES, 1, &lines, &troubles);
     }
 
     #[test]
@@ -152,7 +235,7 @@ proptest! {
     ) {
         let lines: Vec<&str> = lines.into_iter().filter(|line| !is_scrubbed(line)).collect();
         let troubles: Vec<Trouble> = troubles.into_iter().filter(suits_two).collect();
-        check(2, &lines, &troubles);
+        check(Cast::Controllers, CLASSES, 2, &lines, &troubles);
     }
 
     #[test]
@@ -161,7 +244,25 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(CLOSE_LINES.to_vec()), 1..5),
         troubles in troubles(&CLOSE_LINES),
     ) {
-        check(engines, &lines, &troubles);
+        check(Cast::Controllers, CLASSES, engines, &lines, &troubles);
+    }
+
+    #[test]
+    fn pods_are_placed_where_their_volumes_are(
+        engines in 1..=2usize,
+        lines in prop::collection::vec(prop::sample::select(SCHEDULED_LINES.to_vec()), 1..9),
+        troubles in scheduled_troubles(&SCHEDULED_LINES),
+    ) {
+        check(Cast::WithScheduler, SCHEDULED_ALWAYS, engines, &lines, &troubles);
+    }
+
+    #[test]
+    fn pods_are_placed_where_there_is_room(
+        engines in 1..=2usize,
+        lines in prop::collection::vec(prop::sample::select(CROWDED_LINES.to_vec()), 2..8),
+        troubles in scheduled_troubles(&CROWDED_LINES),
+    ) {
+        check(Cast::WithScheduler, CROWDED_ALWAYS, engines, &lines, &troubles);
     }
 
     #[test]
@@ -170,7 +271,7 @@ proptest! {
         troubles in troubles(&LINES),
     ) {
         let history = || {
-            let mut world = World::start(1, CLASSES, &lines);
+            let mut world = World::start(Cast::Controllers, 1, CLASSES, &lines);
             troubles.iter().for_each(|trouble| world.suffer(trouble));
             world.heal();
             world.trace

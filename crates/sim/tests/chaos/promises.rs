@@ -1,15 +1,15 @@
 //! The promises, checked by looking at the world: independent of the rules that are to keep them.
 
-use bindery_engine::Answer;
 use bindery_mirror::Mirror;
 use bindery_sim::World;
 use bindery_verdict::{Edit, Operation, RefEdit, Request, VolumeEdit};
 use bindery_volumes::{
-    Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Request as Ask, Volume, VolumePhase, misfit,
+    Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Request as Ask, Volume, VolumePhase, misfit,
     reserved_misfit,
 };
 
 use crate::guards;
+use crate::past::Past;
 
 /// Two requests never change one object at once.
 pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Request) {
@@ -52,21 +52,23 @@ fn volumes(world: &World) -> Vec<Volume> {
     world.list(Kind::Volume).1.into_iter().filter_map(of_volume).collect()
 }
 
+/// Whether a claim is of a class that binds when a pod needs it.
+pub fn is_delayed(claim: &Claim) -> bool {
+    ["late", "make"].contains(&claim.class().as_str())
+}
+
 fn find<T>(items: Vec<T>, is_it: impl Fn(&T) -> bool) -> Option<T> {
     items.into_iter().find(is_it)
 }
 
 /// What must hold between the world before and after a request of ours.
-pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) {
-    if matches!(answer, Answer::Refused(_)) {
-        return;
-    }
+pub fn check(before: &World, after: &World, request: &Request, past: &Past) {
     let target = request.target();
     match request {
         Request::Write(write) => {
-            guards::written(before, after, write);
+            guards::written(before, after, write, past);
             match target.kind {
-                Kind::Volume => volume_written(before, after, &target),
+                Kind::Volume => volume_written(before, after, &target, past),
                 Kind::Claim => claim_written(before, after, &target),
                 Kind::Class
                 | Kind::AttributesClass
@@ -92,7 +94,7 @@ pub fn check(before: &World, after: &World, request: &Request, answer: &Answer) 
 }
 
 /// S1, S6, S8, S9: a volume is given only to a claim that may have it, and never taken from one that has it.
-fn volume_written(before: &World, after: &World, target: &ObjectKey) {
+fn volume_written(before: &World, after: &World, target: &ObjectKey, past: &Past) {
     let was = find(volumes(before), |volume| *volume.name() == target.name).expect("it was there");
     let Some(is) = find(volumes(after), |volume| *volume.name() == target.name) else { return };
     if was.claim_ref == is.claim_ref {
@@ -104,11 +106,14 @@ fn volume_written(before: &World, after: &World, target: &ObjectKey) {
         };
         assert!(find(claims(before), has_it).is_none(), "{target} was taken from a claim that lives");
     }
+    if let (Some(was), Some(is)) = (&was.claim_ref, &is.claim_ref) {
+        assert_eq!(was.key, is.key, "{target} was kept for another claim");
+    }
     let Some(owner) = is.claim_ref.as_ref().filter(|owner| !owner.uid.is_empty()) else { return };
     let Some(claim) = find(claims(before), |claim| claim.meta.uid == owner.uid) else { return };
     if was.claim_ref.is_none() && claim.volume.is_none() {
-        let delayed = claim.class() == "late";
-        assert!(!delayed, "{target} was bound though its claim waits for a consumer");
+        let is_wanted = !is_delayed(&claim) || past.was_used(&claim.meta.name);
+        assert!(is_wanted, "{target} was bound though its claim waits for a consumer");
         let request = Ask::of(&claim, false).expect("selectors make sense here");
         assert_eq!(misfit(&request, &was), None, "{target} does not fit {}", claim.key());
     }
@@ -127,13 +132,22 @@ pub fn no_second_volume(known: &Mirror, request: &Request) {
     }
 }
 
-/// S3: a claim is given one volume, once.
+/// S3: a claim is given one volume, once. S9: nobody is asked to make one before a node is selected.
 fn claim_written(before: &World, after: &World, target: &ObjectKey) {
     let was = find(claims(before), |claim| ObjectKey::from(claim.key()) == *target).expect("it was there");
     let Some(is) = find(claims(after), |claim| ObjectKey::from(claim.key()) == *target) else { return };
     assert!(was.volume.is_none() || was.volume == is.volume, "{target} was given another volume");
     if was.status.phase != is.status.phase && is.status.phase == ClaimPhase::Bound {
         assert!(is.is_bind_completed() && is.volume.is_some(), "{target} is Bound to nothing");
+    }
+    if let (Some(was), Some(is)) =
+        (was.annotations.get(Annotation::SelectedNode), is.annotations.get(Annotation::SelectedNode))
+    {
+        assert_eq!(was, is, "a volume is being made for {target} on another node");
+    }
+    let is_asked = |claim: &Claim| claim.annotations.has(Annotation::StorageProvisioner);
+    if is_delayed(&is) && is_asked(&is) && !is_asked(&was) {
+        assert!(was.annotations.has(Annotation::SelectedNode), "a volume is asked for though {target} has no node");
     }
 }
 
@@ -158,7 +172,7 @@ pub fn nothing_left(world: &World) {
             assert_eq!(claim.status.phase.as_str(), "Bound", "{}", claim.key());
             assert_eq!(volume.phase, VolumePhase::Bound, "{}", volume.name());
         }
-        let request = Ask::of(claim, claim.class() == "late").expect("selectors make sense here");
+        let request = Ask::of(claim, is_delayed(claim)).expect("selectors make sense here");
         for volume in volumes.iter().filter(|_| claim.is_looking()) {
             let named = claims.iter().any(|other| other.volume.as_ref() == Some(volume.name()));
             let fits = misfit(&request, volume).is_none() && !named;

@@ -6,12 +6,15 @@ use std::time::Duration;
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
-use bindery_sim::{Told, notation};
+use bindery_scheduler::Scheduler;
+use bindery_sim::provisioner::Asked;
+use bindery_sim::{Told, notation, provisioner};
 use bindery_verdict::{Notice, Request, RuleSet};
 use bindery_volumes::{ClaimKey, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::{guards, promises};
+use crate::past::Past;
+use crate::{guards, places, promises};
 
 /// Something that happens. Numbers pick one of what there is.
 #[derive(Debug, Clone)]
@@ -58,14 +61,34 @@ pub enum Trouble {
     CollectGarbage,
     /// Whoever put a foreign finalizer on an object takes it off.
     TakeOffFinalizer(u8),
+    /// The external provisioner makes a volume that it is asked for.
+    Provision(u8),
+    /// The external provisioner cannot make a volume that it is asked for.
+    FailToProvision(u8),
+    /// A node is closed for new pods, or opened again.
+    Cordon(u8),
+}
+
+/// Who decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cast {
+    /// The controllers.
+    Controllers,
+    /// The controllers, and the scheduler.
+    WithScheduler,
 }
 
 pub struct World {
+    cast: Cast,
     world: bindery_sim::World,
+    past: Past,
     seats: Vec<Seat>,
     now: Duration,
     uids: u32,
     is_started: bool,
+    /// Whether a pod was given a node and the answer was lost. Who then fails to read the pod as well takes the room for free
+    /// until the watch tells, as upstream does: nothing but the kubelet keeps two pods from the same room.
+    has_lost_a_bind: bool,
     /// Everything that came out of the engines, in order.
     pub trace: Vec<String>,
 }
@@ -84,9 +107,9 @@ struct Seat {
 }
 
 impl Seat {
-    fn new() -> Seat {
+    fn new(cast: Cast) -> Seat {
         Seat {
-            engine: engine(),
+            engine: engine(cast),
             open: BTreeMap::new(),
             late: Vec::new(),
             untold: VecDeque::new(),
@@ -102,9 +125,10 @@ const RESYNC: Duration = Duration::from_secs(3600);
 /// How long it may take to come to rest: long enough for every back-off to pass.
 const REST: Duration = Duration::from_secs(600);
 
-fn engine() -> Engine {
+fn engine(cast: Cast) -> Engine {
     let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
-    let rules: Vec<Box<dyn RuleSet + Send>> = vec![
+    let scheduler = (cast == Cast::WithScheduler).then(|| Box::new(Scheduler::default()) as Box<dyn RuleSet + Send>);
+    let controllers: [Box<dyn RuleSet + Send>; 6] = [
         Box::new(Binder::new(config)),
         Box::new(Ephemeral),
         Box::new(ClaimProtection::default()),
@@ -112,6 +136,7 @@ fn engine() -> Engine {
         Box::new(AttributesClassProtection),
         Box::new(Expander),
     ];
+    let rules = scheduler.into_iter().chain(controllers).collect();
     Engine::new(Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() }, rules)
 }
 
@@ -134,15 +159,23 @@ fn take_off(world: &mut bindery_sim::World, key: &ObjectKey) {
     }
 }
 
+/// The provisioner never uses a name twice.
+fn make(world: &mut bindery_sim::World, asked: &Asked) {
+    provisioner::make(world, asked, &format!("made-{}", asked.uid));
+}
+
 impl World {
-    /// A world with so many engines in it.
-    pub fn start(engines: usize, classes: &str, lines: &[&str]) -> World {
+    /// A world with so many engines in it, which begins with what is always there and with these lines.
+    pub fn start(cast: Cast, engines: usize, always: &str, lines: &[&str]) -> World {
         let mut world = World {
-            world: notation::parse(classes),
-            seats: (0..engines).map(|_| Seat::new()).collect(),
+            cast,
+            world: notation::parse(always),
+            past: Past::default(),
+            seats: (0..engines).map(|_| Seat::new(cast)).collect(),
             now: Duration::ZERO,
             uids: 0,
             is_started: false,
+            has_lost_a_bind: false,
             trace: Vec::new(),
         };
         for line in lines {
@@ -197,7 +230,7 @@ impl World {
     }
 
     fn restart(&mut self, seat: usize) {
-        self.seats[seat] = Seat::new();
+        self.seats[seat] = Seat::new(self.cast);
         self.list(seat);
         self.tell(seat, Input::Leading(true));
     }
@@ -226,6 +259,7 @@ impl World {
                 Output::Send(id, request) => {
                     promises::one_at_a_time(seat.open.values().chain(seat.late.iter().map(|late| &late.1)), &request);
                     promises::no_second_volume(seat.engine.known(), &request);
+                    places::sent(seat.engine.known(), &self.world, &request);
                     seat.open.insert(id, request);
                 }
                 Output::TickAt(moment) => seat.tick_at = Some(moment),
@@ -239,7 +273,14 @@ impl World {
     fn carry_out(&mut self, request: &Request) -> Answer {
         let before = self.world.clone();
         let answer = self.world.answer(request);
-        promises::check(&before, &self.world, request, &answer);
+        self.note();
+        if !matches!(answer, Answer::Refused(_)) {
+            promises::check(&before, &self.world, request, &self.past);
+            places::carried_out(&before, &self.world, request, &mut self.past);
+            if self.seats.len() == 1 && !self.has_lost_a_bind {
+                places::there_is_room(&self.world, request);
+            }
+        }
         answer
     }
 
@@ -284,6 +325,7 @@ impl World {
             Trouble::Deliver(n) => self.deliver(*n),
             Trouble::LoseAnswer(n) => self.request(*n, |world, request| {
                 world.carry_out(request);
+                world.has_lost_a_bind |= matches!(request, Request::Bind(_));
                 Answer::Refused(Refusal::Lost)
             }),
             Trouble::LoseRequest(n) => self.request(*n, |_, _| Answer::Refused(Refusal::Lost)),
@@ -295,7 +337,7 @@ impl World {
             Trouble::ListAgain(n) => self.list(self.seat(*n)),
             Trouble::Create(line) => self.create(line),
             Trouble::Delete(n) => {
-                let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass];
+                let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node];
                 self.user(*n, &kinds, |world, key| world.delete(key));
             }
             Trouble::ClearClaimRef(n) => self.user(*n, &[Kind::Volume], |world, key| {
@@ -325,7 +367,14 @@ impl World {
             Trouble::TakeOffFinalizer(n) => {
                 self.user(*n, &[Kind::Claim, Kind::Volume, Kind::AttributesClass], take_off);
             }
+            Trouble::Provision(n) => self.provisioner(*n, make),
+            Trouble::FailToProvision(n) => self.provisioner(*n, provisioner::refuse),
+            Trouble::Cordon(n) => self.user(*n, &[Kind::Node], |world, key| {
+                let is_open = world.get(key).is_some_and(|node| node["spec"]["unschedulable"] != true);
+                world.edit(key, json!({"spec": {"unschedulable": is_open}}));
+            }),
         }
+        self.note();
     }
 
     fn schedule(&mut self, number: u8) {
@@ -389,9 +438,31 @@ impl World {
         }
     }
 
-    /// The faults stop: everything is told and answered, and time passes.
+    /// Without a scheduler nothing that waits for a consumer may ever be bound.
+    fn note(&mut self) {
+        if self.cast == Cast::WithScheduler {
+            self.past.note(&self.world);
+        }
+    }
+
+    fn provisioner(&mut self, number: u8, then: impl FnOnce(&mut bindery_sim::World, &Asked)) {
+        if let Some(asked) = pick(&provisioner::asked(&self.world), number) {
+            then(&mut self.world, asked);
+        }
+    }
+
+    /// The faults stop: everything is told and answered, time passes, and the provisioner makes what it can.
     pub fn heal(&mut self) {
         self.go_on_for(REST);
+        while let Some(asked) = provisioner::asked(&self.world).first() {
+            let node = ObjectKey::cluster(Kind::Node, Name::from(asked.node.as_str()));
+            if self.world.get(&node).is_some() {
+                make(&mut self.world, asked);
+            } else {
+                provisioner::refuse(&mut self.world, asked);
+            }
+            self.go_on_for(REST);
+        }
     }
 
     fn go_on_for(&mut self, time: Duration) {
@@ -419,17 +490,44 @@ impl World {
         promises::nothing_left(&self.world);
         let told: Vec<Notice> = self.seats.iter().flat_map(|seat| seat.told.iter().cloned()).collect();
         guards::nothing_left(&self.world, &told);
+        if self.cast == Cast::WithScheduler {
+            places::nothing_left(&self.world);
+        }
+        match self.cast {
+            Cast::WithScheduler => self.bring_up_to_date(),
+            Cast::Controllers => {
+                let finds = self.seats.iter().map(|seat| seat.engine.stats().resync_finds);
+                assert_eq!(finds.sum::<u64>(), 0, "a resync found what no change had woken");
+            }
+        }
         let counts = |world: &World| {
-            let sent: Vec<u64> = world.seats.iter().map(|seat| seat.engine.stats().sent).collect();
+            let stats = world.seats.iter().map(|seat| seat.engine.stats());
+            let sent: Vec<(u64, u64)> = stats.map(|stats| (stats.sent, stats.resync_finds)).collect();
             (world.world.effects, sent)
         };
-        let before = counts(self);
+        let (before, told) = (counts(self), self.trace.len());
         self.go_on_for(3 * RESYNC);
-        for seat in &self.seats {
-            let stats = seat.engine.stats();
-            assert!(stats.resyncs > 1);
-            assert_eq!(stats.resync_finds, 0, "a resync found something that no change had woken");
-        }
-        assert_eq!(counts(self), before, "it is not quiet");
+        assert!(self.seats.iter().all(|seat| seat.engine.stats().resyncs > 1));
+        let since = &self.trace[told..];
+        assert_eq!(counts(self), before, "it is not quiet, or a resync found what no change had woken: {since:#?}");
+    }
+
+    /// A pod that waits is woken by what can help it, not by what stands against it in addition: the first resync may find that
+    /// the reason it was told is out of date. Nothing else is found.
+    fn bring_up_to_date(&mut self) {
+        let now = |world: &World| {
+            let undated = |(key, object): (&ObjectKey, &Value)| {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = Value::Null;
+                if key.kind == Kind::Pod {
+                    object["status"]["conditions"] = Value::Null;
+                }
+                (key.clone(), object)
+            };
+            world.world.objects().map(undated).collect::<Vec<_>>()
+        };
+        let before = now(self);
+        self.go_on_for(RESYNC);
+        assert_eq!(now(self), before, "a resync found what no change had woken");
     }
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use bindery_companions::Ephemeral;
-use bindery_engine::{Answer, Config, Input, Refusal, RequestId};
+use bindery_engine::{Answer, Config, Engine, Input, Refusal, RequestId};
+use bindery_scheduler::Scheduler;
 use bindery_sim::notation;
+use bindery_verdict::Request;
 use bindery_volumes::{ClaimKey, Kind, ObjectKey};
 
 use crate::hand::{Hand, PAIR, PAIR_BOUND, claim_key};
@@ -172,4 +174,36 @@ fn a_late_read_does_not_serve_a_pod_whose_claim_nobody_has_seen() {
     hand.tell(Input::Answered(read, found));
     hand.answer_all();
     assert_eq!(hand.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
+}
+
+/// Who means to write to a claim waits until it is known what became of the making of it, and does it then.
+#[test]
+fn what_waits_for_an_object_is_done_after_a_refusal() {
+    let state = "sc make example.com wffc
+                 node n1
+                 pod p eph=x:1Gi:make";
+    for refusal in [Refusal::AlreadyExists, Refusal::Lost, Refusal::Error("no".into())] {
+        let mut hand = Hand::idle(state, Config::default());
+        hand.engine = Engine::new(Config::default(), vec![Box::new(Ephemeral), Box::new(Scheduler::default())]);
+        hand.list_all();
+        hand.tell(Input::Leading(true));
+        let is_create = |request: &Request| matches!(request, Request::Create(_));
+        let create =
+            hand.open.iter().find(|(_, request)| is_create(request)).map(|(id, request)| (*id, request.clone()));
+        let (id, request) = create.expect("a claim is made");
+        hand.world.answer(&request);
+        hand.watch();
+        while let Some((&other, _)) = hand.open.iter().find(|(_, request)| !is_create(request)) {
+            hand.answer(other);
+        }
+        assert_eq!(
+            hand.decided.last().and_then(|last| last.step).map(|step| step.name),
+            Some("placement.bind.select-node")
+        );
+        hand.open.remove(&id);
+        hand.tell(Input::Answered(id, Answer::Refused(refusal.clone())));
+        hand.answer_all();
+        let asked = notation::normalize("pvc p-x#made-p-x 1Gi Pending owner=p class=make node=n1");
+        assert_eq!(hand.rendered(), asked, "after {refusal}");
+    }
 }

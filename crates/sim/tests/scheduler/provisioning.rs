@@ -161,6 +161,16 @@ fn on_the_way() -> Vec<Case> {
             .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
             .then(provision)
             .places(&["p>n1"]),
+        case("the pod is being deleted before it has started: others get its room")
+            .before(
+                "sc make example.com wffc
+                 node n1 cpu=1
+                 pvc c#c 1Gi Pending class=make
+                 pod p claim=c cpu=1",
+            )
+            .then(|world| put(world, "pod q cpu=1"))
+            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
+            .places(&["p>n1", "q@n1"]),
         case("the node goes, and the provisioner lets go of it: it is tried on the other")
             .before(TWO)
             .then(|world| world.remove(&node_key("n1")))
@@ -221,6 +231,32 @@ fn of_another() -> Vec<Case> {
         meant("a pod whose volume is to be made on a node takes its room")
             .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
         meant("a pod whose volume cannot be made on a node gives its room back").then(fail).places(&["p: ", "q@n1"]),
+        case("a pod for whose claim a scheduler has reserved a volume takes room where that is")
+            .before(
+                "sc local kubernetes.io/no-provisioner wffc
+                 node n1 cpu=1
+                 pv v1 1Gi Available ->c#c class=local on=n1 bbc
+                 pvc c#c 2Gi Pending class=local
+                 pod p claim=c cpu=1 scheduler=other
+                 pod q cpu=1",
+            )
+            .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        case("a pod for whose claim a user keeps a volume does not")
+            .before(
+                "sc local kubernetes.io/no-provisioner wffc
+                 node n1 cpu=1
+                 pv v1 1Gi Available ->c class=local on=n1
+                 pvc c#c 2Gi Pending class=local
+                 pod p claim=c cpu=1 scheduler=other
+                 pod q cpu=1",
+            )
+            .places(&["p: ", "q@n1"]),
+        meant("a pod whose volume is to be made on a node goes, and gives its room back")
+            .then(|world| world.remove(&pod_key("p")))
+            .places(&["q@n1"]),
+        meant("a pod whose volume is to be made on a node is deleted, and gives its room back")
+            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
+            .places(&["p: ", "q@n1"]),
         meant("a pod whose claim goes gives its room back")
             .then(|world| world.remove(&claim_key("c")))
             .places(&["p: ", "q@n1"]),

@@ -1,0 +1,157 @@
+//! A command of `bindery` under the role that it is deployed with, and the API server's account of what it asked for.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bindery_lab::{Lab, Running, eventually};
+use serde_json::Value;
+
+use crate::service_account;
+
+/// A folder under /tmp, where the host-path deleter may delete. It goes with the test.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    fn new(command: &str) -> Folder {
+        let folder = PathBuf::from(format!("/tmp/bindery-rbac-{command}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("deleted/deep")).expect("a folder");
+        std::fs::write(folder.join("deleted/deep/file"), "data").expect("a file");
+        let policy = format!(
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n  \
+             - {{level: Metadata, users: ['{}']}}\n  - {{level: None}}\n",
+            service_account::user(command)
+        );
+        std::fs::write(folder.join("policy.yaml"), policy).expect("a file");
+        Folder(folder)
+    }
+
+    /// A path in it.
+    pub fn at(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A command that leads, in a lab in which the manifests are applied, with an audit log of all that its service account does.
+pub struct Audited {
+    program: Running,
+    lease: String,
+    pub lab: Lab,
+    pub folder: Folder,
+}
+
+impl Audited {
+    /// Starts it, or nothing where the test is skipped.
+    pub fn start(command: &str, flags: &[&str]) -> Option<Audited> {
+        let folder = Folder::new(command);
+        let lab = service_account::lab(
+            Lab::builder()
+                // A server without streaming lists asks for more rights: everything is listed first.
+                .api_server_flag("--feature-gates=WatchList=false")
+                // Who says that a pod is to wait for its claims must be allowed to hold the pod back.
+                .api_server_flag("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
+                .api_server_flag(format!("--audit-policy-file={}", folder.at("policy.yaml")))
+                .api_server_flag(format!("--audit-log-path={}", folder.at("audit.log"))),
+        )?;
+        let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, command).display());
+        // -v, because an event or a lease that is refused is not worth a line otherwise.
+        let args = [&[command, &kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
+        let program = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
+        let audited = Audited { program, lease: format!("bindery-{command}"), lab, folder };
+        eventually("it leads", || audited.leader().is_ok_and(|leader| !leader.is_empty()));
+        Some(audited)
+    }
+
+    fn leader(&self) -> Result<String, String> {
+        self.lab.kubectl(["get", "lease", "-n=kube-system", &self.lease, "-o=jsonpath={.spec.holderIdentity}"])
+    }
+
+    /// Ends it, in good order. Nothing was refused that it has asked for; and whatever the roles grant was asked for, but for what
+    /// cannot be seen here.
+    pub fn end(mut self, roles: &[Value], unseen: &[(&str, &str)]) {
+        self.program.terminate().expect("it is told to stop");
+        let status = self.program.wait(Duration::from_secs(15)).expect("it stops");
+        let log = self.program.log();
+        assert!(status.success(), "{status}:\n{log}");
+        let forbidden: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
+        assert!(forbidden.is_empty(), "{}", forbidden.join("\n"));
+        assert_eq!(self.leader().as_deref(), Ok(""), "the lease is free for the next");
+
+        let asked = asked(&self.folder);
+        let refused: Vec<_> = asked.iter().filter(|(_, allowed)| !allowed).collect();
+        assert!(refused.is_empty(), "refused: {refused:?}");
+        let matches = |right: &Right, asked: &Right| {
+            let fits = |granted: &str, asked: &str| granted.is_empty() || granted == asked;
+            (&right.0, &right.1, &right.2) == (&asked.0, &asked.1, &asked.2)
+                && fits(&right.3, &asked.3)
+                && fits(&right.4, &asked.4)
+        };
+        let is_seen = |right: &Right| !unseen.contains(&(right.0.as_str(), right.2.as_str()));
+        let is_used = |right: &Right| asked.iter().any(|(asked, _)| matches(right, asked));
+        let useless: Vec<Right> =
+            roles.iter().flat_map(granted).filter(|right| is_seen(right) && !is_used(right)).collect();
+        assert!(useless.is_empty(), "granted, but never used: {useless:?}");
+    }
+}
+
+/// What kubectl answers.
+pub fn json(lab: &Lab, args: &[&str]) -> Value {
+    let text = lab.kubectl([args, &["-o", "json"]].concat()).expect("kubectl answers");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// One thing that may be done: a verb, an API group and a resource, and the namespace and name that it is confined to.
+type Right = (String, String, String, String, String);
+
+fn strings(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// All that a role grants, one by one.
+fn granted(role: &Value) -> BTreeSet<Right> {
+    let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
+    let mut rights = BTreeSet::new();
+    for rule in role["rules"].as_array().expect("rules") {
+        let names =
+            if rule["resourceNames"].is_array() { strings(&rule["resourceNames"]) } else { vec![String::new()] };
+        for group in strings(&rule["apiGroups"]) {
+            for resource in strings(&rule["resources"]) {
+                for verb in strings(&rule["verbs"]) {
+                    for name in &names {
+                        let (group, resource) = (group.clone(), resource.clone());
+                        rights.insert((verb.clone(), group, resource, namespace.to_owned(), name.clone()));
+                    }
+                }
+            }
+        }
+    }
+    rights
+}
+
+/// What the service account has asked for, by the audit log: verb, group, resource, namespace, name; and whether it was let.
+fn asked(folder: &Folder) -> BTreeSet<(Right, bool)> {
+    let log = std::fs::read_to_string(folder.at("audit.log")).expect("an audit log");
+    let asked = log.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let object = &line["objectRef"];
+        let subresource = text(&object["subresource"]);
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let resource = text(&object["resource"]) + slash + &subresource;
+        let right = (
+            text(&line["verb"]),
+            text(&object["apiGroup"]),
+            resource,
+            text(&object["namespace"]),
+            text(&object["name"]),
+        );
+        (right, line["annotations"]["authorization.k8s.io/decision"] == "allow")
+    });
+    asked.collect()
+}
