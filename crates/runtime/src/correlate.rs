@@ -145,6 +145,7 @@ mod tests {
             reason: Reason::FailedBinding,
             message: message.into(),
             component: "tests",
+            again_in: None,
         }
     }
 

@@ -110,7 +110,17 @@ fn is_stuck(pod: &Pod) -> bool {
 /// Where a pod takes something.
 fn place(pod: &Pod) -> Option<&Name> {
     let node = if pod.node.is_empty() { &pod.scheduling.nominated } else { &pod.node };
-    (!node.is_empty() && !pod.is_over()).then_some(node)
+    (!node.is_empty() && !is_off(pod)).then_some(node)
+}
+
+/// Whether a pod is over, or never gets a node.
+fn is_off(pod: &Pod) -> bool {
+    pod.is_over() || pod.node.is_empty() && pod.deleting
+}
+
+/// Whether a pod takes something: somewhere, or by its claims.
+fn takes(pod: &Pod) -> bool {
+    place(pod).is_some() || !is_off(pod) && !pod.volumes.is_empty()
 }
 
 /// Whether a change can help a pod that waits, or change what is said of it.
@@ -118,8 +128,9 @@ fn concerns(known: &Mirror, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
         let shape = |pod: &Pod| (pod.scheduling.needs, pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
-        let leaves = |before: &Pod| place(before) != place(other) || shape(before) != shape(other);
-        let gives_back = before.is_some_and(|before| place(before).is_some() && leaves(before));
+        let moves = |before: &Pod| place(before).is_some() && place(before) != place(other);
+        let leaves = |before: &Pod| moves(before) || !takes(other) || shape(before) != shape(other);
+        let gives_back = before.is_some_and(|before| takes(before) && leaves(before));
         let comes = place(other).is_some() && before.and_then(|before| place(before)) != place(other);
         let wants_company = !pod.scheduling.near.is_empty();
         let is_own = other.meta.uid == pod.meta.uid && other.key() == pod.key();
@@ -133,7 +144,7 @@ fn concerns_by(known: &Mirror, object: &Object, pod: &Pod) -> bool {
     let claims: Vec<_> = pod.claim_keys().filter_map(|key| known.claim(&key)).collect();
     let waits_for = |class: &Name| claims.iter().any(|claim| claim.class() == class && !claim.is_bind_completed());
     match object {
-        Object::Pod(other) => place(other).is_some() && is_stuck(pod),
+        Object::Pod(other) => takes(other) && is_stuck(pod),
         Object::Node(node) => is_stuck(pod) || pod.scheduling.nominated == *node.name(),
         Object::Claim(claim) => pod.claim_keys().any(|key| key == claim.key()),
         Object::Volume(volume) => claims.iter().any(|claim| match &claim.volume {
