@@ -17,6 +17,7 @@ use crate::prepare::{self, Prepared, SecretRef, Step, credentials};
 use crate::proto::DeleteVolumeRequest;
 use crate::refusal;
 use crate::setup::Setup;
+use crate::sweep;
 use bindery_storage::{After, Ask, Failure, Storage};
 
 /// How often it is tried at once to remove a volume that cannot be kept.
@@ -65,8 +66,19 @@ impl Csi {
         let answered = self.driver.create_volume(prepared.request(secrets.clone())).await;
         let answer = answered.map_err(|status| refusal::of_create(&status, may_go_elsewhere))?;
         match answer::volume(&self.setup, ask, &prepared, answer) {
-            Ok(volume) => Ok(volume),
+            Ok(volume) => {
+                self.release_source(ask).await;
+                Ok(volume)
+            }
             Err(unfit) => Err(self.take_back(&prepared.name, unfit, secrets).await),
+        }
+    }
+
+    /// The claim is filled: the snapshot that it was filled from need not be kept for it.
+    async fn release_source(&self, ask: Ask<'_>) {
+        let source = &ask.claim["spec"]["dataSource"];
+        if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str()) {
+            sweep::release(&*self.look, &ask.order.claim.namespace, name).await;
         }
     }
 
