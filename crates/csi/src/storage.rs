@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::answer::{self, Unfit};
@@ -28,12 +29,18 @@ pub struct Csi {
     setup: Setup,
     driver: Driver,
     look: Arc<dyn Look>,
+    changed: Arc<Notify>,
 }
 
 impl Csi {
     /// A driver, how it is to be used, and who has the objects that are looked at.
     pub fn new(setup: Setup, driver: Driver, look: Arc<dyn Look>) -> Csi {
-        Csi { setup, driver, look }
+        Csi { setup, driver, look, changed: Arc::default() }
+    }
+
+    /// Told whenever there may be more or less room than before.
+    pub fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
     }
 
     async fn find_out(&self, ask: Ask<'_>) -> Result<Prepared, Failure> {
@@ -64,6 +71,7 @@ impl Csi {
         };
         let may_go_elsewhere = self.setup.abilities.topology && ask.order.node.is_some();
         let answered = self.driver.create_volume(prepared.request(secrets.clone())).await;
+        self.changed.notify_one();
         let answer = answered.map_err(|status| refusal::of_create(&status, may_go_elsewhere))?;
         match answer::volume(&self.setup, ask, &prepared, answer) {
             Ok(volume) => {
@@ -125,6 +133,7 @@ impl Csi {
             }),
         };
         let removed = self.driver.delete_volume(DeleteVolumeRequest { volume_id, secrets }).await;
+        self.changed.notify_one();
         removed.map_err(|status| refusal::of_delete(&status))
     }
 
