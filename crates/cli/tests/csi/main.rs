@@ -5,6 +5,7 @@
 
 mod cluster;
 mod end;
+mod faults;
 mod fixtures;
 mod server;
 mod state;
