@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bindery_volumes::Annotation;
 use serde_json::Value;
 
 use crate::facts::Found;
@@ -38,7 +39,7 @@ pub(crate) fn need(setup: &Setup, volume: &Value, class: Option<&Found>) -> Resu
         let secret = is_given.then(|| SecretRef { name: name.clone(), namespace: namespace.clone() });
         return Ok(Need::Nothing { handle, secret });
     }
-    let class_name = annotations.get("volume.beta.kubernetes.io/storage-class").map(String::as_str);
+    let class_name = annotations.get(Annotation::BetaStorageClass.key()).map(String::as_str);
     let class_name = class_name.unwrap_or_else(|| text_or_empty(volume, "/spec/storageClassName"));
     let claim = volume.pointer("/spec/claimRef").filter(|claim| !claim.is_null());
     let (Ok(at), Some(claim)) = (path::class(class_name), claim) else {

@@ -11,6 +11,7 @@
 //! finalizer on one that another is filled from. Secrets are read when they are passed on, and neither kept nor logged.
 
 mod answer;
+pub mod capacity;
 mod delete;
 mod driver;
 mod facts;
@@ -23,6 +24,7 @@ mod prepare;
 mod refusal;
 mod setup;
 mod storage;
+mod sweep;
 mod wire;
 
 pub use driver::{Calls, Driver, Introduction};
@@ -32,6 +34,7 @@ pub use prepare::{Prepared, SecretRef, Secrets, Source, Step, next};
 pub use refusal::code as code_name;
 pub use setup::{Abilities, Setup};
 pub use storage::Csi;
+pub use sweep::sweep;
 
 /// The interface itself, made from `proto/csi.proto`.
 #[allow(missing_docs, unused_qualifications, clippy::all)]

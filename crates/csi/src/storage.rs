@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::answer::{self, Unfit};
@@ -17,6 +18,7 @@ use crate::prepare::{self, Prepared, SecretRef, Step, credentials};
 use crate::proto::DeleteVolumeRequest;
 use crate::refusal;
 use crate::setup::Setup;
+use crate::sweep;
 use bindery_storage::{After, Ask, Failure, Storage};
 
 /// How often it is tried at once to remove a volume that cannot be kept.
@@ -27,12 +29,18 @@ pub struct Csi {
     setup: Setup,
     driver: Driver,
     look: Arc<dyn Look>,
+    changed: Arc<Notify>,
 }
 
 impl Csi {
     /// A driver, how it is to be used, and who has the objects that are looked at.
     pub fn new(setup: Setup, driver: Driver, look: Arc<dyn Look>) -> Csi {
-        Csi { setup, driver, look }
+        Csi { setup, driver, look, changed: Arc::default() }
+    }
+
+    /// Told whenever there may be more or less room than before.
+    pub fn changed(&self) -> Arc<Notify> {
+        self.changed.clone()
     }
 
     async fn find_out(&self, ask: Ask<'_>) -> Result<Prepared, Failure> {
@@ -63,10 +71,22 @@ impl Csi {
         };
         let may_go_elsewhere = self.setup.abilities.topology && ask.order.node.is_some();
         let answered = self.driver.create_volume(prepared.request(secrets.clone())).await;
+        self.changed.notify_one();
         let answer = answered.map_err(|status| refusal::of_create(&status, may_go_elsewhere))?;
         match answer::volume(&self.setup, ask, &prepared, answer) {
-            Ok(volume) => Ok(volume),
+            Ok(volume) => {
+                self.release_source(ask).await;
+                Ok(volume)
+            }
             Err(unfit) => Err(self.take_back(&prepared.name, unfit, secrets).await),
+        }
+    }
+
+    /// The claim is filled: the snapshot that it was filled from need not be kept for it.
+    async fn release_source(&self, ask: Ask<'_>) {
+        let source = &ask.claim["spec"]["dataSource"];
+        if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str()) {
+            sweep::release(&*self.look, &ask.order.claim.namespace, name).await;
         }
     }
 
@@ -113,6 +133,7 @@ impl Csi {
             }),
         };
         let removed = self.driver.delete_volume(DeleteVolumeRequest { volume_id, secrets }).await;
+        self.changed.notify_one();
         removed.map_err(|status| refusal::of_delete(&status))
     }
 

@@ -62,12 +62,14 @@ impl Decision<'_> {
         if !intent::asked(claim).is_some_and(|name| self.config.answers_to(name)) {
             return Some(Verdict::settle(&rules::NOT_ASKED));
         }
+        if !self.config.is_for(intent::chosen(claim)) {
+            return Some(Verdict::settle(&rules::OTHERS).noting("this node was not chosen for it"));
+        }
         let Some(class) = self.known.class(claim.class()) else {
             let message = format!("storageclass.storage.k8s.io {:?} not found", claim.class().as_str());
             return Some(Verdict::settle(&rules::CLASS_MISSING).noting(message));
         };
-        let chosen = claim.annotations.get(Annotation::SelectedNode).is_some_and(|node| !node.is_empty());
-        let waits = class.binding == Some(BindingMode::WaitForFirstConsumer) && !chosen;
+        let waits = class.binding == Some(BindingMode::WaitForFirstConsumer) && intent::chosen(claim).is_none();
         waits.then(|| Verdict::settle(&rules::WAITS_FOR_NODE).measuring(Measure::Drop(Timed::Provision)))
     }
 

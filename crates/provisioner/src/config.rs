@@ -1,6 +1,6 @@
 //! How a provisioner is set up.
 
-use bindery_volumes::{Claim, Name};
+use bindery_volumes::{Claim, Labels, Name, Volume};
 
 /// Which provisioner it is, and what its storage can do.
 #[derive(Debug, Clone)]
@@ -27,6 +27,17 @@ pub struct Config {
     pub uid_length: Option<usize>,
     /// How it deals with places, where the storage knows any.
     pub topology: Option<TopologyConfig>,
+    /// The node that it makes and removes volumes for, where there is a provisioner on each.
+    pub node: Option<OwnNode>,
+}
+
+/// The one node that a provisioner is for.
+#[derive(Debug, Clone)]
+pub struct OwnNode {
+    /// Its name.
+    pub name: Name,
+    /// Where it is, in the storage's own words. Volumes that are not reachable from there are others' to look after.
+    pub place: Labels,
 }
 
 /// How a provisioner deals with places.
@@ -55,12 +66,26 @@ impl Config {
             prefix: Name::new_static("pvc"),
             uid_length: None,
             topology: None,
+            node: None,
         }
     }
 
     /// Whether it answers to a name.
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || self.also.iter().any(|other| other == name)
+    }
+
+    /// Whether a node, or none, is the one that it is for.
+    pub(crate) fn is_for(&self, node: Option<&Name>) -> bool {
+        self.node.as_ref().is_none_or(|own| node == Some(&own.name))
+    }
+
+    /// Whether a volume is reachable from the node that it is for.
+    pub(crate) fn reaches(&self, volume: &Volume) -> bool {
+        let is_here = |own: &OwnNode| {
+            own.place == Labels::default() || volume.nodes.as_ref().is_none_or(|nodes| nodes.matches(&own.place, None))
+        };
+        self.node.as_ref().is_none_or(is_here)
     }
 
     /// The name of the volume of a claim. It derives from the claim's UID alone.

@@ -13,10 +13,21 @@ pub(crate) fn of(claim: &Claim, config: &Config) -> Option<Intent> {
     let is_held = claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
     let text = claim.annotations.get(Annotation::Provisioning);
     match text.and_then(|text| Intent::parse(text)) {
-        Some(intent) => config.answers_to(&intent.provisioner).then_some(intent),
+        Some(intent) => {
+            let is_ours = config.answers_to(&intent.provisioner) && config.is_for(intent.node.as_ref());
+            is_ours.then_some(intent)
+        }
         // Somebody has written over it: whoever is asked for the claim's volume looks after it.
-        None => (is_held && asked(claim).is_some_and(|name| config.answers_to(name))).then(Intent::default),
+        None => {
+            let is_ours = asked(claim).is_some_and(|name| config.answers_to(name)) && config.is_for(chosen(claim));
+            (is_held && is_ours).then(Intent::default)
+        }
     }
+}
+
+/// The node that was chosen for a claim.
+pub(crate) fn chosen(claim: &Claim) -> Option<&Name> {
+    claim.annotations.get(Annotation::SelectedNode).filter(|node| !node.is_empty())
 }
 
 /// Who is asked for a claim's volume.

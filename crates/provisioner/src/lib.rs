@@ -22,5 +22,5 @@ mod topology;
 mod volume;
 mod wakes;
 
-pub use config::{Config, TopologyConfig};
+pub use config::{Config, OwnNode, TopologyConfig};
 pub use set::Provisioner;

@@ -24,6 +24,9 @@ impl Decision<'_> {
         if !is_ours(self.config, volume) {
             return Verdict::settle(&rules::VOLUME_OTHERS);
         }
+        if !self.config.reaches(volume) {
+            return Verdict::settle(&rules::VOLUME_OTHERS).noting("it is not reachable from this node");
+        }
         let is_guarded = is_guarded(volume);
         let deletes = volume.policy == ReclaimPolicy::Delete;
         if self.config.guards_volumes

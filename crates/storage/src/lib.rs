@@ -15,7 +15,7 @@ mod keeper;
 mod serve;
 mod storage;
 
-pub use bindery_provisioner::{Config, Provisioner, TopologyConfig};
+pub use bindery_provisioner::{Config, OwnNode, Provisioner, TopologyConfig};
 pub use bindery_verdict::{Accessibility, After, Failure, Order, Term};
 pub use keeper::{Storekeeper, claim_path, class_path, volume_path};
 pub use serve::serve;

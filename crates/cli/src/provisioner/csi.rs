@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::mpsc::UnboundedSender;
+
 use super::counted::Counted;
 use super::endpoint::{self, Election};
-use super::flags;
 use super::gates::Gates;
+use super::{flags, room};
 use crate::metrics::Taken;
 use crate::{connect, leading, serve};
-use bindery_csi::{Csi, Driver, Introduction, Server, Setup};
+use bindery_csi::capacity::Keeper;
+use bindery_csi::{Csi, Driver, Introduction, Look, Server, Setup, sweep};
 use bindery_engine::{Config as EngineConfig, Engine};
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, Operate};
+use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Message, Observer, Operate};
 use bindery_storage::{Config, Provisioner, Storekeeper, TopologyConfig};
 
 /// Runs until it is told to stop, or until the driver or the lease is lost.
@@ -28,20 +31,21 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     let api = Arc::new(api(&args).await?);
     let setup = setup(&args, &gates, &introduced, &api).await;
     let engine = engine(&args, &introduced, &setup.identity);
-    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(
-        api.clone(),
-        Arc::new(Csi::new(setup, driver.clone(), Arc::new(Server(api.clone())))),
-    ));
+    let look: Arc<dyn Look> = Arc::new(Server(api.clone()));
+    let csi = Csi::new(setup, driver.clone(), look.clone());
+    let room = room::keeper(&args, &driver, &introduced.name, csi.changed(), &*look).await?;
+    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(api.clone(), Arc::new(csi)));
     let observer: Arc<dyn Observer> = Arc::new(counted.clone());
     let mut hosted = Hosted::start_with(&api, engine, &observer, |_| keeper);
     serve(&args, &introduced.name, taken, counted, &mut hosted).await?;
+    let duties = duties(&args, &introduced, look, room, hosted.outbox.clone());
     let lost = async {
         driver.lost().await;
         "the connection to the CSI driver is lost"
     };
     let lease = args.election.leader_election.then(|| args.election.lease(&introduced.name)).transpose()?;
     tokio::select! {
-        ended = leading::lead(lease, api, observer, hosted, std::future::pending()) => ended,
+        ended = leading::lead(lease, api, observer, hosted, duties) => ended,
         lost = lost => {
             // As upstream does, so that who looks at the pod sees why.
             let _ = std::fs::write("/dev/termination-log", lost);
@@ -50,8 +54,43 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     }
 }
 
+/// What a leader sees to, besides what the rules order: that no snapshot is left guarded, and that it is told how much room there is.
+async fn duties(
+    args: &flags::Args,
+    driver: &Introduction,
+    look: Arc<dyn Look>,
+    room: Option<Keeper>,
+    outbox: UnboundedSender<Message>,
+) {
+    let sweeping = async {
+        if args.snapshot_orphan_sweep_interval.is_zero() || !driver.abilities.snapshots {
+            std::future::pending::<()>().await;
+        }
+        loop {
+            sweep(&*look).await;
+            tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
+        }
+    };
+    let telling = async {
+        match room {
+            None => std::future::pending().await,
+            Some(keeper) => keeper.keep(room::wanted(args, driver, outbox)).await,
+        }
+    };
+    tokio::select! {
+        () = sweeping => {}
+        () = telling => {}
+    }
+}
+
 /// The API server.
 async fn api(args: &flags::Args) -> Result<Api, String> {
+    let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
+    api_with(args, rate).await
+}
+
+/// The API server, with so many calls a second.
+pub(super) async fn api_with(args: &flags::Args, rate: Option<(f64, f64)>) -> Result<Api, String> {
     // Who sets the variable means it, whatever a manifest says.
     let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
     let file = variable.or_else(|| args.kubeconfig.clone());
@@ -59,7 +98,6 @@ async fn api(args: &flags::Args) -> Result<Api, String> {
     if !args.master.is_empty() {
         config.cluster_url = args.master.parse().map_err(|error| format!("--master={}: {error}", args.master))?;
     }
-    let rate = (args.kube_api_qps > 0.0).then_some((args.kube_api_qps, args.kube_api_burst));
     Ok(Api::new(bindery_runtime::client(config)?, CALL_DEADLINE, rate))
 }
 

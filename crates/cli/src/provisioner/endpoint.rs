@@ -1,6 +1,5 @@
 //! Where health and metrics are served: only where that is asked for.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -11,18 +10,20 @@ use axum::routing::get;
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 
+use super::listen;
 use crate::metrics::Taken;
 use crate::serve::{self, Shared};
 
 /// How long after its lease ran out a leader is still well: it is about to notice.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Opens an address as Go's programs write it: `:8080` is that port on every interface.
+/// Opens an address as Go's programs write it, or one of a host by its name.
 pub async fn listen(address: &str) -> Result<TcpListener, String> {
-    let full = if address.starts_with(':') { format!("0.0.0.0{address}") } else { address.to_owned() };
-    let mut found = tokio::net::lookup_host(&full).await.map_err(|error| format!("{address}: {error}"))?;
-    let address: SocketAddr = found.next().ok_or_else(|| format!("{address} is no address"))?;
-    serve::listen(address).await
+    if let Ok(plain) = listen::parse(address) {
+        return serve::listen(plain).await;
+    }
+    let mut named = tokio::net::lookup_host(address).await.map_err(|error| format!("{address}: {error}"))?;
+    serve::listen(named.next().ok_or_else(|| format!("{address} is no address"))?).await
 }
 
 /// Serves for ever. With an election, whether it goes well is told at `/healthz/leader-election`.

@@ -9,6 +9,7 @@ mod gates;
 mod listen;
 mod local;
 mod node_cleanup;
+mod room;
 
 /// Flags.
 #[derive(clap::Args)]

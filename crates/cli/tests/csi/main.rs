@@ -5,6 +5,7 @@
 
 mod cluster;
 mod end;
+mod faults;
 mod fixtures;
 mod server;
 mod state;
@@ -46,20 +47,25 @@ fn every_state_ends_as_the_reference_was_seen_to_end() {
     );
     let same_reasons = ends.iter().filter(|end| tells_the_same(end)).count();
     println!("{same_reasons} of {} publish events for the same reasons", ends.len());
+    let same_words =
+        ends.iter().filter(|end| said(&end.recorded.outcomes[0]["events"], 5) == said(&end.end["events"], 5));
+    println!("{} of {} in the very same words", same_words.count(), ends.len());
     let failed: Vec<_> = failed.iter().map(|end| explained(end.recorded, &end.end, &cluster)).collect();
     assert!(failed.is_empty(), "{} states end otherwise:\n\n{}", failed.len(), failed.join("\n\n"));
     assert!(excepted.len() <= DEVIATIONS_MAX, "too many states are exceptions");
     assert!(same_reasons * 100 >= ends.len() * REASONS_AGREE_MIN_PERCENT, "only {same_reasons} have the same reasons");
 }
 
+/// What events say, by so many of their words: kind, name, type, reason, message.
+fn said(events: &Value, words: usize) -> BTreeSet<Vec<String>> {
+    let word = |word: &Value| word.as_str().unwrap_or_default().to_owned();
+    let events = events.as_array().into_iter().flatten().filter_map(Value::as_array);
+    events.map(|event| event.iter().take(words).map(word).collect()).collect()
+}
+
 /// Whether events tell of the same objects, of the same type and for the same reasons; says so where not.
 fn tells_the_same(end: &End<'_>) -> bool {
-    let reasons = |events: &Value| -> BTreeSet<Vec<String>> {
-        let word = |word: &Value| word.as_str().unwrap_or_default().to_owned();
-        let events = events.as_array().into_iter().flatten().filter_map(Value::as_array);
-        events.map(|event| event.iter().take(4).map(word).collect()).collect()
-    };
-    let (theirs, ours) = (reasons(&end.recorded.outcomes[0]["events"]), reasons(&end.end["events"]));
+    let (theirs, ours) = (said(&end.recorded.outcomes[0]["events"], 4), said(&end.end["events"], 4));
     if theirs != ours {
         let missing: Vec<_> = theirs.difference(&ours).collect();
         let besides: Vec<_> = ours.difference(&theirs).collect();

@@ -14,6 +14,7 @@ mod source;
 pub use prepared::{Prepared, SecretRef, Secrets, Source};
 
 pub(crate) use secrets::{Kind as SecretKind, Names as SecretNames, credentials, reference};
+pub(crate) use source::SNAPSHOT_KEPT;
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! What a claim is to be filled from, and whether it may be.
 
+use bindery_volumes::finalizer;
 use serde_json::Value;
 
 use super::prepared::Source;
@@ -11,9 +12,6 @@ use bindery_storage::Failure;
 
 /// The API group of snapshots.
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
-
-/// Keeps a claim while another is filled from it.
-const CLAIM_KEPT: &str = "provisioner.storage.kubernetes.io/cloning-protection";
 
 /// Keeps a snapshot while a claim is filled from it.
 pub(crate) const SNAPSHOT_KEPT: &str = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection";
@@ -121,7 +119,7 @@ pub(super) fn content(facts: &Facts<'_>, source: &Named<'_>) -> Flow<Source> {
     })?;
     match source.kind {
         Kind::Snapshot => kept(facts, &path::snapshot(source.namespace, source.name), SNAPSHOT_KEPT, true)?,
-        Kind::Claim => kept(facts, &path::claim(source.namespace, source.name), CLAIM_KEPT, false)?,
+        Kind::Claim => kept(facts, &path::claim(source.namespace, source.name), finalizer::CLONING, false)?,
     }
     Ok(handle)
 }

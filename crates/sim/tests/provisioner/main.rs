@@ -5,6 +5,7 @@ mod case;
 
 mod claims;
 mod life;
+mod own_node;
 mod places;
 mod trouble;
 mod volumes;
@@ -21,7 +22,10 @@ use case::{Case, check, config};
 use serde_json::{Value, json};
 
 fn all() -> Vec<Case> {
-    [claims::cases(), life::cases(), trouble::cases(), volumes::cases()].into_iter().flatten().collect()
+    [claims::cases(), life::cases(), own_node::cases(), trouble::cases(), volumes::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! How much room a driver has, told to schedulers: whose objects that makes, and about what.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bindery_csi::capacity::{Identity, Keeper, Place, Wanted, managed_by, owner, segments};
+use bindery_csi::{Driver, Introduction, Look};
+use bindery_engine::Engine;
+use bindery_mirror::Mirror;
+use bindery_runtime::{Ask, Message};
+use bindery_volumes::{BindingMode, Kind, Name, Object};
+use futures::future::BoxFuture;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::csi::api_with;
+use super::flags;
+
+/// Whoever tells how much room there is, if that is asked for.
+pub async fn keeper(
+    args: &flags::Args,
+    driver: &Driver,
+    name: &str,
+    changed: Arc<Notify>,
+    look: &dyn Look,
+) -> Result<Option<Keeper>, String> {
+    let flags = &args.capacity;
+    if !flags.enable_capacity {
+        return Ok(None);
+    }
+    let variable = |variable: &str| std::env::var(variable).ok().filter(|value| !value.is_empty());
+    let namespace = variable("NAMESPACE").ok_or("need NAMESPACE env variable for CSIStorageCapacity objects")?;
+    let owner = match u32::try_from(flags.capacity_ownerref_level) {
+        Err(_) => None,
+        Ok(level) => {
+            let pod = variable("POD_NAME").ok_or("need POD_NAME env variable to determine CSIStorageCapacity owner")?;
+            Some(owner(look, &namespace, &pod, level).await?)
+        }
+    };
+    let rate = Some((flags.kube_api_capacity_qps, flags.kube_api_capacity_burst));
+    Ok(Some(Keeper {
+        api: Arc::new(api_with(args, rate).await?),
+        driver: driver.clone(),
+        identity: Identity { namespace, driver: name.to_owned(), managed_by: managed_by(None), owner },
+        poll: flags.capacity_poll_interval,
+        calls_max: flags.capacity_threads,
+        changed,
+    }))
+}
+
+/// About what it is told: the driver's classes and places, as the engine knows them; `None` while it does not know all.
+pub fn wanted(
+    args: &flags::Args,
+    driver: &Introduction,
+    outbox: UnboundedSender<Message>,
+) -> impl Fn() -> BoxFuture<'static, Option<Wanted>> + use<> {
+    let (name, at_once) = (Name::from(driver.name.as_str()), args.capacity.capacity_for_immediate_binding);
+    let knows_places = driver.abilities.topology;
+    move || {
+        let (name, outbox) = (name.clone(), outbox.clone());
+        Box::pin(async move {
+            let look = move |engine: &Engine| {
+                let known = engine.is_synced().then(|| engine.known())?;
+                let places = if knows_places { places(known, &name) } else { BTreeSet::from([Place::new()]) };
+                Some(Wanted { classes: classes(known, &name, at_once), places })
+            };
+            let (ask, answer) = Ask::new(look);
+            outbox.send(Message::Asked(ask)).ok()?;
+            answer.await.ok()?
+        })
+    }
+}
+
+/// The driver's classes; those whose volumes are made at once only where that is asked for.
+fn classes(known: &Mirror, driver: &Name, at_once: bool) -> BTreeSet<String> {
+    let class = |key| match known.object(&key)? {
+        Object::Class(class) => Some(class),
+        Object::Claim(_)
+        | Object::Volume(_)
+        | Object::AttributesClass(_)
+        | Object::Pod(_)
+        | Object::Node(_)
+        | Object::CsiNode(_)
+        | Object::CsiDriver(_)
+        | Object::Capacity(_)
+        | Object::Attachment(_) => None,
+    };
+    let classes = known.keys(Kind::Class).into_iter().filter_map(class);
+    let ours = classes.filter(|class| class.provisioner == *driver);
+    let told = ours.filter(|class| at_once || class.binding == Some(BindingMode::WaitForFirstConsumer));
+    told.map(|class| class.meta.name.to_string()).collect()
+}
+
+/// The driver's places.
+fn places(known: &Mirror, driver: &Name) -> BTreeSet<Place> {
+    let node = |name: &Name| {
+        let keys = known.csi_node(name)?.driver(driver)?.topology_keys.iter().map(ToString::to_string);
+        let (keys, labels) = (keys.collect::<Vec<String>>(), &known.node(name)?.labels);
+        let labels = keys.iter().filter_map(|key| Some((key.clone(), labels.get(key)?.to_string()))).collect();
+        Some((labels, keys))
+    };
+    let nodes: Vec<(Place, Vec<String>)> = known.nodes().filter_map(|found| node(found.name())).collect();
+    segments(nodes.iter().map(|(labels, keys)| (labels.clone(), keys.as_slice())))
+}
