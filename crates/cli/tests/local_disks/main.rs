@@ -1,30 +1,30 @@
 //! Local disks for real: ext4, XFS, btrfs and a bare device are discovered, bound through pods, written to, released, cleaned and
-//! offered again, on the embedded API server and on a real one; and the provisioner is killed at every step of the way. What was
+//! offered again, on the embedded API server and, under the role that it is deployed with, on a real one; and the provisioner is killed at every step of the way. What was
 //! written is there for as long as somebody has it, and is gone before anybody else could.
 
-#[path = "../servers/mod.rs"]
-mod servers;
+#[path = "../provisioner_role/mod.rs"]
+mod provisioner_role;
 
 mod machine;
 mod world;
 
-use servers::ApiServer;
+use provisioner_role::Server;
 use world::World;
 
 /// Killed after each line that it logs, from the first to the one after which all is done.
 #[test]
 fn disks_go_round_though_the_provisioner_is_killed_at_every_step() {
-    go_round(ApiServer::Embedded, 1);
+    go_round(Server::Embedded, 1);
 }
 
 /// The same on a real API server, at every third step: it takes its time.
 #[test]
 fn disks_go_round_on_a_real_api_server() {
-    go_round(ApiServer::Real, 3);
+    go_round(Server::Real, 3);
 }
 
-fn go_round(api_server: ApiServer, stride: usize) {
-    let Some(mut world) = World::start(api_server) else { return };
+fn go_round(server: Server, stride: usize) {
+    let Some(mut world) = World::start(server) else { return };
     // First they are found, one after the other, by provisioners that do not live long.
     let mut steps = 1;
     while world.provisioner_until(steps) {

@@ -10,16 +10,19 @@ use bindery_lab::{Lab, Running};
 use serde_json::{Value, json};
 
 use crate::machine::{FILE_SYSTEMS, Machine};
-use crate::servers::{self, ApiServer};
+use crate::provisioner_role::Server;
 
 /// For as long as a slow machine may need, which does other things too.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The part of deploy/ that this is about.
+const PART: &str = "local";
 const NODE: &str = "n1";
 /// The classes, each with its mode.
 const CLASSES: [(&str, &str); 2] = [("disks", "Filesystem"), ("raw", "Block")];
 
 pub struct World {
     machine: Machine,
+    server: Server,
     lab: Lab,
     deciders: Vec<Running>,
     /// The volumes that were seen, by name: which they were, and whether they may be dirty.
@@ -27,17 +30,16 @@ pub struct World {
 }
 
 impl World {
-    pub fn start(api_server: ApiServer) -> Option<World> {
+    pub fn start(server: Server) -> Option<World> {
         let machine = Machine::for_test()?;
-        let lab = api_server.start()?;
-        let start = |command: &str, kubeconfig: PathBuf| {
-            let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+        let lab = server.start(PART)?;
+        let start = |command: &str| {
+            let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
             let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
             lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         };
-        let deciders =
-            vec![start("controller", servers::kubeconfig(&lab)), start("scheduler", lab.kubeconfig().to_path_buf())];
-        let world = World { machine, lab, deciders, seen: BTreeMap::new() };
+        let deciders = ["controller", "scheduler"].map(start).into();
+        let world = World { machine, server, lab, deciders, seen: BTreeMap::new() };
         world.configure();
         let room = json!({"cpu": "8", "memory": "16Gi", "pods": "100"});
         let labels = json!({"kubernetes.io/hostname": NODE});
@@ -74,7 +76,7 @@ impl World {
     }
 
     fn provisioner(&self) -> Running {
-        let kubeconfig = format!("--kubeconfig={}", self.lab.kubeconfig().display());
+        let kubeconfig = format!("--kubeconfig={}", self.server.kubeconfig(&self.lab, PART).display());
         let config = format!("--config={}", self.config().display());
         let node = format!("--node-name={NODE}");
         let fast = ["--discovery-period=50ms", "--listen-address=127.0.0.1:0"];
