@@ -27,7 +27,7 @@ impl Server {
     pub fn start(self, part: &str) -> Option<Lab> {
         let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
         let builder = match self {
-            Server::Real => Lab::builder().user(&user(part), &groups),
+            Server::Real => Lab::builder().user(&user(part), &groups).api_server_flag("--allow-privileged=true"),
             Server::Embedded => Lab::builder().embedded(env!("CARGO_BIN_EXE_bindery")),
         };
         let lab = builder.for_test()?;
