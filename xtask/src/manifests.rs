@@ -1,4 +1,5 @@
-//! deploy/manifests: the chart with its default values, for who does not use Helm; and the scheduler of the chart alone.
+//! deploy/manifests: the chart with its default values, for who does not use Helm; and parts of it alone that are off
+//! by default.
 //!
 //! Helm renders it: the one in the cache, or one on PATH, or one that is built, once, by the Go toolchain from the module in
 //! xtask/helm, whose go.mod says the version. To move to another, run `go get -tool helm.sh/helm/v3/cmd/helm@vX.Y.Z` and
@@ -34,12 +35,23 @@ pub struct Manifests {
 }
 
 /// All files there are.
-pub const ALL: [Manifests; 2] = [
+pub const ALL: [Manifests; 3] = [
     Manifests { name: "bindery.yaml", from: "deploy/chart with its default values", values: &[] },
     Manifests {
         name: "bindery-scheduler.yaml",
         from: "deploy/chart with scheduler.enabled=true and controller.enabled=false",
         values: &["scheduler.enabled=true", "controller.enabled=false"],
+    },
+    Manifests {
+        name: "bindery-local.yaml",
+        from: "deploy/chart with the provisioner of local disks, one class, and node-cleanup, and controller.enabled=false",
+        values: &[
+            "controller.enabled=false",
+            "provisioner.local.enabled=true",
+            "provisioner.local.classes.local-disks.hostDir=/mnt/local-disks",
+            "provisioner.nodeCleanup.enabled=true",
+            "provisioner.nodeCleanup.storageClassNames={local-disks}",
+        ],
     },
 ];
 
@@ -189,6 +201,23 @@ mod tests {
             let is_of_it = written.lines().any(|written| written == line);
             assert!(is_of_it, "the chart has changed: run `cargo xtask manifests`");
         }
+    }
+
+    #[test]
+    fn local_disks_get_what_they_need() {
+        let Some(helm) = helm_for_test() else { return };
+        let local = ["provisioner.local.enabled=true", "provisioner.local.classes.a.hostDir=/mnt/a"];
+        let more = ["provisioner.local.classes.b\\.c.hostDir=/mnt/b", "provisioner.local.classes.b\\.c.mountDir=/seen"];
+        let taint = ["provisioner.local.config.removeNodeNotReadyTaint=true", "provisioner.local.privileged=false"];
+        let rendered = render(&helm, &[local, more, taint].concat()).expect("rendered");
+        let parts = ["mountPath: /mnt/a", "mountPath: /seen", "verbs: [get, patch]", "removeNodeNotReadyTaint: "];
+        for part in parts {
+            assert!(rendered.contains(part), "{part} is not in\n{rendered}");
+        }
+        assert!(!rendered.contains("privileged: true"));
+        let usual = render(&helm, &local).expect("rendered");
+        assert!(usual.contains("privileged: true") && !usual.contains("verbs: [get, patch]"));
+        assert!(!render(&helm, &[]).expect("rendered").contains("kind: DaemonSet"), "it is off by default");
     }
 
     #[test]
