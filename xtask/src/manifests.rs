@@ -35,7 +35,7 @@ pub struct Manifests {
 }
 
 /// All files there are.
-pub const ALL: [Manifests; 3] = [
+pub const ALL: [Manifests; 4] = [
     Manifests { name: "bindery.yaml", from: "deploy/chart with its default values", values: &[] },
     Manifests {
         name: "bindery-scheduler.yaml",
@@ -51,6 +51,21 @@ pub const ALL: [Manifests; 3] = [
             "provisioner.local.classes.local-disks.hostDir=/mnt/local-disks",
             "provisioner.nodeCleanup.enabled=true",
             "provisioner.nodeCleanup.storageClassNames={local-disks}",
+        ],
+    },
+    Manifests {
+        name: "bindery-csi.yaml",
+        from: "deploy/chart with the role of a CSI driver's provisioner and all that is optional of it, and controller.enabled=false",
+        values: &[
+            "controller.enabled=false",
+            "provisioner.csi.enabled=true",
+            "provisioner.csi.driver=csi.example.com",
+            "provisioner.csi.serviceAccount.name=csi-driver",
+            "provisioner.csi.attachments=true",
+            "provisioner.csi.capacity=true",
+            "provisioner.csi.snapshots=true",
+            "provisioner.csi.secrets=true",
+            "provisioner.csi.attributesClasses=true",
         ],
     },
 ];
@@ -218,6 +233,35 @@ mod tests {
         let usual = render(&helm, &local).expect("rendered");
         assert!(usual.contains("privileged: true") && !usual.contains("verbs: [get, patch]"));
         assert!(!render(&helm, &[]).expect("rendered").contains("kind: DaemonSet"), "it is off by default");
+    }
+
+    #[test]
+    fn a_csi_provisioner_may_only_what_its_driver_needs() {
+        let Some(helm) = helm_for_test() else { return };
+        let base = ["controller.enabled=false", "provisioner.csi.enabled=true"];
+        let named = ["provisioner.csi.serviceAccount.name=sa", "provisioner.csi.driver=a_b."];
+        let rendered = |more: &[&str]| render(&helm, &[&base, more].concat());
+        let least = rendered(&named).expect("rendered");
+        assert!(least.contains("resourceNames: [\"a-b-X\"]") && least.contains("resources: [csinodes]"), "{least}");
+        let optional = [
+            ("attachments", "volumeattachments"),
+            ("capacity", "csistoragecapacities"),
+            ("snapshots", "volumesnapshots"),
+            ("secrets", "secrets"),
+            ("attributesClasses", "volumeattributesclasses"),
+            ("crossNamespace", "referencegrants"),
+        ];
+        for (value, resource) in optional {
+            let granted = format!("resources: [{resource}]");
+            let more = rendered(&[&named[..], &[&format!("provisioner.csi.{value}=true")]].concat()).expect("rendered");
+            assert!(!least.contains(&granted) && more.contains(&granted), "{value}");
+        }
+        let off = ["provisioner.csi.leaderElection=false", "provisioner.csi.topology=false", named[0]];
+        let bare = rendered(&off).expect("rendered");
+        assert!(!bare.contains("leases") && !bare.contains("csinodes") && !bare.contains("kind: Role\n"), "{bare}");
+        assert!(rendered(&named[..1]).is_err_and(|error| error.contains("provisioner.csi.driver is needed")));
+        assert!(rendered(&[]).is_err_and(|error| error.contains("serviceAccount.name is needed")));
+        assert!(!render(&helm, &[]).expect("rendered").contains("bindery-csi"), "it is off by default");
     }
 
     #[test]
