@@ -52,6 +52,7 @@ pub struct Fake {
     log: Option<PathBuf>,
     room: i64,
     node: BTreeMap<String, String>,
+    attaches: bool,
     state: Mutex<State>,
     cut: Notify,
 }
@@ -85,6 +86,7 @@ impl Fake {
             log: None,
             room: i64::MAX,
             node: BTreeMap::new(),
+            attaches: false,
             state: Mutex::default(),
             cut: Notify::new(),
         }
@@ -99,6 +101,11 @@ impl Fake {
     pub fn on_node(self, room: i64, place: &[(&str, &str)]) -> Fake {
         let node = place.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         Fake { room, node, ..self }
+    }
+
+    /// The same, which says that its volumes are attached to nodes.
+    pub fn attaching(self) -> Fake {
+        Fake { attaches: true, ..self }
     }
 
     /// Every call to make or to remove a volume so far.
@@ -275,7 +282,8 @@ impl controller_server::Controller for Fake {
             rpc::Type::ModifyVolume,
             rpc::Type::GetCapacity,
         ];
-        let capabilities = all.into_iter().map(able).collect();
+        let attaches = self.attaches.then_some(rpc::Type::PublishUnpublishVolume);
+        let capabilities = all.into_iter().chain(attaches).map(able).collect();
         Ok(Response::new(ControllerGetCapabilitiesResponse { capabilities }))
     }
 }
