@@ -1,4 +1,5 @@
-//! deploy/manifests: the chart with its default values, for who does not use Helm; and the scheduler of the chart alone.
+//! deploy/manifests: the chart with its default values, for who does not use Helm; and parts of it alone that are off
+//! by default.
 //!
 //! Helm renders it: the one in the cache, or one on PATH, or one that is built, once, by the Go toolchain from the module in
 //! xtask/helm, whose go.mod says the version. To move to another, run `go get -tool helm.sh/helm/v3/cmd/helm@vX.Y.Z` and
@@ -34,12 +35,38 @@ pub struct Manifests {
 }
 
 /// All files there are.
-pub const ALL: [Manifests; 2] = [
+pub const ALL: [Manifests; 4] = [
     Manifests { name: "bindery.yaml", from: "deploy/chart with its default values", values: &[] },
     Manifests {
         name: "bindery-scheduler.yaml",
         from: "deploy/chart with scheduler.enabled=true and controller.enabled=false",
         values: &["scheduler.enabled=true", "controller.enabled=false"],
+    },
+    Manifests {
+        name: "bindery-local.yaml",
+        from: "deploy/chart with the provisioner of local disks, one class, and node-cleanup, and controller.enabled=false",
+        values: &[
+            "controller.enabled=false",
+            "provisioner.local.enabled=true",
+            "provisioner.local.classes.local-disks.hostDir=/mnt/local-disks",
+            "provisioner.nodeCleanup.enabled=true",
+            "provisioner.nodeCleanup.storageClassNames={local-disks}",
+        ],
+    },
+    Manifests {
+        name: "bindery-csi.yaml",
+        from: "deploy/chart with the role of a CSI driver's provisioner and all that is optional of it, and controller.enabled=false",
+        values: &[
+            "controller.enabled=false",
+            "provisioner.csi.enabled=true",
+            "provisioner.csi.driver=csi.example.com",
+            "provisioner.csi.serviceAccount.name=csi-driver",
+            "provisioner.csi.attachments=true",
+            "provisioner.csi.capacity=true",
+            "provisioner.csi.snapshots=true",
+            "provisioner.csi.secrets=true",
+            "provisioner.csi.attributesClasses=true",
+        ],
     },
 ];
 
@@ -189,6 +216,52 @@ mod tests {
             let is_of_it = written.lines().any(|written| written == line);
             assert!(is_of_it, "the chart has changed: run `cargo xtask manifests`");
         }
+    }
+
+    #[test]
+    fn local_disks_get_what_they_need() {
+        let Some(helm) = helm_for_test() else { return };
+        let local = ["provisioner.local.enabled=true", "provisioner.local.classes.a.hostDir=/mnt/a"];
+        let more = ["provisioner.local.classes.b\\.c.hostDir=/mnt/b", "provisioner.local.classes.b\\.c.mountDir=/seen"];
+        let taint = ["provisioner.local.config.removeNodeNotReadyTaint=true", "provisioner.local.privileged=false"];
+        let rendered = render(&helm, &[local, more, taint].concat()).expect("rendered");
+        let parts = ["mountPath: /mnt/a", "mountPath: /seen", "verbs: [get, patch]", "removeNodeNotReadyTaint: "];
+        for part in parts {
+            assert!(rendered.contains(part), "{part} is not in\n{rendered}");
+        }
+        assert!(!rendered.contains("privileged: true"));
+        let usual = render(&helm, &local).expect("rendered");
+        assert!(usual.contains("privileged: true") && !usual.contains("verbs: [get, patch]"));
+        assert!(!render(&helm, &[]).expect("rendered").contains("kind: DaemonSet"), "it is off by default");
+    }
+
+    #[test]
+    fn a_csi_provisioner_may_only_what_its_driver_needs() {
+        let Some(helm) = helm_for_test() else { return };
+        let base = ["controller.enabled=false", "provisioner.csi.enabled=true"];
+        let named = ["provisioner.csi.serviceAccount.name=sa", "provisioner.csi.driver=a_b."];
+        let rendered = |more: &[&str]| render(&helm, &[&base, more].concat());
+        let least = rendered(&named).expect("rendered");
+        assert!(least.contains("resourceNames: [\"a-b-X\"]") && least.contains("resources: [csinodes]"), "{least}");
+        let optional = [
+            ("attachments", "volumeattachments"),
+            ("capacity", "csistoragecapacities"),
+            ("snapshots", "volumesnapshots"),
+            ("secrets", "secrets"),
+            ("attributesClasses", "volumeattributesclasses"),
+            ("crossNamespace", "referencegrants"),
+        ];
+        for (value, resource) in optional {
+            let granted = format!("resources: [{resource}]");
+            let more = rendered(&[&named[..], &[&format!("provisioner.csi.{value}=true")]].concat()).expect("rendered");
+            assert!(!least.contains(&granted) && more.contains(&granted), "{value}");
+        }
+        let off = ["provisioner.csi.leaderElection=false", "provisioner.csi.topology=false", named[0]];
+        let bare = rendered(&off).expect("rendered");
+        assert!(!bare.contains("leases") && !bare.contains("csinodes") && !bare.contains("kind: Role\n"), "{bare}");
+        assert!(rendered(&named[..1]).is_err_and(|error| error.contains("provisioner.csi.driver is needed")));
+        assert!(rendered(&[]).is_err_and(|error| error.contains("serviceAccount.name is needed")));
+        assert!(!render(&helm, &[]).expect("rendered").contains("bindery-csi"), "it is off by default");
     }
 
     #[test]

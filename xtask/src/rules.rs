@@ -19,6 +19,7 @@ fn all() -> Vec<&'static Rule> {
         .chain(bindery_scheduler::rules::ALL.iter().copied())
         .chain(bindery_placement::rules::ALL.iter().copied())
         .chain(bindery_provisioner::rules::ALL.iter().copied())
+        .chain(bindery_local::rules::all())
         .collect()
 }
 

@@ -19,7 +19,7 @@ use crate::{assets, etcd};
 const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// Demands the lab: a test that cannot have one fails instead of being skipped.
-const REQUIRE: &str = "BINDERY_REQUIRE_LAB";
+pub(crate) const REQUIRE: &str = "BINDERY_REQUIRE_LAB";
 
 /// An API server of one's own. It ends when this is dropped, and when the process that holds it ends in any other way.
 pub struct Lab {

@@ -22,6 +22,7 @@
 
 pub mod assets;
 mod builder;
+mod disks;
 mod etcd;
 mod guard;
 mod keys;
@@ -32,6 +33,7 @@ mod server;
 mod users;
 
 pub use builder::Builder;
+pub use disks::Disks;
 pub use lab::Lab;
 pub use patience::{comes_to_hold, eventually};
 pub use running::Running;

@@ -168,10 +168,14 @@ fn classes(all: &mut Fields) -> Result<BTreeMap<String, ClassConfig>, ConfigErro
     let classes: BTreeMap<String, ClassConfig> =
         of_class.into_iter().map(|(name, fields)| Ok((name, class(fields)?))).collect::<Result<_, ConfigError>>()?;
     for (name, class) in &classes {
-        let twin = |(other, config): &(&String, &ClassConfig)| *other < name && config.mount_dir == class.mount_dir;
-        if let Some((other, _)) = classes.iter().find(twin) {
+        for (other, config) in classes.range::<String, _>(..name) {
+            let key = match () {
+                () if config.host_dir == class.host_dir => "hostDir",
+                () if config.mount_dir == class.mount_dir => "mountDir",
+                () => continue,
+            };
             let problem = format!("class {other:?} has the same directory: what lies there would be offered twice");
-            return Err(all.error_of("storageClassMap", name, "mountDir", &problem));
+            return Err(all.error_of("storageClassMap", name, key, &problem));
         }
     }
     Ok(classes)

@@ -30,6 +30,26 @@ pub enum Shape {
     Other,
 }
 
+/// Which disk an entry is, whatever it is called: a device by its number, a directory by its file system's and its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Identity {
+    /// A device.
+    Device(u64),
+    /// A directory.
+    Directory(u64, u64),
+}
+
+/// An entry of some class that is meant, and which disk it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// The class.
+    pub class: String,
+    /// The entry's name.
+    pub entry: String,
+    /// Which disk it is.
+    pub identity: Identity,
+}
+
 /// An entry of a directory, as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
@@ -43,6 +63,8 @@ pub struct Seen {
     pub bytes: u64,
     /// Whether there is nothing on it; not looked at unless the class wants to know.
     pub is_empty: Option<bool>,
+    /// Which disk it is, if it is one.
+    pub identity: Option<Identity>,
 }
 
 /// An entry, or why it could not be looked at.
@@ -75,6 +97,8 @@ pub struct Scene<'a> {
     pub known: &'a Known,
     /// The volumes that are being cleaned.
     pub cleaning: &'a BTreeSet<Name>,
+    /// All entries of all classes, by which one disk with two names is known.
+    pub entries: &'a [Named],
 }
 
 /// What is to be done about an entry.
@@ -179,6 +203,10 @@ fn about_seen(scene: &Scene<'_>, seen: &Seen) -> Finding {
     if let Some(other) = scene.known.at(&path) {
         return leave(&rules::PATH_TAKEN, format!("{path} is the path of volume {other}"));
     }
+    if let Some(twin) = twin(scene, seen) {
+        let note = format!("{path} is the same disk as {:?} of class {:?}", twin.entry, twin.class);
+        return fail(&rules::SAME_DISK, note);
+    }
     if scene.cleaning.contains(&name) {
         return leave(&rules::CLEANING, format!("volume {name} is being cleaned"));
     }
@@ -193,6 +221,16 @@ fn about_seen(scene: &Scene<'_>, seen: &Seen) -> Finding {
     }
     let body = offer::volume(scene, &name, entry, seen.bytes);
     Finding::new(Some(entry), &rules::OFFER, Outcome::Offer(Box::new(body)), format!("volume {name} at {path}"))
+}
+
+/// Another entry that is the same disk, and goes before: because it has its volume already, or else by its name.
+fn twin<'a>(scene: &Scene<'a>, seen: &Seen) -> Option<&'a Named> {
+    let identity = seen.identity?;
+    let this = Named { class: scene.class_name.to_owned(), entry: seen.name.clone(), identity };
+    scene.entries.iter().filter(|other| other.identity == identity && **other != this).find(|other| {
+        let name = naming::volume_name(&other.entry, scene.node.name(), &other.class);
+        scene.known.named(&name).is_some() || **other < this
+    })
 }
 
 /// What there is to say where a volume has the name that the entry's has, or is to have.

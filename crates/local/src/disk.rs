@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatxFlags, flock, open, openat, statx};
 
-use crate::discover::{Looked, Seen, Shape, Unseen};
+use crate::discover::{Identity, Looked, Seen, Shape, Unseen};
 
 /// What a device has to be without, at its beginning and at its end, to count as empty.
 const BLANK_BYTES: u64 = 1 << 20;
@@ -109,7 +109,7 @@ pub fn look(mount_dir: &Path, is_meant: impl Fn(&str) -> bool, wants_empty: bool
         let file_name = entry.map_err(of_directory)?.file_name();
         entries.push(match file_name.into_string() {
             Ok(name) if !is_meant(&name) => {
-                Ok(Seen { name, shape: Shape::Other, is_mount_point: false, bytes: 0, is_empty: None })
+                Ok(Seen { name, shape: Shape::Other, is_mount_point: false, bytes: 0, is_empty: None, identity: None })
             }
             Ok(name) => look_at(mount_dir, &mounted, &name, wants_empty)
                 .map_err(|error| Unseen { problem: format!("{}: {error}", mount_dir.join(&name).display()), name }),
@@ -132,7 +132,8 @@ fn name(entry: &Looked) -> &str {
 
 fn look_at(mount_dir: &Path, mounted: &BTreeSet<PathBuf>, name: &str, wants_empty: bool) -> io::Result<Seen> {
     let path = mount_dir.join(name);
-    let kind = std::fs::metadata(&path)?.file_type();
+    let metadata = std::fs::metadata(&path)?;
+    let kind = metadata.file_type();
     let shape = match () {
         () if kind.is_dir() => Shape::Directory,
         () if kind.is_block_device() => Shape::Block,
@@ -153,7 +154,12 @@ fn look_at(mount_dir: &Path, mounted: &BTreeSet<PathBuf>, name: &str, wants_empt
     };
     // The list of mounts has paths without links. A link to a mount point is none itself.
     let is_mount_point = mount_dir.canonicalize().is_ok_and(|directory| mounted.contains(&directory.join(name)));
-    Ok(Seen { name: name.to_owned(), shape, is_mount_point, bytes, is_empty })
+    let identity = match shape {
+        Shape::Directory => Some(Identity::Directory(metadata.dev(), metadata.ino())),
+        Shape::Block => Some(Identity::Device(metadata.rdev())),
+        Shape::Other => None,
+    };
+    Ok(Seen { name: name.to_owned(), shape, is_mount_point, bytes, is_empty, identity })
 }
 
 /// Whether there is nothing in a directory but what its file system put there.

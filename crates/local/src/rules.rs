@@ -14,6 +14,7 @@ pub mod discovery {
         MODE_CHANGED = "local.discovery.device-became-directory": "The volume was made of a block device, and in its place there is a directory now: somebody has to look.";
         NAME_TAKEN = "local.discovery.name-taken": "A volume of the name that is to be given was made by somebody else: by another node of this name, if anybody. It has to go first.";
         PATH_TAKEN = "local.discovery.path-taken": "Another volume of this node has the same path: nothing is offered twice.";
+        SAME_DISK = "local.discovery.same-disk": "Another entry is the very same disk under another name, and goes before: nothing is offered twice.";
         CLEANING = "local.discovery.being-cleaned": "The entry is being cleaned: it is offered once that is done.";
         DIRECTORY_FOR_BLOCK = "local.discovery.directory-for-block": "Block devices are to be offered, and this is a directory.";
         NOT_MOUNTED = "local.discovery.not-mounted": "The directory is no mount point: either its disk is not there yet, or it would take from a disk that is not its own.";

@@ -110,6 +110,10 @@ fn an_error_says_where_it_stands() {
             read(&[("storageClassMap", "a: {hostDir: /x, mountDir: /d}\nb: {hostDir: /y, mountDir: /d/}")]),
             "storageClassMap: class \"b\": mountDir: class \"a\" has the same directory",
         ),
+        (
+            read(&[("storageClassMap", "a: {hostDir: /x, mountDir: /d}\nb: {hostDir: /x/, mountDir: /e}")]),
+            "storageClassMap: class \"b\": hostDir: class \"a\" has the same directory",
+        ),
         (read(&[("nodeLabelsForPV", "zone")]), "nodeLabelsForPV: it has to be a list of texts, and is \"zone\""),
         (read(&[("labelsForPV", "[a]")]), "labelsForPV: it has to be a map of texts"),
         (read(&[("minResyncPeriod", "soon")]), "minResyncPeriod: it has to be a duration such as 5m0s"),

@@ -79,4 +79,6 @@ reasons! {
     VolumeResizeSuccessful,
     /// A volume could not be made to grow.
     VolumeResizeFailed,
+    /// A claim's volume is on a node that is gone.
+    ReferencedNodeDeleted,
 }

@@ -72,3 +72,8 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end }}
+
+{{- /* The name of a part that runs by itself. */}}
+{{- define "bindery.partName" -}}
+{{ printf "%s-%s" (include "bindery.name" .root | trunc 48 | trimSuffix "-") .part.name }}
+{{- end }}

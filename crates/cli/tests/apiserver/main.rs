@@ -6,5 +6,6 @@ mod kubectl;
 mod nodes;
 mod process;
 mod server;
+mod storage;
 mod up;
 mod upstream;

@@ -49,6 +49,15 @@ pub struct Audited {
 impl Audited {
     /// Starts it, or nothing where the test is skipped.
     pub fn start(command: &str, flags: &[&str]) -> Option<Audited> {
+        Audited::start_by(command, &format!("bindery-{command}"), |lab, kubeconfig| {
+            // -v, because an event or a lease that is refused is not worth a line otherwise.
+            let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
+            lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+        })
+    }
+
+    /// The same with a lease of another name, started by somebody who gets the flag that says how to reach the API server.
+    pub fn start_by(command: &str, lease: &str, start: impl FnOnce(&Lab, &str) -> Running) -> Option<Audited> {
         let folder = Folder::new(command);
         let lab = service_account::lab(
             Lab::builder()
@@ -60,10 +69,8 @@ impl Audited {
                 .api_server_flag(format!("--audit-log-path={}", folder.at("audit.log"))),
         )?;
         let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, command).display());
-        // -v, because an event or a lease that is refused is not worth a line otherwise.
-        let args = [&[command, &kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
-        let program = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
-        let audited = Audited { program, lease: format!("bindery-{command}"), lab, folder };
+        let program = start(&lab, &kubeconfig);
+        let audited = Audited { program, lease: lease.to_owned(), lab, folder };
         eventually("it leads", || audited.leader().is_ok_and(|leader| !leader.is_empty()));
         Some(audited)
     }

@@ -4,6 +4,7 @@
 mod audit;
 mod controller;
 mod denied;
+mod provisioner;
 mod scheduler;
 #[path = "../service_account/mod.rs"]
 mod service_account;

@@ -10,13 +10,19 @@ const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manif
 
 /// The service account of a command of `bindery`.
 pub fn user(command: &str) -> String {
-    let name = if command == "scheduler" { "bindery-scheduler" } else { "bindery" };
+    let name = match command {
+        "scheduler" => "bindery-scheduler",
+        // It runs in the pods of a CSI driver.
+        "provisioner" => "csi-driver",
+        _ => "bindery",
+    };
     format!("system:serviceaccount:kube-system:{name}")
 }
 
 /// A lab in which the manifests are applied, or nothing where the test is skipped.
 pub fn lab(builder: Builder) -> Option<Lab> {
-    let lab = builder.user(&user("controller"), &GROUPS).user(&user("scheduler"), &GROUPS).for_test()?;
+    let commands = ["controller", "scheduler", "provisioner"];
+    let lab = commands.iter().fold(builder, |builder, command| builder.user(&user(command), &GROUPS)).for_test()?;
     eventually("there is a kube-system", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
     // Strictly: a field that the API server does not know is an error.
     lab.kubectl(["apply", "--validate=strict", "-f", MANIFESTS]).expect("the manifests are valid");

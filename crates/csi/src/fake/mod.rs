@@ -52,6 +52,7 @@ pub struct Fake {
     log: Option<PathBuf>,
     room: i64,
     node: BTreeMap<String, String>,
+    attaches: bool,
     state: Mutex<State>,
     cut: Notify,
 }
@@ -85,6 +86,7 @@ impl Fake {
             log: None,
             room: i64::MAX,
             node: BTreeMap::new(),
+            attaches: false,
             state: Mutex::default(),
             cut: Notify::new(),
         }
@@ -101,6 +103,11 @@ impl Fake {
         Fake { room, node, ..self }
     }
 
+    /// The same, which says that its volumes are attached to nodes.
+    pub fn attaching(self) -> Fake {
+        Fake { attaches: true, ..self }
+    }
+
     /// Every call to make or to remove a volume so far.
     pub fn calls(&self) -> Vec<Value> {
         self.state().calls.clone()
@@ -109,6 +116,12 @@ impl Fake {
     /// The volumes that there are, by their handles.
     pub fn volumes(&self) -> BTreeMap<String, Made> {
         self.state().volumes.clone()
+    }
+
+    /// How much room is left.
+    pub fn left(&self) -> i64 {
+        let used: i64 = self.state().volumes.values().map(|made| made.bytes).sum();
+        self.room.saturating_sub(used).max(0)
     }
 
     /// Cuts all connections, as if the driver had died.
@@ -161,6 +174,10 @@ impl Fake {
             self.held_back(answer).await?;
         }
         let wanted = request.capacity_range.map_or(0, |range| range.required_bytes);
+        let is_new = !self.volumes().contains_key(&format!("vol-{}", request.name));
+        if is_new && wanted > self.left() {
+            return Err(Status::resource_exhausted("there is no room"));
+        }
         let preferred = request.accessibility_requirements.and_then(|wanted| wanted.preferred.into_iter().next());
         let volume = Volume {
             capacity_bytes: answer.size(wanted),
@@ -242,8 +259,7 @@ impl controller_server::Controller for Fake {
     }
 
     async fn get_capacity(&self, _: Request<GetCapacityRequest>) -> Result<Response<GetCapacityResponse>, Status> {
-        let used: i64 = self.state().volumes.values().map(|made| made.bytes).sum();
-        let available_capacity = (self.room - used).max(0);
+        let available_capacity = self.left();
         Ok(Response::new(GetCapacityResponse {
             available_capacity,
             maximum_volume_size: Some(available_capacity),
@@ -266,7 +282,8 @@ impl controller_server::Controller for Fake {
             rpc::Type::ModifyVolume,
             rpc::Type::GetCapacity,
         ];
-        let capabilities = all.into_iter().map(able).collect();
+        let attaches = self.attaches.then_some(rpc::Type::PublishUnpublishVolume);
+        let capabilities = all.into_iter().chain(attaches).map(able).collect();
         Ok(Response::new(ControllerGetCapabilitiesResponse { capabilities }))
     }
 }

@@ -13,8 +13,22 @@ use serde_json::Value;
 
 use super::{Cleanings, Hears, Knowledge};
 use crate::config::{ClassConfig, Config};
-use crate::discover::{Finding, Known, Looked, Outcome, Owner, Scene, Shape, discover, is_meant};
+use crate::discover::{Finding, Known, Looked, Named, Outcome, Owner, Scene, Shape, discover, is_meant};
 use crate::disk;
+
+/// What was seen of a class, and beside it of all.
+struct Look<'a> {
+    name: &'a str,
+    class: &'a ClassConfig,
+    entries: &'a [Looked],
+    all: &'a [Named],
+}
+
+/// Which disks the entries of a class are.
+fn named(class: &str, entries: &[Looked]) -> Vec<Named> {
+    let disks = entries.iter().flatten().filter_map(|seen| Some((seen.name.clone(), seen.identity?)));
+    disks.map(|(entry, identity)| Named { class: class.to_owned(), entry, identity }).collect()
+}
 
 /// Rounds of discovery on a node.
 pub struct Rounds {
@@ -48,48 +62,50 @@ impl Rounds {
         };
         let known = Known::new(&self.node, volumes);
         let config = self.config.clone();
-        let mut problems = Vec::new();
+        let (mut problems, mut looks) = (Vec::new(), Vec::new());
         for (name, class) in &config.classes {
-            if let Err(problem) = self.look_at(name, class, &known, &mut problems).await {
+            match look(class.clone()).await {
+                Ok(entries) => looks.push((name, class, entries)),
+                Err(problem) => problems.push(format!("class {name:?}: {problem}")),
+            }
+        }
+        let named: Vec<Named> = looks.iter().flat_map(|(name, _, entries)| named(name, entries)).collect();
+        for (name, class, entries) in &looks {
+            let look = Look { name, class, entries, all: &named };
+            if let Err(problem) = self.look_at(&look, &known, &mut problems).await {
                 problems.push(format!("class {name:?}: {problem}"));
             }
         }
         problems
     }
 
-    async fn look_at(
-        &mut self,
-        name: &str,
-        class_config: &ClassConfig,
-        known: &Known,
-        problems: &mut Vec<String>,
-    ) -> Result<(), String> {
-        let class = self.class(name).await?;
+    async fn look_at(&mut self, look: &Look<'_>, known: &Known, problems: &mut Vec<String>) -> Result<(), String> {
+        let class = self.class(look.name).await?;
         let began = Instant::now();
-        let entries = look(class_config.clone()).await?;
         let cleaning = self.cleanings.running();
         let config = self.config.clone();
         let scene = Scene {
             config: &config,
-            class_name: name,
-            class_config,
+            class_name: look.name,
+            class_config: look.class,
             class: class.as_ref(),
             node: &self.node,
             owner: &self.owner,
             known,
             cleaning: &cleaning,
+            entries: look.all,
         };
-        for finding in discover(&scene, &entries) {
-            self.tell(name, &finding);
+        for finding in discover(&scene, look.entries) {
+            self.tell(look.name, &finding);
             match &finding.outcome {
                 Outcome::Leave => {}
-                Outcome::Fail => problems.push(format!("class {name:?}: {}", finding.note)),
+                Outcome::Fail => problems.push(format!("class {:?}: {}", look.name, finding.note)),
                 Outcome::Offer(volume) => {
                     let entry = finding.entry.as_deref().unwrap_or_default();
-                    match self.offer(class_config, entry, &entries, volume).await {
+                    match self.offer(look.class, entry, look.entries, volume).await {
                         Ok(false) => {}
-                        Ok(true) => self.hears.offered(class_config.volume_mode, began.elapsed()),
-                        Err(problem) => problems.push(format!("class {name:?}: {entry:?}: {problem}")),
+                        Ok(true) => self.hears.offered(look.class.volume_mode, began.elapsed()),
+                        Err(problem) => problems.push(format!("class {:?}: {entry:?}: {problem}", look.name)),
                     }
                 }
             }

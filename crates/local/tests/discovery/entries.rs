@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery_local::discover::{Outcome, Seen, Shape};
+use bindery_local::discover::{Identity, Outcome, Seen, Shape};
 use bindery_local::naming::volume_name;
 use bindery_local::rules::discovery as rules;
 use bindery_verdict::Rule;
@@ -40,6 +40,9 @@ fn cases() -> Vec<(World, &'static Rule, Expect)> {
     let by_name = || world().file("useNodeNameOnly", "true").entry(mounted("disk"));
     let mut predecessor_s = ours();
     predecessor_s["metadata"]["labels"] = json!({"kubernetes.io/hostname": "n"});
+    let numbered = |name: &str| Seen { identity: Some(Identity::Device(7)), ..device(name) };
+    let twins =
+        |entry: &str, class: &str| world().entry(numbered("disk")).disk("fast", "disk", 7).disk(class, entry, 7);
     vec![
         (world().class(None).entry(mounted("disk")), &rules::CLASS_MISSING, Expect::Fail),
         (world().class(Some(flawed)).entry(mounted("disk")), &rules::CLASS_MALFORMED, Expect::Fail),
@@ -65,6 +68,19 @@ fn cases() -> Vec<(World, &'static Rule, Expect)> {
         ),
         (world().entry(mounted("disk")).volume(elsewhere), &rules::OFFER, Expect::Offer),
         (world().entry(mounted("disk")).volume(of("x", US, "/mnt/fast/disk2")), &rules::OFFER, Expect::Offer),
+        (twins("a-link", "fast"), &rules::SAME_DISK, Expect::Fail),
+        (twins("disk", "bulk"), &rules::SAME_DISK, Expect::Fail),
+        (twins("other-link", "fast"), &rules::OFFER, Expect::Offer),
+        (
+            twins("other-link", "fast").volume(of(&volume_name("other-link", "n", "fast"), US, "/x")),
+            &rules::SAME_DISK,
+            Expect::Fail,
+        ),
+        (
+            world().entry(numbered("disk")).disk("fast", "disk", 7).disk("fast", "a-link", 8),
+            &rules::OFFER,
+            Expect::Offer,
+        ),
         (cleaning, &rules::CLEANING, Expect::Leave),
         (world().with("volumeMode: Block").entry(mounted("disk")), &rules::DIRECTORY_FOR_BLOCK, Expect::Fail),
         (world().entry(Seen { is_mount_point: false, ..mounted("disk") }), &rules::NOT_MOUNTED, Expect::Fail),

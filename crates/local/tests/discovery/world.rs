@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bindery_local::Config;
-use bindery_local::discover::{Finding, Known, Looked, Owner, Scene, Seen, Shape, Unseen, discover};
+use bindery_local::discover::{Finding, Identity, Known, Looked, Named, Owner, Scene, Seen, Shape, Unseen, discover};
 use bindery_volumes::{Class, Name, Node, Volume};
 use serde_json::{Value, json};
 
@@ -16,6 +16,8 @@ pub struct World {
     pub entries: Vec<Looked>,
     pub volumes: Vec<Value>,
     pub cleaning: BTreeSet<Name>,
+    /// All entries of all classes.
+    pub disks: Vec<Named>,
 }
 
 pub fn world() -> World {
@@ -26,6 +28,7 @@ pub fn world() -> World {
         entries: Vec::new(),
         volumes: Vec::new(),
         cleaning: BTreeSet::new(),
+        disks: Vec::new(),
     }
 }
 
@@ -61,6 +64,12 @@ impl World {
         self
     }
 
+    /// An entry of some class is the disk of that number.
+    pub fn disk(mut self, class: &str, entry: &str, number: u64) -> World {
+        self.disks.push(Named { class: class.into(), entry: entry.into(), identity: Identity::Device(number) });
+        self
+    }
+
     pub fn config(&self) -> Config {
         Config::parse(&self.files).expect("a config")
     }
@@ -86,6 +95,7 @@ impl World {
             owner: &Owner::new(&config, &node),
             known: &self.known(),
             cleaning: &self.cleaning,
+            entries: &self.disks,
         };
         discover(&scene, &self.entries)
     }
@@ -96,7 +106,14 @@ pub fn volume(json: &Value) -> Volume {
 }
 
 pub fn mounted(name: &str) -> Seen {
-    Seen { name: name.into(), shape: Shape::Directory, is_mount_point: true, bytes: 20 << 30, is_empty: None }
+    Seen {
+        name: name.into(),
+        shape: Shape::Directory,
+        is_mount_point: true,
+        bytes: 20 << 30,
+        is_empty: None,
+        identity: None,
+    }
 }
 
 pub fn device(name: &str) -> Seen {

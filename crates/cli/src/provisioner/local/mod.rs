@@ -29,6 +29,9 @@ const NODE_VARIABLE: &str = "MY_NODE_NAME";
 const NODE_TRIES: u32 = 3;
 const NODE_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long it waits before it looks again whether all volumes are known.
+const LISTED_PAUSE: Duration = Duration::from_millis(20);
+
 /// How long a disk that cannot be cleaned is left alone at most.
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
@@ -178,6 +181,9 @@ impl Agent {
 
     /// Looks at the disks, again and again.
     async fn go_round(&self, args: &Args, mut rounds: Rounds) -> std::convert::Infallible {
+        while rounds.knowledge.volumes().await.is_none() {
+            sleep(LISTED_PAUSE).await;
+        }
         let mut ticks = steadily(args.discovery_period);
         let mut taint = rounds.config.taint.clone();
         loop {

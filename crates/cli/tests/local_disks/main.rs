@@ -1,0 +1,49 @@
+//! Local disks for real: ext4, XFS, btrfs and a bare device are discovered, bound through pods, written to, released, cleaned and
+//! offered again, on the embedded API server and, under the role that it is deployed with, on a real one; and the provisioner is killed at every step of the way. What was
+//! written is there for as long as somebody has it, and is gone before anybody else could.
+
+#[path = "../provisioner_role/mod.rs"]
+mod provisioner_role;
+
+mod machine;
+mod world;
+
+use provisioner_role::Server;
+use world::World;
+
+/// Killed after each line that it logs, from the first to the one after which all is done.
+#[test]
+fn disks_go_round_though_the_provisioner_is_killed_at_every_step() {
+    go_round(Server::Embedded, 1);
+}
+
+/// The same on a real API server, at every third step: it takes its time.
+#[test]
+fn disks_go_round_on_a_real_api_server() {
+    go_round(Server::Real, 3);
+}
+
+fn go_round(server: Server, stride: usize) {
+    let Some(mut world) = World::start(server) else { return };
+    // First they are found, one after the other, by provisioners that do not live long.
+    let mut steps = 1;
+    while world.provisioner_until(steps) {
+        steps += stride;
+    }
+    let found = steps;
+    world.all_are_offered();
+    // Then they are had, written to and released again and again, and cleaned by provisioners that do not live long.
+    let mut steps = 1;
+    loop {
+        world.bind_and_write();
+        world.release();
+        let was_killed = world.provisioner_until(steps);
+        world.all_are_offered();
+        if !was_killed {
+            break;
+        }
+        steps += stride;
+    }
+    // Five decisions and two live reads for each volume, the cleaning and the offer: if there were fewer steps, this tests nothing.
+    assert!(found > 1 && steps > 20, "there are steps to be killed at: {found} and {steps}");
+}
