@@ -25,6 +25,7 @@ mod refusal;
 mod setup;
 mod storage;
 mod sweep;
+mod taking;
 mod wire;
 
 pub use driver::{Calls, Driver, Introduction};
@@ -35,6 +36,7 @@ pub use refusal::code as code_name;
 pub use setup::{Abilities, Setup};
 pub use storage::Csi;
 pub use sweep::sweep;
+pub use taking::{Free, Taking};
 
 /// The interface itself, made from `proto/csi.proto`.
 #[allow(missing_docs, unused_qualifications, clippy::all)]

@@ -15,7 +15,7 @@ use crate::facts::{Facts, Found};
 use crate::look::Look;
 use crate::path;
 use crate::prepare::{self, Prepared, SecretRef, Step, credentials};
-use crate::proto::DeleteVolumeRequest;
+use crate::proto::{DeleteVolumeRequest, GetCapacityRequest};
 use crate::refusal;
 use crate::setup::Setup;
 use crate::sweep;
@@ -41,6 +41,35 @@ impl Csi {
     /// Told whenever there may be more or less room than before.
     pub fn changed(&self) -> Arc<Notify> {
         self.changed.clone()
+    }
+
+    /// Whether there is room for a claim's volume where the order wants it. What the claim is filled from is of no interest for
+    /// that, and nothing of it is guarded.
+    pub async fn has_room(&self, ask: Ask<'_>) -> Result<bool, String> {
+        let mut claim = ask.claim.clone();
+        for source in ["dataSource", "dataSourceRef"] {
+            claim["spec"][source] = Value::Null;
+        }
+        let prepared = self.find_out(Ask { claim: &claim, ..ask }).await.map_err(|failure| failure.error)?;
+        if prepared.required_bytes == 0 {
+            return Ok(true);
+        }
+        let request = prepared.request(BTreeMap::new());
+        let mut places: Vec<_> = request.accessibility_requirements.map(|wanted| wanted.requisite).unwrap_or_default();
+        places.dedup();
+        let places = if places.is_empty() { vec![None] } else { places.into_iter().map(Some).collect() };
+        for accessible_topology in places {
+            let asked = GetCapacityRequest {
+                volume_capabilities: request.volume_capabilities.clone(),
+                parameters: request.parameters.clone(),
+                accessible_topology,
+            };
+            let answer = self.driver.get_capacity(asked).await.map_err(|status| refusal::said(&status))?;
+            if prepared.required_bytes <= answer.available_capacity {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     async fn find_out(&self, ask: Ask<'_>) -> Result<Prepared, Failure> {

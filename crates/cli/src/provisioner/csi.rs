@@ -8,6 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::counted::Counted;
 use super::endpoint::{self, Election};
 use super::gates::Gates;
+use super::node::{self, Own};
 use super::{flags, room};
 use crate::metrics::Taken;
 use crate::{connect, leading, serve};
@@ -29,16 +30,26 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     counted.name(&introduced.name);
     tracing::info!(driver = introduced.name, version = introduced.version, abilities = ?introduced.abilities, "serves");
     let api = Arc::new(api(&args).await?);
-    let setup = setup(&args, &gates, &introduced, &api).await;
-    let engine = engine(&args, &introduced, &setup.identity);
+    let own = node::own(&args.node, &driver).await?;
+    let setup = setup(&args, &gates, &introduced, own.as_ref(), &api).await;
+    let config = config(&args, &introduced, own.as_ref(), &setup.identity);
+    let engine = engine(&args, config.clone());
     let look: Arc<dyn Look> = Arc::new(Server(api.clone()));
-    let csi = Csi::new(setup, driver.clone(), look.clone());
-    let room = room::keeper(&args, &driver, &introduced.name, csi.changed(), &*look).await?;
-    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(api.clone(), Arc::new(csi)));
+    let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
+    let room = room::keeper(&args, &driver, &introduced.name, own.as_ref(), csi.changed(), &*look).await?;
+    let taking = own.as_ref().and_then(|own| own.taking(&args.node, csi.clone(), look.clone()));
+    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(api.clone(), csi));
     let observer: Arc<dyn Observer> = Arc::new(counted.clone());
     let mut hosted = Hosted::start_with(&api, engine, &observer, |_| keeper);
     serve(&args, &introduced.name, taken, counted, &mut hosted).await?;
-    let duties = duties(&args, &introduced, look, room, hosted.outbox.clone());
+    let outbox = hosted.outbox.clone();
+    let duties = async {
+        tokio::select! {
+            () = sweeping(&args, &introduced, look) => {}
+            () = telling(&args, &introduced, own.as_ref(), room, outbox.clone()) => {}
+            () = node::taking(taking, config, outbox.clone()) => {}
+        }
+    };
     let lost = async {
         driver.lost().await;
         "the connection to the CSI driver is lost"
@@ -54,32 +65,28 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     }
 }
 
-/// What a leader sees to, besides what the rules order: that no snapshot is left guarded, and that it is told how much room there is.
-async fn duties(
+/// Sees to it that no snapshot is left guarded, for ever.
+async fn sweeping(args: &flags::Args, driver: &Introduction, look: Arc<dyn Look>) {
+    if args.snapshot_orphan_sweep_interval.is_zero() || !driver.abilities.snapshots {
+        std::future::pending::<()>().await;
+    }
+    loop {
+        sweep(&*look).await;
+        tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
+    }
+}
+
+/// Sees to it that it is told how much room there is, for ever, if that is asked for.
+async fn telling(
     args: &flags::Args,
     driver: &Introduction,
-    look: Arc<dyn Look>,
+    own: Option<&Own>,
     room: Option<Keeper>,
     outbox: UnboundedSender<Message>,
 ) {
-    let sweeping = async {
-        if args.snapshot_orphan_sweep_interval.is_zero() || !driver.abilities.snapshots {
-            std::future::pending::<()>().await;
-        }
-        loop {
-            sweep(&*look).await;
-            tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
-        }
-    };
-    let telling = async {
-        match room {
-            None => std::future::pending().await,
-            Some(keeper) => keeper.keep(room::wanted(args, driver, outbox)).await,
-        }
-    };
-    tokio::select! {
-        () = sweeping => {}
-        () = telling => {}
+    match room {
+        None => std::future::pending().await,
+        Some(keeper) => keeper.keep(room::wanted(args, driver, own, outbox)).await,
     }
 }
 
@@ -102,14 +109,14 @@ pub(super) async fn api_with(args: &flags::Args, rate: Option<(f64, f64)>) -> Re
 }
 
 /// How the driver is to be used.
-async fn setup(args: &flags::Args, gates: &Gates, driver: &Introduction, api: &Api) -> Setup {
+async fn setup(args: &flags::Args, gates: &Gates, driver: &Introduction, own: Option<&Own>, api: &Api) -> Setup {
     let attributes_classes = match gates.attributes_classes {
         Some(wanted) => wanted,
         None => has_attributes_classes(api).await,
     };
     Setup {
         driver: driver.name.clone(),
-        identity: identity(&driver.name),
+        identity: identity(&driver.name, own),
         abilities: driver.abilities,
         default_fs_type: args.default_fstype.clone(),
         extra_metadata: args.extra_create_metadata,
@@ -135,14 +142,16 @@ async fn has_attributes_classes(api: &Api) -> bool {
 }
 
 /// Which provisioner it is, of all that ever were: noted on the volumes that it makes.
-fn identity(driver: &str) -> String {
-    let now = jiff::Timestamp::now();
-    format!("{}-{}-{driver}", now.as_millisecond(), now.subsec_nanosecond() / 1_000 % 10_000)
+fn identity(driver: &str, own: Option<&Own>) -> String {
+    let (now, node) = (jiff::Timestamp::now(), own.map(|own| format!("-{}", own.name)).unwrap_or_default());
+    format!("{}-{}-{driver}{node}", now.as_millisecond(), now.subsec_nanosecond() / 1_000 % 10_000)
 }
 
-fn engine(args: &flags::Args, driver: &Introduction, identity: &str) -> Engine {
-    let topology = TopologyConfig { strict: args.strict_topology, immediate: args.immediate_topology };
-    let config = Config {
+/// How the rules are set up. A provisioner of one node asks for volumes there alone.
+fn config(args: &flags::Args, driver: &Introduction, own: Option<&Own>, identity: &str) -> Config {
+    let strict = args.strict_topology || own.is_some();
+    let topology = TopologyConfig { strict, immediate: args.immediate_topology };
+    Config {
         // There is one a process, for as long as it runs.
         component: String::leak(format!("{}_{identity}", driver.name)),
         makes_blocks: true,
@@ -151,8 +160,12 @@ fn engine(args: &flags::Args, driver: &Introduction, identity: &str) -> Engine {
         prefix: args.volume_name_prefix.as_str().into(),
         uid_length: args.uid_length(),
         topology: driver.abilities.topology.then_some(topology),
+        node: own.map(Own::node),
         ..Config::new(driver.name.as_str())
-    };
+    }
+}
+
+fn engine(args: &flags::Args, config: Config) -> Engine {
     let engine = EngineConfig {
         operations_max: args.worker_threads,
         storage_retry: args.retry_interval_start,

@@ -8,6 +8,7 @@ mod flags;
 mod gates;
 mod listen;
 mod local;
+mod node;
 mod node_cleanup;
 mod room;
 

@@ -15,12 +15,14 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::csi::api_with;
 use super::flags;
+use super::node::Own;
 
 /// Whoever tells how much room there is, if that is asked for.
 pub async fn keeper(
     args: &flags::Args,
     driver: &Driver,
     name: &str,
+    own: Option<&Own>,
     changed: Arc<Notify>,
     look: &dyn Look,
 ) -> Result<Option<Keeper>, String> {
@@ -41,7 +43,12 @@ pub async fn keeper(
     Ok(Some(Keeper {
         api: Arc::new(api_with(args, rate).await?),
         driver: driver.clone(),
-        identity: Identity { namespace, driver: name.to_owned(), managed_by: managed_by(None), owner },
+        identity: Identity {
+            namespace,
+            driver: name.to_owned(),
+            managed_by: managed_by(own.map(|own| own.name.as_str())),
+            owner,
+        },
         poll: flags.capacity_poll_interval,
         calls_max: flags.capacity_threads,
         changed,
@@ -52,23 +59,35 @@ pub async fn keeper(
 pub fn wanted(
     args: &flags::Args,
     driver: &Introduction,
+    own: Option<&Own>,
     outbox: UnboundedSender<Message>,
 ) -> impl Fn() -> BoxFuture<'static, Option<Wanted>> + use<> {
     let (name, at_once) = (Name::from(driver.name.as_str()), args.capacity.capacity_for_immediate_binding);
-    let knows_places = driver.abilities.topology;
+    // Where there is but one place, it need not be looked for.
+    let only = match own {
+        Some(own) => Some(own.place.clone()),
+        None => (!driver.abilities.topology).then(Place::new),
+    };
     move || {
-        let (name, outbox) = (name.clone(), outbox.clone());
-        Box::pin(async move {
-            let look = move |engine: &Engine| {
-                let known = engine.is_synced().then(|| engine.known())?;
-                let places = if knows_places { places(known, &name) } else { BTreeSet::from([Place::new()]) };
-                Some(Wanted { classes: classes(known, &name, at_once), places })
-            };
-            let (ask, answer) = Ask::new(look);
-            outbox.send(Message::Asked(ask)).ok()?;
-            answer.await.ok()?
+        let (name, only) = (name.clone(), only.clone());
+        ask(&outbox, move |known| {
+            let places = only.map_or_else(|| places(known, &name), |only| BTreeSet::from([only]));
+            Wanted { classes: classes(known, &name, at_once), places }
         })
     }
+}
+
+/// Asks the engine what it knows; `None` while it does not know all.
+pub fn ask<T: Send + 'static>(
+    outbox: &UnboundedSender<Message>,
+    look: impl FnOnce(&Mirror) -> T + Send + 'static,
+) -> BoxFuture<'static, Option<T>> {
+    let (question, answer) = Ask::new(move |engine: &Engine| engine.is_synced().then(|| look(engine.known())));
+    let sent = outbox.send(Message::Asked(question));
+    Box::pin(async move {
+        sent.ok()?;
+        answer.await.ok()?
+    })
 }
 
 /// The driver's classes; those whose volumes are made at once only where that is asked for.

@@ -7,6 +7,7 @@ mod cluster;
 mod end;
 mod faults;
 mod fixtures;
+mod nodes;
 mod server;
 mod state;
 

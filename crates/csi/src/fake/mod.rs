@@ -111,6 +111,12 @@ impl Fake {
         self.state().volumes.clone()
     }
 
+    /// How much room is left.
+    pub fn left(&self) -> i64 {
+        let used: i64 = self.state().volumes.values().map(|made| made.bytes).sum();
+        self.room.saturating_sub(used).max(0)
+    }
+
     /// Cuts all connections, as if the driver had died.
     pub fn cut(&self) {
         self.cut.notify_waiters();
@@ -161,6 +167,10 @@ impl Fake {
             self.held_back(answer).await?;
         }
         let wanted = request.capacity_range.map_or(0, |range| range.required_bytes);
+        let is_new = !self.volumes().contains_key(&format!("vol-{}", request.name));
+        if is_new && wanted > self.left() {
+            return Err(Status::resource_exhausted("there is no room"));
+        }
         let preferred = request.accessibility_requirements.and_then(|wanted| wanted.preferred.into_iter().next());
         let volume = Volume {
             capacity_bytes: answer.size(wanted),
@@ -242,8 +252,7 @@ impl controller_server::Controller for Fake {
     }
 
     async fn get_capacity(&self, _: Request<GetCapacityRequest>) -> Result<Response<GetCapacityResponse>, Status> {
-        let used: i64 = self.state().volumes.values().map(|made| made.bytes).sum();
-        let available_capacity = (self.room - used).max(0);
+        let available_capacity = self.left();
         Ok(Response::new(GetCapacityResponse {
             available_capacity,
             maximum_volume_size: Some(available_capacity),
