@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES};
 
-const DRIVER: &str = "p.example.com/fs";
+const DRIVER: &str = "p.example.com";
 const SECRET: &str = "a-password-that-nobody-may-see";
 
 #[test]
@@ -24,7 +24,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         let driver = Arc::new(Fake::new(DRIVER));
         let serving = driver.serve(&lab.folder().join("process.sock")).expect("a driver is served");
         let mut leader = start(&lab, &serving);
-        let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/p-example-com-fs";
+        let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/p-example-com";
         until(&leader, "it leads", async || server.get(lease).await.is_ok()).await;
         let held = server.get(lease).await.expect("a lease");
         assert_eq!(held["metadata"]["labels"], json!({"team": "storage"}));
@@ -39,10 +39,10 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         assert!(get(&address, "/readyz").contains("200 OK"));
         let metrics = get(&address, "/my/metrics");
         for expected in [
-            "csi_sidecar_operations_seconds_count{driver_name=\"p.example.com/fs\",method_name=\"/csi.v1.Controller/CreateVolume\",grpc_status_code=\"OK\"} 1",
+            "csi_sidecar_operations_seconds_count{driver_name=\"p.example.com\",method_name=\"/csi.v1.Controller/CreateVolume\",grpc_status_code=\"OK\"} 1",
             "controller_persistentvolumeclaim_provision_total{class=\"k\",source=\"\"} 1",
             "workqueue_adds_total{name=\"claims\"}",
-            "leader_election_master_status{name=\"p-example-com-fs\"} 1",
+            "leader_election_master_status{name=\"p-example-com\"} 1",
         ] {
             assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");
         }
