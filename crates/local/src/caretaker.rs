@@ -180,5 +180,6 @@ fn notice(volume: &Value) -> Notice {
         reason: Reason::ReferencedNodeDeleted,
         message,
         component: COMPONENT,
+        again_in: None,
     }
 }
