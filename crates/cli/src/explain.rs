@@ -4,9 +4,10 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 use bindery_binder::Binder;
-use bindery_explain::{Explanation, LINES, explain_claim, explain_pod, explain_volume};
+use bindery_explain::{Explanation, LINES, explain_claim, explain_pod, explain_volume, provisioning};
 use bindery_mirror::Mirror;
 use bindery_volumes::{ClaimKey, Kind, Name, PodKey};
+use serde_json::Value;
 
 use crate::connect;
 use crate::snapshot::{self, Snapshot};
@@ -29,7 +30,7 @@ pub struct Args {
     /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Read files instead of a cluster: what `kubectl get pv,pvc,sc,vac,pods,nodes -A -o yaml` writes; - for standard input.
+    /// Read files instead of a cluster: what `kubectl get pv,pvc,sc,vac,pods,nodes,events -A -o yaml` writes; - for standard input.
     /// Where capacity or limits of CSI drivers count for a pod, add csidrivers,csinodes,csistoragecapacities,volumeattachments.
     #[arg(short, long = "filename", value_name = "FILE", conflicts_with = "kubeconfig")]
     files: Vec<PathBuf>,
@@ -60,17 +61,23 @@ fn target(text: &str) -> Result<Target, String> {
 
 /// Reads what there is, and explains.
 pub async fn run(args: Args) -> Result<(), String> {
-    let (Snapshot { known, warnings }, context) = if args.files.is_empty() {
+    let (Snapshot { known, warnings, events }, context) = if args.files.is_empty() {
         let config = connect::config(args.kubeconfig.as_deref()).await?;
-        let namespace = config.default_namespace.clone();
-        (snapshot::of_cluster(bindery_runtime::client(config)?).await?, namespace)
+        let context = config.default_namespace.clone();
+        let client = bindery_runtime::client(config)?;
+        let mut snapshot = snapshot::of_cluster(client.clone()).await?;
+        if let Target::Claim(name) = &args.target {
+            let namespace = args.namespace.as_deref().unwrap_or(&context);
+            snapshot.events = snapshot::events_about(client, namespace, name).await;
+        }
+        (snapshot, context)
     } else {
         (snapshot::of_files(&args.files)?, "default".to_owned())
     };
     for warning in warnings {
         eprintln!("bindery: {warning}");
     }
-    let explanation = explain(&known, &args, &context)?;
+    let explanation = explain(&known, &events, &args, &context)?;
     print(&match args.output {
         Format::Text if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() => {
             format!("{explanation:#}")
@@ -83,7 +90,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     })
 }
 
-fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, String> {
+fn explain(known: &Mirror, events: &[Value], args: &Args, context: &str) -> Result<Explanation, String> {
     let binder = Binder::default();
     let lines_max = if args.all { usize::MAX } else { LINES };
     let namespace = args.namespace.as_deref().unwrap_or(context);
@@ -93,8 +100,10 @@ fn explain(known: &Mirror, args: &Args, context: &str) -> Result<Explanation, St
         }
         Target::Claim(name) => {
             let key = ClaimKey::new(namespace, name.clone());
-            explain_claim(&binder, known, &key, lines_max)
-                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Claim, name)))
+            let mut explanation = explain_claim(&binder, known, &key, lines_max)
+                .map_err(|not_found| format!("{not_found}{}", elsewhere(known, Kind::Claim, name)))?;
+            explanation.provisioning = known.claim(&key).and_then(|claim| provisioning(known, claim, events));
+            Ok(explanation)
         }
         Target::Pod(name) => {
             let key = PodKey { namespace: namespace.into(), name: name.clone() };

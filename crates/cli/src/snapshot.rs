@@ -21,6 +21,8 @@ const YAML_NODES_MAX: usize = 100_000_000;
 pub struct Snapshot {
     /// The objects.
     pub known: Mirror,
+    /// Events, as far as they were read.
+    pub events: Vec<Value>,
     /// What is missing, or could not be read, in words.
     pub warnings: Vec<String>,
 }
@@ -46,6 +48,14 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     Ok(snapshot)
 }
 
+/// The events about an object, as far as there are any and they may be read.
+pub async fn events_about(client: Client, namespace: &str, name: &str) -> Vec<Value> {
+    let api = Api::new(client, CALL_DEADLINE, None);
+    let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.name%3D{name}");
+    let mut list = api.get(&path).await.unwrap_or_default();
+    list["items"].as_array_mut().map(std::mem::take).unwrap_or_default()
+}
+
 /// Reads files, `-` for standard input. Kinds that no rule looks at are skipped.
 pub fn of_files(files: &[PathBuf]) -> Result<Snapshot, String> {
     let mut snapshot = Snapshot::default();
@@ -53,6 +63,7 @@ pub fn of_files(files: &[PathBuf]) -> Result<Snapshot, String> {
     for file in files {
         let in_file = |error: String| format!("{}: {error}", file.display());
         for document in documents(&text(file)?).map_err(in_file)? {
+            snapshot.events.extend(events(&document));
             add(document, "", &mut objects, &mut snapshot.warnings);
         }
     }
@@ -95,6 +106,13 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
         },
     };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| error.to_string())
+}
+
+/// The events in a document: it is one, or a list with some.
+fn events(document: &Value) -> Vec<Value> {
+    let is_event = |object: &&Value| object["kind"] == "Event";
+    let items = document["items"].as_array().into_iter().flatten();
+    items.chain([document]).filter(is_event).cloned().collect()
 }
 
 /// Takes in an object, or all of a list. `of_list` is the kind that the list gives its items: not all name it themselves.

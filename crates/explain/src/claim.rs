@@ -39,6 +39,7 @@ pub fn explain_claim(
         reason: verdict.rule.why,
         note: verdict.note.clone(),
         events: events(&verdict),
+        provisioning: None,
         waits_for: beside::claim_goes_when(known, claim)
             .or_else(|| waits::claim(known, claim, &verdict, &terms, bind.as_ref())),
         is_deleting: claim.deleting,

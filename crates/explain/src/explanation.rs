@@ -3,6 +3,8 @@
 use bindery_volumes::Name;
 use serde::Serialize;
 
+use crate::Provisioning;
+
 /// Why an object is as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,6 +35,8 @@ pub struct Explanation {
     pub bind: Option<Bind>,
     /// What the controllers beside the binder say of it.
     pub beside: Vec<Beside>,
+    /// For a claim that waits for its provisioner, how that goes. Whoever has events fills it in.
+    pub provisioning: Option<Provisioning>,
     /// What has to happen for it to go on, in a sentence.
     pub waits_for: Option<String>,
     /// For a claim the volumes that it could have, for a volume the claims that could have it, the nearest first; for a pod the

@@ -18,6 +18,7 @@ mod explanation;
 mod matrix;
 mod next;
 mod pod;
+mod provisioning;
 mod table;
 mod terms;
 mod text;
@@ -29,6 +30,7 @@ use bindery_volumes::ObjectKey;
 pub use claim::explain_claim;
 pub use explanation::{Beside, Bind, Candidate, Cell, Change, Explanation, Matrix, More, Next, Row, Terms};
 pub use pod::explain_pod;
+pub use provisioning::{Provisioning, Said, provisioning};
 pub use volume::explain_volume;
 
 /// How many lines candidates get, unless all are asked for.

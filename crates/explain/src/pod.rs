@@ -33,6 +33,7 @@ pub fn explain_pod(known: &Mirror, key: &PodKey, rows_max: usize) -> Result<Expl
         next: next_of(&verdict),
         bind: None,
         beside: beside::of_pod(known, key),
+        provisioning: None,
         waits_for,
         candidates: lines,
         more: Vec::new(),

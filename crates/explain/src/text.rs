@@ -30,6 +30,7 @@ impl Explanation {
         if self.bind.as_ref().is_none_or(|bind| !bind.is_done) || self.next.action != "nothing" {
             facts.push(("next", self.next.text.clone()));
         }
+        facts.extend(self.provisioning.iter().flat_map(|provisioning| provisioning.facts()));
         for beside in &self.beside {
             let note = beside.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
             facts.push(("beside", format!("{}{note} [{}]", beside.reason, beside.rule)));

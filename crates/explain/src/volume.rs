@@ -25,6 +25,7 @@ pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: u
         reason: verdict.rule.why,
         note: verdict.note.clone(),
         events: events(&verdict),
+        provisioning: None,
         waits_for: beside::volume_goes_when(volume).or_else(|| waits::volume(volume, &verdict, &terms)),
         is_deleting: volume.deleting,
         beside: beside::of_volume(known, volume),
