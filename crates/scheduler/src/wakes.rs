@@ -99,7 +99,7 @@ fn place(pod: &Pod) -> Option<&Name> {
 
 /// Whether a pod is on a node, or is to be.
 fn is_about(pod: &Pod) -> bool {
-    !pod.is_over() && !(pod.node.is_empty() && pod.deleting)
+    !(pod.is_over() || pod.node.is_empty() && pod.deleting)
 }
 
 /// Whether a pod takes something: at its place, or where a volume is made or reserved for it, which only its claims say.

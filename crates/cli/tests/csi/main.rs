@@ -7,9 +7,12 @@ mod cluster;
 mod end;
 mod faults;
 mod fixtures;
+mod many;
 mod nodes;
 mod process;
 mod server;
+#[path = "../servers/mod.rs"]
+mod servers;
 mod state;
 
 use std::collections::BTreeSet;

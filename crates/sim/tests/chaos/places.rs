@@ -232,10 +232,9 @@ fn can_have_all<'a>(
 /// Whether a claim could get a volume that is there, from a node. All are equal here but for their sizes, in Gi.
 fn could_have(claim: &Value, volume: &Value, node: &Name) -> bool {
     let size = |object: &Value, pointer: &str| text(object, pointer).trim_end_matches("Gi").parse::<u64>().unwrap_or(0);
-    let is_free = match &volume["spec"]["claimRef"] {
-        Value::Null => true,
-        owner => owner["name"] == claim["metadata"]["name"] && owner["uid"].as_str().unwrap_or_default().is_empty(),
-    };
+    let owner = &volume["spec"]["claimRef"];
+    let is_kept = || owner["name"] == claim["metadata"]["name"] && owner["uid"].as_str().unwrap_or_default().is_empty();
+    let is_free = owner.is_null() || is_kept();
     is_free
         && !is_deleting(volume)
         && text(volume, "/spec/storageClassName") == "late"

@@ -9,7 +9,7 @@ use bindery_sim::storage::Backend;
 use bindery_sim::twins::Twins;
 use bindery_sim::{World, notation};
 use bindery_verdict::RuleSet;
-use bindery_volumes::{Kind, Object, finalizer};
+use bindery_volumes::{Claim, Kind, Object, finalizer};
 
 /// A state, what the storage says, what happens, and the state in the end.
 pub struct Case {
@@ -204,13 +204,10 @@ fn forgotten(world: &World) -> Vec<String> {
         world.objects().filter_map(|(_, object)| object["spec"]["csi"]["volumeHandle"].as_str()).collect();
     let (_, claims) = world.list(Kind::Claim);
     let is_open = |name: &str| {
-        claims.iter().any(|object| match object {
-            Object::Claim(claim) => {
-                name.ends_with(claim.meta.uid.as_str())
-                    && claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING)
-            }
-            _ => false,
-        })
+        let is_held = |claim: &Claim| claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
+        let claims =
+            claims.iter().filter_map(|object| if let Object::Claim(claim) = object { Some(claim) } else { None });
+        claims.into_iter().any(|claim| name.ends_with(claim.meta.uid.as_str()) && is_held(claim))
     };
     let holds = world.storage.iter().flat_map(|storage| &storage.holds);
     let lost = holds.filter(|(name, handle)| !handles.contains(handle.as_str()) && !is_open(name));

@@ -31,10 +31,10 @@ fn asked_on(nodes: &str, class: &str, claim: &str, how: (bool, bool)) -> Result<
     let name = claim.split('#').next().unwrap_or_default();
     let known = mirror_of(&world, &[]);
     let verdict = Provisioner::new(config).decide(&known, &ClaimKey::new("default", name).into(), &Findings::default());
-    match verdict.action {
-        Action::Request(Request::Operate(Operation::Prepare(order))) => order.topology,
-        other => panic!("nothing is asked for: {other:?}"),
-    }
+    let Action::Request(Request::Operate(Operation::Prepare(order))) = verdict.action else {
+        panic!("nothing is asked for: {:?}", verdict.action)
+    };
+    order.topology
 }
 
 /// `zone:a,rack:1 zone:b`.

@@ -2,24 +2,17 @@
 //! provisioner is killed again and again on the way, while volumes are made and while they are removed. No volume is left that
 //! nobody knows of, and no claim is lost.
 
-#[macro_use]
-#[path = "servers/cluster.rs"]
-mod cluster;
-#[path = "csi/server.rs"]
-mod server;
-mod servers;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
 use bindery_lab::{Lab, Running};
-use cluster::Cluster;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
-use server::Server;
-use servers::ApiServer;
+
+use crate::server::Server;
+use crate::servers::{self, ApiServer};
 
 const DRIVER: &str = "many.example.com";
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -33,7 +26,15 @@ const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 
-on_each_server!(many_claims_and_many_kills);
+#[test]
+fn on_a_real_api_server() {
+    many_claims_and_many_kills(ApiServer::Real);
+}
+
+#[test]
+fn on_the_embedded_api_server() {
+    many_claims_and_many_kills(ApiServer::Embedded);
+}
 
 fn many_claims_and_many_kills(api_server: ApiServer) {
     let count = match api_server {
@@ -41,12 +42,15 @@ fn many_claims_and_many_kills(api_server: ApiServer) {
         ApiServer::Embedded => 1000,
     };
     let Some(lab) = api_server.start() else { return };
-    let mut cluster = Cluster::new(lab);
-    cluster.add_ours("controller");
-    cluster.add_ours("scheduler");
+    let decide = |command: &str| {
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&lab, command).display());
+        let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+        lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+    };
+    let _deciding = [decide("controller"), decide("scheduler")];
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut bench = Bench::start(&cluster.lab).await;
+        let mut bench = Bench::start(&lab).await;
         bench.set_up().await;
         bench.ask_for(count).await;
         bench.until(count, |seen| (seen.placed + seen.bound) / 2).await;
