@@ -8,6 +8,7 @@ mod end;
 mod faults;
 mod fixtures;
 mod nodes;
+mod process;
 mod server;
 mod state;
 
