@@ -21,6 +21,8 @@ pub fn user(command: &str) -> String {
 
 /// A lab in which the manifests are applied, or nothing where the test is skipped.
 pub fn lab(builder: Builder) -> Option<Lab> {
+    // Whoever cleans disks has privileges.
+    let builder = builder.api_server_flag("--allow-privileged=true");
     let commands = ["controller", "scheduler", "provisioner"];
     let lab = commands.iter().fold(builder, |builder, command| builder.user(&user(command), &GROUPS)).for_test()?;
     eventually("there is a kube-system", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
