@@ -27,7 +27,7 @@ static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// A volume control plane for Kubernetes: binds claims to volumes.
 #[derive(Parser)]
-#[command(name = "bindery", version, arg_required_else_help = true)]
+#[command(name = "bindery", version, propagate_version = true, arg_required_else_help = true)]
 struct Args {
     #[command(subcommand)]
     command: Command,

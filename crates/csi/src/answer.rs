@@ -144,5 +144,4 @@ pub(crate) fn in_binary_units(bytes: i64) -> String {
 }
 
 #[cfg(test)]
-#[path = "answer_tests.rs"]
 mod tests;

@@ -194,5 +194,4 @@ impl Storage for Csi {
 }
 
 #[cfg(test)]
-#[path = "storage_tests.rs"]
 mod tests;

@@ -1,14 +1,17 @@
 //! What a provisioner counts, under upstream's names.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bindery_csi::Calls;
+use bindery_csi::capacity::Counts;
 use bindery_engine::{Decided, Measured};
 use bindery_runtime::{Leased, Observer, Operated};
 use bindery_verdict::Timed;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
@@ -33,6 +36,7 @@ struct Inner {
     calls: Histograms,
     provisions: Tally,
     removals: Tally,
+    capacities: Arc<Counts>,
 }
 
 /// Successes with how long they took, and failures.
@@ -59,6 +63,7 @@ impl Counted {
             calls: Family::new_with_constructor(calls),
             provisions: Tally::default(),
             removals: Tally::default(),
+            capacities: Arc::default(),
         }))
     }
 
@@ -66,6 +71,11 @@ impl Counted {
     pub fn name(&self, driver: &str) {
         // It is told once.
         let _ = self.0.driver.set(driver.to_owned());
+    }
+
+    /// Where it is noted how many objects tell of room.
+    pub fn capacities(&self) -> Arc<Counts> {
+        self.0.capacities.clone()
     }
 
     /// Registers what was counted.
@@ -78,6 +88,16 @@ impl Counted {
             registry.register(name(""), "Those that were done", counted.done.clone());
             registry.register(name("_failed"), "Those that failed", counted.failed.clone());
             registry.register(name("_duration_seconds"), "How long those took that were done", counted.took.clone());
+        }
+        let counts = &self.0.capacities;
+        for (name, help, count) in [
+            ("csistoragecapacities_desired_goal", "Objects that are to tell of room", &counts.goal),
+            ("csistoragecapacities_desired_current", "Those that do", &counts.current),
+            ("csistoragecapacities_obsolete", "Those that should not any more", &counts.obsolete),
+        ] {
+            let gauge = Gauge::<i64>::default();
+            gauge.set(count.load(Ordering::Relaxed));
+            registry.register(name, help, gauge);
         }
     }
 }

@@ -34,11 +34,15 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     let setup = setup(&args, &gates, &introduced, own.as_ref(), &api).await;
     let config = config(&args, &introduced, own.as_ref(), &setup.identity);
     let engine = engine(&args, config.clone());
-    let look: Arc<dyn Look> = Arc::new(Server(api.clone()));
+    // Where upstream looks into its caches we read live: that does not count against the rate, and workers limit it.
+    let live = Arc::new(api_with(&args, None).await?);
+    let look: Arc<dyn Look> = Arc::new(Server(live.clone()));
     let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
-    let room = room::keeper(&args, &driver, &introduced.name, own.as_ref(), csi.changed(), &*look).await?;
+    let room =
+        room::keeper(&args, &driver, &introduced.name, own.as_ref(), csi.changed(), &*look, counted.capacities())
+            .await?;
     let taking = own.as_ref().and_then(|own| own.taking(&args.node, csi.clone(), look.clone()));
-    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(api.clone(), csi));
+    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(live, csi));
     let observer: Arc<dyn Observer> = Arc::new(counted.clone());
     let mut hosted = Hosted::start_with(&api, engine, &observer, |_| keeper);
     serve(&args, &introduced.name, taken, counted, &mut hosted).await?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_csi::capacity::{Identity, Keeper, Place, Wanted, managed_by, owner, segments};
+use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by, owner, segments};
 use bindery_csi::{Driver, Introduction, Look};
 use bindery_engine::Engine;
 use bindery_mirror::Mirror;
@@ -25,6 +25,7 @@ pub async fn keeper(
     own: Option<&Own>,
     changed: Arc<Notify>,
     look: &dyn Look,
+    counts: Arc<Counts>,
 ) -> Result<Option<Keeper>, String> {
     let flags = &args.capacity;
     if !flags.enable_capacity {
@@ -52,6 +53,7 @@ pub async fn keeper(
         poll: flags.capacity_poll_interval,
         calls_max: flags.capacity_threads,
         changed,
+        counts,
     }))
 }
 

@@ -42,6 +42,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
             "csi_sidecar_operations_seconds_count{driver_name=\"p.example.com\",method_name=\"/csi.v1.Controller/CreateVolume\",grpc_status_code=\"OK\"} 1",
             "controller_persistentvolumeclaim_provision_total{class=\"k\",source=\"\"} 1",
             "workqueue_adds_total{name=\"claims\"}",
+            "csistoragecapacities_desired_goal 0",
             "leader_election_master_status{name=\"p-example-com\"} 1",
         ] {
             assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");

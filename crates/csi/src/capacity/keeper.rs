@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bindery_runtime::Api;
@@ -32,6 +33,17 @@ pub struct Wanted {
     pub places: BTreeSet<Place>,
 }
 
+/// How many objects there are to be and are, for whoever counts.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// For every class and place one.
+    pub goal: AtomicI64,
+    /// Those that are there already.
+    pub current: AtomicI64,
+    /// Those that are there and should not be.
+    pub obsolete: AtomicI64,
+}
+
 /// Who keeps what is told about room true.
 pub struct Keeper {
     /// The API server, with a rate of its own.
@@ -46,6 +58,8 @@ pub struct Keeper {
     pub calls_max: usize,
     /// Told when a volume was made or removed.
     pub changed: Arc<Notify>,
+    /// Where it is noted how many objects there are.
+    pub counts: Arc<Counts>,
 }
 
 impl Keeper {
@@ -86,11 +100,21 @@ impl Keeper {
             rooms.extend(asked.into_iter().map(|(place, room)| ((class.clone(), place), room)));
         }
         let existing = self.existing().await?;
+        let (mut there, mut obsolete) = (existing.len() as i64, 0);
         for deed in plan(&self.identity, &rooms, &existing) {
-            if let Err(error) = self.carry_out(&deed).await {
-                tracing::warn!(error, "how much room there is cannot be told");
+            match (self.carry_out(&deed).await, &deed) {
+                (Ok(()), Deed::Create(_)) => there += 1,
+                (Ok(()), Deed::Delete { .. }) => there -= 1,
+                (Ok(()), Deed::Change(_)) => {}
+                (Err(error), deed) => {
+                    tracing::warn!(error, "how much room there is cannot be told");
+                    obsolete += i64::from(matches!(deed, Deed::Delete { .. }));
+                }
             }
         }
+        self.counts.goal.store(rooms.len() as i64, Ordering::Relaxed);
+        self.counts.current.store(there - obsolete, Ordering::Relaxed);
+        self.counts.obsolete.store(obsolete, Ordering::Relaxed);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ mod owner;
 mod plan;
 mod segments;
 
-pub use keeper::{Keeper, Wanted};
+pub use keeper::{Counts, Keeper, Wanted};
 pub use label::managed_by;
 pub use owner::owner;
 pub use plan::{Deed, Identity, Room, plan};

@@ -149,5 +149,4 @@ fn path(identity: &Identity, object: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "plan_tests.rs"]
 mod tests;

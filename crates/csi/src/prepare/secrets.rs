@@ -202,5 +202,4 @@ pub(crate) fn credentials(secret: &Value) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
-#[path = "secrets_tests.rs"]
 mod tests;
