@@ -9,8 +9,9 @@ mod device;
 
 use std::path::{Component, Path, PathBuf};
 
-use bindery_verdict::Rule;
-use bindery_volumes::{Name, Source, Volume};
+use bindery_verdict::{Notice, Rule};
+use bindery_volumes::event::{EventType, Reason};
+use bindery_volumes::{Name, ReclaimPolicy, Source, Volume, VolumePhase};
 
 use crate::config::{ClassConfig, Cleaner, Config};
 use crate::discover::{Known, Shape};
@@ -66,6 +67,20 @@ pub fn target(config: &Config, known: &Known, volume: &Volume) -> Result<Target,
         return refuse(&rules::SHARED, format!("volume {other} is at {path} too"));
     }
     Ok(Target { mount_dir: PathBuf::from(&class.mount_dir), entry, cleaner: class.cleaner.clone() })
+}
+
+/// What is told of a released volume whose policy cannot be carried out.
+pub fn policy_flaw(volume: &Volume) -> Option<Notice> {
+    if volume.phase != VolumePhase::Released || volume.deleting {
+        return None;
+    }
+    let reason = match &volume.policy {
+        ReclaimPolicy::Retain | ReclaimPolicy::Delete => return None,
+        ReclaimPolicy::Recycle => Reason::VolumeUnsupportedReclaimPolicy,
+        ReclaimPolicy::Unknown(_) => Reason::VolumeUnknownReclaimPolicy,
+    };
+    let message = format!("its reclaim policy is {:?}: {}", volume.policy.as_str(), rules::POLICY.why);
+    Some(Notice::volume(volume, EventType::Warning, reason, message))
 }
 
 /// The name of the entry that a path is of: just one step below the class's directory, part by part, and no way back out of it.

@@ -30,6 +30,7 @@ pub mod cleaning {
         CLASS_UNKNOWN = "local.cleaning.class-unknown": "The volume's class is not configured here: where its disk is mounted is not known, so it is neither cleaned nor deleted.";
         OUTSIDE = "local.cleaning.outside": "The volume's path is not that of an entry of its class's directory: nothing is touched.";
         SHARED = "local.cleaning.shared": "Another volume of this node has the same path: what lies there may be its, and nothing is touched.";
+        POLICY = "local.cleaning.policy": "The volume is released, and its policy is neither Retain nor Delete: a local disk knows nothing else, and it stays as it is.";
         CHANGED = "local.cleaning.changed": "Now that the disk is held, the volume is not what it was, or not released any more: nothing is touched.";
         CLEAN = "local.cleaning.clean": "Nobody has the volume any more: what is on it is removed, and only then its object.";
     }

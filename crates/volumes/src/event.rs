@@ -49,6 +49,8 @@ reasons! {
     ClaimMisbound,
     /// A volume's reclaim policy is none that is known.
     VolumeUnknownReclaimPolicy,
+    /// A volume's reclaim policy is one that whoever made it cannot carry out.
+    VolumeUnsupportedReclaimPolicy,
     /// A volume could not be recycled, or not yet.
     VolumeFailedRecycle,
     /// A volume was recycled.

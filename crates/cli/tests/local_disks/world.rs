@@ -136,11 +136,12 @@ impl World {
         }
     }
 
-    /// A provisioner that lives has them all offered.
+    /// Provisioners that live have them all offered: two at once, as there are while one is replaced.
     pub fn all_are_offered(&mut self) {
-        self.deciders.push(self.provisioner());
+        let two = [self.provisioner(), self.provisioner()];
+        self.deciders.extend(two);
         self.eventually("all disks are offered", World::are_offered);
-        self.deciders.pop();
+        self.deciders.truncate(2);
     }
 
     /// Every disk is bound through a pod, and written to. That a provisioner comes and goes does not matter.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{Cleanings, Hears, Knowledge};
 use crate::config::{ClassConfig, Config};
 use crate::discover::{Finding, Known, Looked, Named, Outcome, Owner, Scene, Shape, discover, is_meant};
-use crate::disk;
+use crate::{clean, disk};
 
 /// What was seen of a class, and beside it of all.
 struct Look<'a> {
@@ -61,6 +61,7 @@ impl Rounds {
             return vec!["not all volumes are known yet".into()];
         };
         let known = Known::new(&self.node, volumes);
+        self.tell_policies(&known);
         let config = self.config.clone();
         let (mut problems, mut looks) = (Vec::new(), Vec::new());
         for (name, class) in &config.classes {
@@ -153,6 +154,17 @@ impl Rounds {
             // Somebody was faster, or an answer of ours was lost: it will be seen in the next round what it is.
             Err(NotHad::Refused(409, _)) => Ok(false),
             Err(NotHad::NotFound(error) | NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+        }
+    }
+
+    /// Tells of volumes that are released and can be neither cleaned nor kept, once each.
+    fn tell_policies(&mut self, known: &Known) {
+        let ours = known.volumes().filter(|volume| self.owner.owns(volume));
+        for notice in ours.filter_map(|volume| clean::policy_flaw(volume)) {
+            let key = (String::new(), Some(notice.about.name.to_string()));
+            if self.said.insert(key, notice.message.clone()).as_ref() != Some(&notice.message) {
+                self.events.publish(Notice { component: self.component, ..notice });
+            }
         }
     }
 

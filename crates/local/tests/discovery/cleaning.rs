@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use bindery_local::Cleaner;
-use bindery_local::clean::{Target, target};
+use bindery_local::clean::{Target, policy_flaw, target};
 use bindery_local::config::DEFAULT_CLEANER;
 use bindery_local::rules::cleaning as rules;
 use bindery_verdict::Rule;
+use bindery_volumes::event::Reason;
 use serde_json::{Value, json};
 
 use crate::world::{US, World, of, volume, world};
@@ -59,8 +60,23 @@ fn only_an_entry_of_the_class_s_directory_is_touched() {
 fn every_refusal_has_its_case() {
     let seen: BTreeSet<&str> =
         cases().into_iter().filter_map(|(_, _, found)| found.err()).map(|rule| rule.name).collect();
-    // These two are of a disk that is held: the tests on real disks show them.
-    let late = [rules::CHANGED.name, rules::CLEAN.name];
+    // The policy has a test of its own. The others are of a disk that is held: the tests on real disks show them.
+    let late = [rules::POLICY.name, rules::CHANGED.name, rules::CLEAN.name];
     let all: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).filter(|name| !late.contains(name)).collect();
     assert_eq!(seen, all);
+}
+
+#[test]
+fn a_policy_that_cannot_be_carried_out_is_told() {
+    let of_policy = |phase: &str, policy: &str| {
+        let mut json = of("v", US, "/mnt/fast/disk");
+        json["spec"]["persistentVolumeReclaimPolicy"] = policy.into();
+        json["status"] = json!({"phase": phase});
+        policy_flaw(&volume(&json)).map(|notice| notice.reason)
+    };
+    assert_eq!(of_policy("Released", "Recycle"), Some(Reason::VolumeUnsupportedReclaimPolicy));
+    assert_eq!(of_policy("Released", "Burn"), Some(Reason::VolumeUnknownReclaimPolicy));
+    for (phase, policy) in [("Released", "Delete"), ("Released", "Retain"), ("Bound", "Recycle")] {
+        assert_eq!(of_policy(phase, policy), None, "{phase} {policy}");
+    }
 }
