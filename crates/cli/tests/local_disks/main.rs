@@ -8,6 +8,8 @@ mod provisioner_role;
 mod machine;
 mod world;
 
+use bindery_local::discover::Shape;
+use bindery_local::disk;
 use provisioner_role::Server;
 use world::World;
 
@@ -24,7 +26,7 @@ fn disks_go_round_on_a_real_api_server() {
 }
 
 fn go_round(server: Server, stride: usize) {
-    let Some(mut world) = World::start(server) else { return };
+    let Some(mut world) = World::start(server, "") else { return };
     // First they are found, one after the other, by provisioners that do not live long.
     let mut steps = 1;
     while world.provisioner_until(steps) {
@@ -46,4 +48,44 @@ fn go_round(server: Server, stride: usize) {
     }
     // Five decisions and two live reads for each volume, the cleaning and the offer: if there were fewer steps, this tests nothing.
     assert!(found > 1 && steps > 20, "there are steps to be killed at: {found} and {steps}");
+}
+
+/// Whoever holds a disk cleans or offers it, be it in another process: meanwhile it is neither cleaned nor offered by anybody else.
+#[test]
+fn a_disk_that_somebody_holds_is_left_alone() {
+    let Some(mut world) = World::start(Server::Embedded, "") else { return };
+    let [file_systems, _] = world.machine.directories.clone();
+    let hold = || disk::hold(&file_systems, "xfs", Shape::Directory).expect("opened").expect("held");
+    let held = hold();
+    drop(world.provisioner_that_says("local.discovery.offer"));
+    let provisioner = world.provisioner();
+    world.eventually("the others are offered", |world| world.offered() == ["btrfs", "device", "ext4"]);
+    drop((held, provisioner));
+    world.all_are_offered();
+
+    world.bind_and_write();
+    world.release();
+    let held = hold();
+    let provisioner = world.provisioner_that_says("somebody else holds it");
+    assert!(world.machine.is_whole(&file_systems.join("xfs")), "it is not cleaned");
+    drop((held, provisioner));
+    world.all_are_offered();
+}
+
+/// What lies on a disk that no volume is known of may be somebody's: a class can want it left alone.
+#[test]
+fn a_class_may_want_only_what_is_empty() {
+    let Some(mut world) = World::start(Server::Embedded, ", onlyEmpty: true") else { return };
+    let [file_systems, devices] = world.machine.directories.clone();
+    world.machine.write(&file_systems.join("ext4"));
+    world.machine.write(&devices.join("device"));
+    let provisioner = world.provisioner();
+    world.eventually("what is empty is offered", |world| world.offered() == ["btrfs", "xfs"]);
+    drop(provisioner);
+    let provisioner = world.provisioner_that_says("local.discovery.not-empty");
+    drop(provisioner);
+    assert!(world.machine.is_whole(&file_systems.join("ext4")) && world.machine.is_whole(&devices.join("device")));
+    world.machine.empty(&file_systems.join("ext4"));
+    world.machine.empty(&devices.join("device"));
+    world.all_are_offered();
 }

@@ -21,7 +21,7 @@ const NODE: &str = "n1";
 const CLASSES: [(&str, &str); 2] = [("disks", "Filesystem"), ("raw", "Block")];
 
 pub struct World {
-    machine: Machine,
+    pub machine: Machine,
     server: Server,
     lab: Lab,
     deciders: Vec<Running>,
@@ -30,7 +30,8 @@ pub struct World {
 }
 
 impl World {
-    pub fn start(server: Server) -> Option<World> {
+    /// A cluster whose classes have these keys, too.
+    pub fn start(server: Server, keys: &str) -> Option<World> {
         let machine = Machine::for_test()?;
         let lab = server.start(PART)?;
         let start = |command: &str| {
@@ -40,7 +41,7 @@ impl World {
         };
         let deciders = ["controller", "scheduler"].map(start).into();
         let world = World { machine, server, lab, deciders, seen: BTreeMap::new() };
-        world.configure();
+        world.configure(keys);
         let room = json!({"cpu": "8", "memory": "16Gi", "pods": "100"});
         let labels = json!({"kubernetes.io/hostname": NODE});
         let node = json!({
@@ -57,9 +58,9 @@ impl World {
         Some(world)
     }
 
-    fn configure(&self) {
+    fn configure(&self, keys: &str) {
         let class = |((name, mode), directory): ((&str, &str), &PathBuf)| {
-            format!("{name}: {{hostDir: {0}, mountDir: {0}, volumeMode: {mode}}}\n", directory.display())
+            format!("{name}: {{hostDir: {0}, mountDir: {0}, volumeMode: {mode}{keys}}}\n", directory.display())
         };
         let classes: String = CLASSES.into_iter().zip(&self.machine.directories).map(class).collect();
         fs::create_dir_all(self.config()).expect("made");
@@ -75,7 +76,7 @@ impl World {
         self.lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
     }
 
-    fn provisioner(&self) -> Running {
+    pub fn provisioner(&self) -> Running {
         let kubeconfig = format!("--kubeconfig={}", self.server.kubeconfig(&self.lab, PART).display());
         let config = format!("--config={}", self.config().display());
         let node = format!("--node-name={NODE}");
@@ -100,7 +101,7 @@ impl World {
         volumes
     }
 
-    fn eventually(&mut self, what: &str, mut holds: impl FnMut(&mut World) -> bool) {
+    pub fn eventually(&mut self, what: &str, mut holds: impl FnMut(&mut World) -> bool) {
         let started = Instant::now();
         while !holds(self) {
             let logs: Vec<String> = self.deciders.iter().map(|decider| decider.log()).collect();
@@ -116,6 +117,21 @@ impl World {
         let is_offered =
             |volume: &Value| volume["status"]["phase"] == "Available" && volume["spec"]["claimRef"].is_null();
         volumes.len() == FILE_SYSTEMS.len() + 1 && volumes.values().all(is_offered)
+    }
+
+    /// A provisioner that runs, until it has said something.
+    pub fn provisioner_that_says(&mut self, words: &str) -> Running {
+        let provisioner = self.provisioner();
+        self.eventually(words, |_| provisioner.log().contains(words));
+        provisioner
+    }
+
+    /// The entries that have a volume.
+    pub fn offered(&mut self) -> Vec<String> {
+        let entry = |volume: &Value| text(volume, "/spec/local/path").rsplit('/').next().unwrap_or_default().to_owned();
+        let mut entries: Vec<String> = self.volumes().values().map(entry).collect();
+        entries.sort();
+        entries
     }
 
     /// Runs a provisioner until it has logged so many lines, then kills it. Says whether it was killed before all was done.
