@@ -38,7 +38,7 @@ impl World {
             lab.kubectl(["patch", "pvc", claim, "-p", &patch]).expect("bound");
         }
         for (volume, phase) in volumes {
-            create(&lab, &[volume.clone()]);
+            create(&lab, std::slice::from_ref(&volume));
             let (name, patch) = (text(&volume, "/metadata/name"), json!({"status": {"phase": phase}}).to_string());
             lab.kubectl(["patch", "pv", &name, "--subresource=status", "-p", &patch]).expect("a phase");
         }
