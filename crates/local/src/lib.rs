@@ -10,6 +10,8 @@
 //! What is decided, is decided by pure functions: [`discover`], [`clean::target`], [`orphans`]. Only [`disk`] looks at the machine,
 //! and only [`clean`] changes it. [`agent`] runs on a node and puts these to work; [`caretaker`] runs once in a cluster, and sees
 //! to what was on nodes that are gone.
+//!
+//! This room does not know when a released volume may go, nor how a claim gets one: it orders nothing, and is asked.
 
 pub mod agent;
 pub mod caretaker;
