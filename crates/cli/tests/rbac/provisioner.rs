@@ -79,7 +79,8 @@ fn is_bound(lab: &Lab, claim: &str) {
     eventually(&format!("{claim} is bound"), || field(lab, &format!("pvc/{claim}"), ".status.phase") == "Bound");
 }
 
-fn start(lab: &Lab, kubeconfig: &str, serving: &Serving) -> Running {
+/// Starts it with flags, in its pod and on its node.
+fn start(lab: &Lab, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Running {
     let example = ["create", "--validate=strict", "--dry-run=server", "-f", EXAMPLE];
     lab.kubectl(example).expect("the example is valid");
     make(lab, POD);
@@ -87,14 +88,13 @@ fn start(lab: &Lab, kubeconfig: &str, serving: &Serving) -> Running {
     let args = [
         "NAMESPACE=kube-system",
         "POD_NAME=csi-driver-1-a",
+        "NODE_NAME=n1",
         env!("CARGO_BIN_EXE_bindery"),
         "provisioner",
         "csi",
         kubeconfig,
-        "-v",
+        "-vv",
         &address,
-        "--leader-election",
-        "--leader-election-namespace=kube-system",
         "--enable-capacity",
         "--capacity-ownerref-level=2",
         "--capacity-poll-interval=1s",
@@ -103,7 +103,7 @@ fn start(lab: &Lab, kubeconfig: &str, serving: &Serving) -> Running {
         "--retry-interval-start=200ms",
         "--retry-interval-max=1s",
     ];
-    lab.start_program("/usr/bin/env", args).expect("bindery starts")
+    lab.start_program("/usr/bin/env", [&args, flags].concat()).expect("bindery starts")
 }
 
 /// Who binds the claims, and lets them go.
@@ -174,7 +174,8 @@ fn the_role_is_enough_and_no_more() {
     let mut serving = None;
     let audited = Audited::start_by("provisioner", LEASE, |lab, kubeconfig| {
         let served = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
-        start(lab, kubeconfig, serving.insert(served))
+        let flags = ["--leader-election", "--leader-election-namespace=kube-system"];
+        start(lab, kubeconfig, serving.insert(served), &flags)
     });
     let Some(audited) = audited else { return };
     let lab = &audited.lab;
@@ -197,6 +198,31 @@ fn the_role_is_enough_and_no_more() {
         json(lab, &["get", "role", "-n=kube-system", "bindery-csi"]),
     ];
     audited.end(&roles, &[]);
+}
+
+#[test]
+fn on_each_node_the_role_is_enough() {
+    let runtime = Runtime::new().expect("a runtime");
+    let _inside = runtime.enter();
+    let Some(lab) = service_account::lab(Lab::builder()) else { return };
+    let _controller = start_controller(&lab);
+    make(&lab, OBJECTS);
+    let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));
+    let serving = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "provisioner").display());
+    let flags = ["--node-deployment", "--node-deployment-base-delay=200ms", "--node-deployment-max-delay=1s"];
+    let program = start(&lab, &kubeconfig, &serving, &flags);
+    let selected = "annotations: {volume.kubernetes.io/selected-node: n1}";
+    make(&lab, &(claim("taken", "now", "", "") + &claim("placed", "later", selected, "")));
+    ["taken", "placed"].iter().for_each(|name| is_bound(&lab, name));
+    assert_eq!(field(&lab, "pvc/taken", r".metadata.annotations.volume\.kubernetes\.io/selected-node"), "n1");
+    eventually("it is told how much is left", || told(&lab) == [("98Gi".to_owned(), "csi-driver".to_owned())]);
+    lab.kubectl(["delete", WITHIN, "pvc", "--all"]).expect("the claims go");
+    eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
+    assert!(driver.volumes().is_empty(), "and what was behind them");
+    let log = program.log();
+    let refused: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 #[test]
