@@ -68,14 +68,11 @@ impl Driver {
     /// Connects to a driver's socket, waiting a while for it. Calls get so much time each.
     pub async fn connect(address: &str, timeout: Duration, calls: Arc<dyn Calls>) -> Result<Driver, String> {
         let path = socket(address)?;
-        let (tell, gone) = watch::channel(false);
-        let (tell, until) = (Arc::new(tell), Instant::now() + CONNECTS_WITHIN);
+        let until = Instant::now() + CONNECTS_WITHIN;
         loop {
-            match channel(&path, tell.clone()).await {
-                Ok(channel) => {
-                    tell.send_replace(false);
-                    return Ok(Driver { channel, timeout, calls, gone });
-                }
+            let (tell, gone) = watch::channel(false);
+            match channel(&path, Arc::new(tell)).await {
+                Ok(channel) => return Ok(Driver { channel, timeout, calls, gone }),
                 Err(error) if Instant::now() + TRIED_EVERY > until => {
                     return Err(format!("cannot connect to the CSI driver at {address}: {error}"));
                 }
@@ -194,9 +191,11 @@ impl Driver {
     }
 }
 
-/// Whether a status was made on this side, of an error on the way.
+/// Whether a status was made on this side: of an error on the way, or of an answer that cannot be understood. A driver that says the
+/// same is taken for one that cannot be understood, either.
 fn is_from_transport(status: &Status) -> bool {
-    std::error::Error::source(status).is_some()
+    let unreadable = ["failed to decode", "Missing response message", "Error, decoded message length too large"];
+    std::error::Error::source(status).is_some() || unreadable.iter().any(|word| status.message().starts_with(word))
 }
 
 /// The socket that an address names: a path, with or without a scheme.
@@ -228,4 +227,25 @@ async fn channel(path: &Path, tell: Arc<watch::Sender<bool>>) -> Result<Channel,
         let why = std::error::Error::source(&error).map(ToString::to_string);
         why.unwrap_or_else(|| error.to_string())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_said_by_the_driver_is_no_answer() {
+        let broken = std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the pipe broke");
+        assert!(is_from_transport(&Status::from_error(Box::new(broken))));
+        assert!(is_from_transport(&Status::internal("failed to decode Protobuf message: invalid tag value: 0")));
+        assert!(!is_from_transport(&Status::internal("the disk is on fire")));
+    }
+
+    #[test]
+    fn an_address_is_a_path_with_or_without_a_scheme() {
+        for address in ["/run/csi/socket", "unix:///run/csi/socket", "unix:/run/csi/socket"] {
+            assert_eq!(socket(address), Ok(PathBuf::from("/run/csi/socket")));
+        }
+        assert!(socket("").is_err() && socket("unix://").is_err() && socket("tcp://somewhere:1").is_err());
+    }
 }

@@ -72,6 +72,7 @@ fn said(events: &Value, words: usize) -> BTreeSet<Vec<String>> {
 fn tells_the_same(end: &End<'_>) -> bool {
     let (theirs, ours) = (said(&end.recorded.outcomes[0]["events"], 4), said(&end.end["events"], 4));
     if theirs != ours {
+        let (theirs, ours) = (said(&end.recorded.outcomes[0]["events"], 5), said(&end.end["events"], 5));
         let missing: Vec<_> = theirs.difference(&ours).collect();
         let besides: Vec<_> = ours.difference(&theirs).collect();
         println!("{}: not published: {missing:?}; published besides: {besides:?}", end.recorded.id);
