@@ -29,6 +29,11 @@ const PROBLEMS_MAX: usize = 5;
 
 /// Removes everything in an open directory. Goes on where it can, and then tells what could not be removed.
 pub fn remove(root: &OwnedFd) -> Result<(), String> {
+    remove_while(root, &mut || {})
+}
+
+/// The same, while something else happens before every single step.
+fn remove_while(root: &OwnedFd, meanwhile: &mut dyn FnMut()) -> Result<(), String> {
     let whole = |error: std::io::Error| error.to_string();
     let mut walk = Walk {
         root: root.as_fd(),
@@ -36,6 +41,7 @@ pub fn remove(root: &OwnedFd) -> Result<(), String> {
         levels: vec![Level::new(CString::default(), Dir::read_from(root).map_err(|error| error.to_string())?)],
         problems: Vec::new(),
         problem_count: 0,
+        meanwhile,
     };
     while !walk.levels.is_empty() {
         walk.step();
@@ -55,6 +61,8 @@ struct Walk<'a> {
     levels: Vec<Level>,
     problems: Vec<String>,
     problem_count: usize,
+    /// What happens before every step: nothing, but in tests.
+    meanwhile: &'a mut dyn FnMut(),
 }
 
 struct Level {
@@ -100,7 +108,7 @@ impl Walk<'_> {
                     return;
                 }
                 let fate = match dir.fd() {
-                    Ok(fd) => remove_one(fd, name, mount),
+                    Ok(fd) => remove_one(fd, name, mount, self.meanwhile),
                     Err(error) => Fate::Stuck(error.to_string()),
                 };
                 match fate {
@@ -142,6 +150,7 @@ impl Walk<'_> {
             return self.give_up(&problem);
         }
         let Some(Level { dir: Some(dir), stuck, .. }) = self.levels.last_mut() else { return };
+        (self.meanwhile)();
         let removed = dir.fd().and_then(|fd| unlinkat(fd, level.name.as_c_str(), AtFlags::REMOVEDIR));
         match removed {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -187,6 +196,7 @@ impl Walk<'_> {
         let first_kept = self.levels.len().saturating_sub(OPEN_MAX / 2);
         for place in 1..self.levels.len() {
             let parent = open.as_ref().map_or(self.root, |fd| fd.as_fd());
+            (self.meanwhile)();
             let next = enter(parent, &self.levels[place].name, self.mount)?;
             if place >= first_kept {
                 self.levels[place].dir = Some(Dir::read_from(&next).map_err(|error| error.to_string())?);
@@ -213,19 +223,22 @@ impl Walk<'_> {
 }
 
 /// Removes one entry of an open directory, if it can be; else opens it.
-fn remove_one(parent: BorrowedFd<'_>, name: &CStr, mount: Mount) -> Fate {
+fn remove_one(parent: BorrowedFd<'_>, name: &CStr, mount: Mount, meanwhile: &mut dyn FnMut()) -> Fate {
     for _ in 0..TRIES_MAX {
+        meanwhile();
         match unlinkat(parent, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Fate::Removed,
             Err(Errno::ISDIR) => {}
             Err(error) => return Fate::Stuck(said(error)),
         }
+        meanwhile();
         match unlinkat(parent, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => return Fate::Removed,
             Err(Errno::NOTDIR) => continue,
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             Err(error) => return Fate::Stuck(said(error)),
         }
+        meanwhile();
         match open_directory(parent, name) {
             Ok(child) => {
                 return match entered(child, mount) {
@@ -268,5 +281,66 @@ fn said(error: Errno) -> String {
         Errno::BUSY => "something is mounted there, or uses it".into(),
         Errno::PERM => "it may not be removed: it may be marked as immutable".into(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    use super::*;
+
+    /// A volume with directories, so deep that some are opened again; something precious beside it; and a link there.
+    fn prepare(root: &Path, depth: usize) {
+        let deep: std::path::PathBuf = (0..depth).map(|_| "d").collect();
+        fs::create_dir_all(root.join("volume/trap").join(deep)).expect("made");
+        fs::write(root.join("volume/trap/file"), "").expect("written");
+        fs::create_dir_all(root.join("outside/d/d")).expect("made");
+        for name in ["file", "d/file", "d/d/file"] {
+            fs::write(root.join("outside").join(name), "").expect("written");
+        }
+        symlink(root.join("outside"), root.join("link")).expect("linked");
+    }
+
+    /// Swaps a directory of the volume for the link at one step after the other, from the first to the last, and on request back at the next.
+    fn swap_at_every_step(depth: usize, stride: usize, swaps_back: bool) -> usize {
+        let root = std::env::temp_dir().join(format!("bindery-steps-{}-{depth}-{swaps_back}", std::process::id()));
+        let mut at = 0;
+        loop {
+            let _ = fs::remove_dir_all(&root);
+            prepare(&root, depth);
+            let volume = OwnedFd::from(File::open(root.join("volume")).expect("opened"));
+            let mut steps = 0;
+            let outcome = remove_while(&volume, &mut || {
+                if steps == at || swaps_back && steps == at + 1 {
+                    // It may be gone by now.
+                    let (trap, link) = (root.join("volume/trap"), root.join("link"));
+                    let _ = renameat_with(CWD, &trap, CWD, &link, RenameFlags::EXCHANGE);
+                }
+                steps += 1;
+            });
+            for name in ["file", "d/file", "d/d/file"] {
+                assert!(root.join("outside").join(name).exists(), "step {at}: outside/{name}: {outcome:?}");
+            }
+            let is_empty = fs::read_dir(root.join("volume")).expect("listed").count() == 0;
+            assert_eq!(is_empty, outcome.is_ok(), "step {at}: {outcome:?}");
+            assert!(remove(&volume).is_ok(), "step {at}: it can be done again");
+            if at >= steps {
+                let _ = fs::remove_dir_all(&root);
+                return steps;
+            }
+            at += stride;
+        }
+    }
+
+    #[test]
+    fn a_directory_swapped_for_a_link_at_any_step_leads_nowhere() {
+        assert!(swap_at_every_step(2, 1, false) > 10, "there are steps");
+        assert!(swap_at_every_step(2, 1, true) > 10, "there are steps");
+        assert!(swap_at_every_step(OPEN_MAX * 2, 97, false) > OPEN_MAX * 3, "some are opened again");
     }
 }
