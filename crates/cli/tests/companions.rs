@@ -2,7 +2,6 @@
 //! What upstream's garbage collector does on a real cluster, the embedded server does by itself.
 
 #[macro_use]
-#[path = "servers/cluster.rs"]
 mod cluster;
 mod servers;
 

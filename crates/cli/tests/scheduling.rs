@@ -3,9 +3,7 @@
 //! node has one, and reaches all of its volumes from there.
 
 #[macro_use]
-#[path = "servers/cluster.rs"]
 mod cluster;
-#[path = "servers/kube_scheduler.rs"]
 mod kube_scheduler;
 mod servers;
 

@@ -137,7 +137,7 @@ impl Decision<'_> {
             };
         }
         if !self.findings.is_done(Task::SaveVolume) {
-            return self.save(made, Task::SaveVolume);
+            return tell_of(claim, self.save(made, Task::SaveVolume));
         }
         // It was there already, and what is known does not show it.
         match self.findings.volume(&order.volume) {
@@ -225,6 +225,14 @@ impl Decision<'_> {
             false => self.save(made, Task::SaveVolume),
             true => Verdict::retry(&rules::STALE, Pace::Api, "there is a new claim of that name"),
         })
+    }
+}
+
+/// Tells why a volume could not be created, and is not yet.
+fn tell_of(claim: &Claim, verdict: Verdict) -> Verdict {
+    match verdict.note.clone() {
+        Some(error) => verdict.tell(warning(claim, format!("Error creating provisioned PV object: {error}"))),
+        None => verdict,
     }
 }
 

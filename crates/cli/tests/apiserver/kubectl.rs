@@ -322,7 +322,7 @@ fn a_list_in_a_file() {
         applied.starts_with("persistentvolumeclaim/data ") && applied.contains("\nconfigmap/settings "),
         "{applied}"
     );
-    let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast").replace("data", "strange");
+    let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast").replace("name: data", "name: strange");
     let said = server.kubectl_reading(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
     assert!(said.contains("strict decoding error: unknown field \"spec.storageClass\""), "{said}");
 }

@@ -5,7 +5,7 @@
 //! collector. See `crates/sim/tests/oracle` for the same in memory, without pods.
 
 mod controllers;
-#[path = "../servers/kube_scheduler.rs"]
+#[path = "../kube_scheduler/mod.rs"]
 mod kube_scheduler;
 mod probe;
 mod quiet;
