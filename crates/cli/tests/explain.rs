@@ -92,6 +92,7 @@ fn programs_read_json() {
         "next",
         "note",
         "phase",
+        "provisioning",
         "reason",
         "rule",
         "terms",
