@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::fields::{is_block, list, text};
+use crate::migration;
 use crate::prepare::{Prepared, SecretRef};
 use crate::proto::volume_capability::access_mode::Mode;
 use crate::proto::{CreateVolumeResponse, Topology, Volume};
@@ -49,8 +50,17 @@ pub fn volume(setup: &Setup, ask: Ask<'_>, prepared: &Prepared, answer: CreateVo
     {
         spec.insert("nodeAffinity".into(), affinity);
     }
+    let handle = volume.volume_id.clone();
     spec.insert("csi".into(), source(setup, ask, prepared, volume));
-    Ok(json!({"metadata": {"annotations": annotations(prepared)}, "spec": spec}))
+    let made = json!({"metadata": {"annotations": annotations(prepared)}, "spec": spec});
+    match migration::plugin_of(setup, ask.class) {
+        Some(plugin) => migration::to_in_tree(plugin, made).map_err(|error| Unfit {
+            error: format!("the volume cannot be one of {}: {error}", plugin.name()),
+            handle: Some(handle),
+            orphaned: "Cleanup of volume",
+        }),
+        None => Ok(made),
+    }
 }
 
 /// Whether the volume is what was asked for.

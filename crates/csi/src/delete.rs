@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use bindery_volumes::Annotation;
+use bindery_volumes::migration::Plugin;
 use serde_json::Value;
 
 use crate::facts::Found;
 use crate::fields::{text, text_or_empty, texts};
+use crate::migration;
 use crate::path;
 use crate::prepare::{SecretKind, SecretNames, SecretRef, reference, unable};
 use crate::setup::Setup;
@@ -27,7 +29,7 @@ pub(crate) enum Need {
 
 /// What is needed to remove a volume; with its class, once that was read.
 pub(crate) fn need(setup: &Setup, volume: &Value, class: Option<&Found>) -> Result<Need, Failure> {
-    let Some(handle) = text(volume, "/spec/csi/volumeHandle").map(str::to_owned) else {
+    let Some(handle) = handle(setup, volume).map_err(|error| certain(&error))? else {
         return Err(certain("invalid CSI PV"));
     };
     if let Some(missing) = unable(setup) {
@@ -55,6 +57,12 @@ pub(crate) fn need(setup: &Setup, volume: &Value, class: Option<&Found>) -> Resu
         Some(Found::Missing(_)) => Ok(Need::Nothing { handle, secret: None }),
         Some(Found::Failed(error)) => Err(certain(error)),
     }
+}
+
+/// The driver's handle of a volume, also of one of the plugin that the driver has taken over from.
+fn handle(setup: &Setup, volume: &Value) -> Result<Option<String>, String> {
+    let migrated = Plugin::of_driver(&setup.driver).map(|plugin| migration::handle(plugin, volume)).transpose()?;
+    Ok(migrated.flatten().or_else(|| text(volume, "/spec/csi/volumeHandle").map(str::to_owned)))
 }
 
 /// The secret that a class names for a volume whose claim has only its name left.

@@ -19,6 +19,7 @@ mod facts;
 pub mod fake;
 mod fields;
 mod look;
+mod migration;
 mod path;
 mod prepare;
 mod refusal;

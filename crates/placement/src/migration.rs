@@ -2,18 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use bindery_volumes::migration::driver_of;
+use bindery_volumes::migration::{BETA_REGION, BETA_ZONE, Plugin, REGION, ZONE, ZONE_DELIMITER, csi_id, driver_of};
 use bindery_volumes::{Attacher, CsiNode, Handle, Name, Node, NodeSelector, Requirement, Source, Volume};
 
 use crate::Fault;
-
-const ZONE: &str = "topology.kubernetes.io/zone";
-const REGION: &str = "topology.kubernetes.io/region";
-const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
-const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
-
-/// What stands between several zones in one label.
-pub(crate) const ZONE_DELIMITER: &str = "__";
 
 /// Labels that say in which zone or region something is; the older ones first.
 pub(crate) const TOPOLOGY: [&str; 4] = [BETA_ZONE, BETA_REGION, ZONE, REGION];
@@ -60,9 +52,9 @@ impl<'a> Whereabouts<'a> {
 /// The label that a driver gives nodes to say in which zone they are. Of Azure's and Portworx' volumes nothing is translated.
 fn zone_key(attacher: Attacher) -> Option<&'static str> {
     match attacher {
-        Attacher::AwsEbs => Some("topology.ebs.csi.aws.com/zone"),
-        Attacher::GcePd => Some("topology.gke.io/zone"),
-        Attacher::Cinder => Some("topology.cinder.csi.openstack.org/zone"),
+        Attacher::AwsEbs => Plugin::AwsEbs.zone_key(),
+        Attacher::GcePd => Plugin::GcePd.zone_key(),
+        Attacher::Cinder => Plugin::Cinder.zone_key(),
         Attacher::AzureDisk | Attacher::AzureBlob | Attacher::Portworx | Attacher::Csi => None,
     }
 }
@@ -139,47 +131,4 @@ pub(crate) fn csi_name(volume: &Volume, is_migrated: bool) -> Option<(Name, Name
 pub(crate) fn csi_name_inline(handle: &Handle) -> Option<(Name, Name)> {
     let driver = Name::new_static(driver_of(handle.by.plugin()?)?);
     Some((driver, csi_id(handle, &Volume::default()).ok()?))
-}
-
-/// A driver's name for what an in-tree plugin knows by a handle; why it has none, otherwise.
-fn csi_id(handle: &Handle, volume: &Volume) -> Result<Name, String> {
-    match handle.by {
-        Attacher::AwsEbs => aws_id(&handle.id),
-        Attacher::GcePd => gce_id(&handle.id, volume),
-        Attacher::AzureBlob => Err("only managed disks are supported in csi migration".into()),
-        Attacher::AzureDisk | Attacher::Cinder | Attacher::Portworx | Attacher::Csi => Ok(handle.id.clone()),
-    }
-}
-
-/// Amazon's name for a volume: bare, or at the end of an address that has the zone in it.
-fn aws_id(id: &Name) -> Result<Name, String> {
-    let Some(address) = id.strip_prefix("aws://") else { return Ok(id.clone()) };
-    let volume = address.split_once('/').map_or("", |(_, path)| path.trim_matches('/'));
-    if volume.starts_with("vol-") && !volume.contains('/') {
-        Ok(volume.into())
-    } else {
-        Err(format!("failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({id})"))
-    }
-}
-
-/// Google's name for a disk: with its zone, its region when it is in several zones, or neither.
-fn gce_id(disk: &Name, volume: &Volume) -> Result<Name, String> {
-    const UNKNOWN: &str = "UNSPECIFIED";
-    let label = |key: &str| volume.labels.get(key).filter(|label| !label.is_empty());
-    let label = label(BETA_ZONE).or_else(|| label(ZONE)).map(Name::as_str).unwrap_or_default();
-    let zones: Vec<&str> = label.split(ZONE_DELIMITER).collect();
-    let place = match zones.as_slice() {
-        [""] => format!("zones/{UNKNOWN}"),
-        [zone] => format!("zones/{zone}"),
-        zones => {
-            // A zone is called {continent}-{region}-{zone}.
-            let region = |zone: &&'_ str| zone.rsplit_once('-').map_or("", |(region, _)| region).to_owned();
-            let regions: BTreeSet<String> = zones.iter().map(region).collect();
-            match Vec::from_iter(regions).as_slice() {
-                [region] if region.split('-').count() == 2 => format!("regions/{region}"),
-                _ => return Err(format!("failed to get region from zones: {label:?} are not of one region")),
-            }
-        }
-    };
-    Ok(format!("projects/{UNKNOWN}/{place}/disks/{disk}").into())
 }

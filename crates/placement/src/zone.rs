@@ -1,9 +1,10 @@
 //! Whether a node is in the zones and regions of a pod's volumes, by the labels of both. Volumes of today say so in their node
 //! affinity; those of old have labels only.
 
+use bindery_volumes::migration::ZONE_DELIMITER;
 use bindery_volumes::{BindingMode, ClaimKey, Name, Node, Volume};
 
-use crate::migration::{TOPOLOGY, ZONE_DELIMITER, newer};
+use crate::migration::{TOPOLOGY, newer};
 use crate::prepare::first;
 use crate::{Obstacle, Refusal, Refused, User, View};
 

@@ -7,7 +7,9 @@ use bindery_verdict::{
     Action, Create, Intent, Measure, Notice, Operation, Order, Pace, Request as Ask, Task, Timed, Verdict,
 };
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Annotation, BindingMode, Claim, ClaimKey, Class, Name, ObjectKey, Volume, VolumeMode};
+use bindery_volumes::{
+    Annotation, BindingMode, Claim, ClaimKey, Class, Name, ObjectKey, Volume, VolumeMode, migration,
+};
 use serde_json::Value;
 
 use crate::intent;
@@ -59,7 +61,7 @@ impl Decision<'_> {
             let done = Verdict::settle(&rules::HAS_VOLUME).measuring(Measure::End(Timed::Provision));
             return Some(done);
         }
-        if !intent::asked(claim).is_some_and(|name| self.config.answers_to(name)) {
+        if !intent::is_asked(claim, self.config) {
             return Some(Verdict::settle(&rules::NOT_ASKED));
         }
         if !self.config.is_for(intent::chosen(claim)) {
@@ -84,7 +86,8 @@ impl Decision<'_> {
             (Some(asked), _) => Ok(Some(asked)),
             (None, None) => Ok(None),
             (None, Some(how)) => {
-                topology::of(self.known, &self.config.name, &class.topologies, &claim.meta.name, node.as_ref(), how)
+                let allowed = migration::topologies(class);
+                topology::of(self.known, &self.config.name, &allowed, &claim.meta.name, node.as_ref(), how)
             }
         };
         Order {
@@ -238,9 +241,8 @@ fn tell_of(claim: &Claim, verdict: Verdict) -> Verdict {
 
 /// Whether a volume has other storage behind it than what was made.
 fn is_other_storage(made: &Value, volume: &Volume) -> bool {
-    let handle = volume.handle.as_ref().map(|handle| handle.id.as_str());
-    let made = made["spec"]["csi"]["volumeHandle"].as_str();
-    made.is_some() && made != handle
+    let made = Volume::from_json(made.to_string().as_bytes()).ok().and_then(|made| made.handle);
+    made.is_some() && made != volume.handle
 }
 
 /// A warning that provisioning failed.

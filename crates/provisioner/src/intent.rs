@@ -1,6 +1,7 @@
 //! The intent on a claim: that storage was asked for, or is about to be, and what for.
 
 use bindery_verdict::{Accessibility, ClaimEdit, Edit, Intent, Order, Rule, Write};
+use bindery_volumes::migration::Plugin;
 use bindery_volumes::{Annotation, Claim, Name, finalizer};
 
 use crate::Config;
@@ -19,7 +20,7 @@ pub(crate) fn of(claim: &Claim, config: &Config) -> Option<Intent> {
         }
         // Somebody has written over it: whoever is asked for the claim's volume looks after it.
         None => {
-            let is_ours = asked(claim).is_some_and(|name| config.answers_to(name)) && config.is_for(chosen(claim));
+            let is_ours = is_asked(claim, config) && config.is_for(chosen(claim));
             (is_held && is_ours).then(Intent::default)
         }
     }
@@ -30,10 +31,13 @@ pub(crate) fn chosen(claim: &Claim) -> Option<&Name> {
     claim.annotations.get(Annotation::SelectedNode).filter(|node| !node.is_empty())
 }
 
-/// Who is asked for a claim's volume.
-pub(crate) fn asked(claim: &Claim) -> Option<&Name> {
+/// Whether we are asked for a claim's volume. Where that is by the name of an in-tree plugin, the claim has to say that we have
+/// taken over from it: else the plugin may make the volume too.
+pub(crate) fn is_asked(claim: &Claim, config: &Config) -> bool {
     let annotation = |annotation| claim.annotations.get(annotation);
-    annotation(Annotation::StorageProvisioner).or_else(|| annotation(Annotation::BetaStorageProvisioner))
+    let asked = annotation(Annotation::StorageProvisioner).or_else(|| annotation(Annotation::BetaStorageProvisioner));
+    let is_handed_over = || annotation(Annotation::MigratedTo) == Some(&config.name);
+    asked.is_some_and(|name| config.answers_to(name) && (Plugin::named(name).is_none() || is_handed_over()))
 }
 
 /// Puts the intent on a claim.
@@ -63,4 +67,28 @@ pub(crate) fn take_off(rule: &'static Rule, claim: &Claim, and_node: bool) -> Wr
 
 fn without_guard(claim: &Claim) -> Vec<Name> {
     claim.finalizers.iter().filter(|name| **name != finalizer::PROVISIONING).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugins_claims_are_ours_once_they_say_so() {
+        let config = Config { also: vec!["kubernetes.io/aws-ebs".into()], ..Config::new("ebs.csi.aws.com") };
+        let is_asked = |provisioner: &str, migrated_to: &str| {
+            let json = format!(
+                r#"{{"metadata":{{"name":"c","namespace":"ns","annotations":{{
+                    "volume.kubernetes.io/storage-provisioner":"{provisioner}",
+                    "pv.kubernetes.io/migrated-to":"{migrated_to}"}}}}}}"#
+            );
+            is_asked(&Claim::from_json(json.as_bytes()).expect("a claim"), &config)
+        };
+        assert!(is_asked("ebs.csi.aws.com", ""));
+        assert!(is_asked("ebs.csi.aws.com", "ebs.csi.aws.com"));
+        assert!(is_asked("kubernetes.io/aws-ebs", "ebs.csi.aws.com"));
+        assert!(!is_asked("kubernetes.io/aws-ebs", ""));
+        assert!(!is_asked("kubernetes.io/aws-ebs", "other"));
+        assert!(!is_asked("kubernetes.io/gce-pd", "ebs.csi.aws.com"));
+    }
 }

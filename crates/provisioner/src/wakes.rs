@@ -61,7 +61,7 @@ fn as_claim(object: &Object) -> Option<&Claim> {
 
 /// Whether a claim may be ours to do something about.
 fn concerns(config: &Config, claim: &Claim) -> bool {
-    intent::asked(claim).is_some_and(|name| config.answers_to(name))
+    intent::is_asked(claim, config)
         || intent::of(claim, config).is_some()
         || config.clones && claim.deleting && !claim.finalizers.is_empty()
 }

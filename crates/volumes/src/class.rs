@@ -1,8 +1,11 @@
 //! A class: how storage of one sort is made and bound (StorageClass).
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::decode::{Flaws, Lean, WireMeta, decode};
+use crate::migration::{Plugin, ZONE_PARAMETER, ZONES_PARAMETER};
 use crate::topology::WireTopology;
 use crate::{Annotation, Annotations, Flaw, Meta, Name, ReclaimPolicy, Topologies};
 
@@ -44,6 +47,8 @@ pub struct Class {
     pub binding: Option<BindingMode>,
     /// Where its volumes may be made.
     pub topologies: Topologies,
+    /// The zones among its parameters, where a plugin that CSI drivers have taken over from is asked so.
+    pub zones: Box<[Name]>,
     /// What could not be understood of it.
     pub flaw: Option<Box<Flaw>>,
 }
@@ -71,6 +76,24 @@ pub(crate) struct Wire {
     mount_options: Option<Vec<Name>>,
     volume_binding_mode: Option<Name>,
     allowed_topologies: Option<Vec<WireTopology>>,
+    parameters: Option<BTreeMap<Name, Option<Name>>>,
+}
+
+impl Wire {
+    /// The zones that are named among the parameters of an in-tree plugin. Of one and several, several count.
+    fn zones(&mut self) -> Box<[Name]> {
+        let plugin = self.provisioner.as_deref().and_then(Plugin::named).filter(|plugin| plugin.takes_zones());
+        let parameters = self.parameters.take().filter(|_| plugin.is_some()).unwrap_or_default();
+        let of = |wanted: &str| {
+            let (_, value) = parameters.iter().find(|(key, _)| key.eq_ignore_ascii_case(wanted))?;
+            Some(value.clone().unwrap_or_default())
+        };
+        match (of(ZONES_PARAMETER), of(ZONE_PARAMETER)) {
+            (Some(zones), _) => zones.split(',').map(Name::from).collect(),
+            (None, Some(zone)) => [zone].into(),
+            (None, None) => Box::default(),
+        }
+    }
 }
 
 impl Lean for Class {
@@ -82,6 +105,7 @@ impl Lean for Class {
 
     fn from_wire(mut wire: Wire, mut flaws: Flaws) -> Class {
         let meta = wire.metadata.meta(&mut flaws);
+        let zones = wire.zones();
         Class {
             meta,
             annotations: wire.metadata.annotations,
@@ -92,6 +116,7 @@ impl Lean for Class {
             mount_options: wire.mount_options.unwrap_or_default(),
             binding: flaws
                 .word("volumeBindingMode", wire.volume_binding_mode, |text| BindingMode::parse(text).map(Some)),
+            zones,
             topologies: wire.allowed_topologies.unwrap_or_default().into_iter().collect(),
             flaw: flaws.into_flaw(),
         }

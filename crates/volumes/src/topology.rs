@@ -58,6 +58,12 @@ impl FromIterator<WireTopology> for Topologies {
     }
 }
 
+impl FromIterator<Box<[Requirement]>> for Topologies {
+    fn from_iter<I: IntoIterator<Item = Box<[Requirement]>>>(terms: I) -> Topologies {
+        Topologies(terms.into_iter().collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ use bindery_csi::{Csi, Driver, Introduction, Look, Server, Setup, sweep};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Message, Observer, Operate};
 use bindery_storage::{Config, Provisioner, Storekeeper, TopologyConfig};
+use bindery_volumes::migration::Plugin;
 
 /// Runs until it is told to stop, or until the driver or the lease is lost.
 pub async fn run(args: flags::Args) -> Result<(), String> {
@@ -156,6 +157,8 @@ fn config(args: &flags::Args, driver: &Introduction, own: Option<&Own>, identity
     let strict = args.strict_topology || own.is_some();
     let topology = TopologyConfig { strict, immediate: args.immediate_topology };
     Config {
+        // Classes and claims of the plugin that the driver has taken over from.
+        also: Plugin::of_driver(&driver.name).into_iter().map(|plugin| plugin.name().into()).collect(),
         // There is one a process, for as long as it runs.
         component: String::leak(format!("{}_{identity}", driver.name)),
         makes_blocks: true,

@@ -7,6 +7,7 @@ use bindery_csi::{Csi, Driver, Free, Look, Taking};
 use bindery_mirror::Mirror;
 use bindery_runtime::Message;
 use bindery_storage::{Config, OwnNode};
+use bindery_volumes::migration::topologies;
 use bindery_volumes::{Annotation, BindingMode, Claim, Kind, Labels, Name};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -91,7 +92,7 @@ fn is_free(known: &Mirror, claim: &Claim, config: &Config) -> bool {
     let asked = annotation(Annotation::StorageProvisioner).or_else(|| annotation(Annotation::BetaStorageProvisioner));
     let may_be_here = |class: &bindery_volumes::Class| {
         let is_allowed =
-            config.node.as_ref().is_none_or(|own| config.topology.is_none() || class.topologies.allow(&own.place));
+            config.node.as_ref().is_none_or(|own| config.topology.is_none() || topologies(class).allow(&own.place));
         class.binding == Some(BindingMode::Immediate) && config.answers_to(&class.provisioner) && is_allowed
     };
     claim.volume.is_none()

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 use crate::facts::{Facts, Flow, Found, Halt, Patch, fail, nothing, untried};
 use crate::fields::{is_block, list, requested, text, text_or_empty, texts};
+use crate::migration;
 use crate::path;
 use crate::setup::Setup;
 use bindery_storage::{After, Failure};
@@ -50,13 +51,17 @@ pub fn next(facts: &Facts<'_>) -> Step {
 
 fn prepared(facts: &Facts<'_>) -> Flow<Prepared> {
     let (claim, class, order) = (facts.ask.claim, facts.ask.class, facts.ask.order);
+    let parameters = match migration::plugin_of(facts.setup, class) {
+        Some(plugin) => migration::parameters(plugin, class)
+            .or_else(|error| nothing(format!("failed to translate storage class: {error}")))?,
+        None => texts(class, "/parameters"),
+    };
     let source = source::named(facts)?;
     let attributes_class = attributes_class(facts);
     able(facts.setup, source.as_ref().map(|source| source.kind), attributes_class.is_some())?;
     if claim.pointer("/spec/selector").is_some_and(|selector| !selector.is_null()) {
         return nothing("claim Selector is not supported");
     }
-    let parameters = texts(class, "/parameters");
     let fs_type = parameters::fs_type(&parameters, &facts.setup.default_fs_type).or_else(nothing)?;
     let modes = list(claim, "/spec/accessModes");
     let modes: Result<Vec<_>, String> =

@@ -13,6 +13,8 @@ use crate::fake::{Fake, Serving};
 use bindery_storage::Order;
 use serde_json::json;
 
+mod migrated;
+
 /// Objects in a map.
 #[derive(Default)]
 struct Map(BTreeMap<String, Value>);
@@ -53,13 +55,17 @@ fn socket() -> PathBuf {
 }
 
 async fn bench(timeout: Duration) -> Bench {
-    let fake = Arc::new(Fake::new("d.example.com"));
+    bench_of("d.example.com", timeout).await
+}
+
+async fn bench_of(driver_name: &str, timeout: Duration) -> Bench {
+    let fake = Arc::new(Fake::new(driver_name));
     let serving = fake.serve(&socket()).expect("served");
     let counted = Arc::new(Counted::default());
     let driver =
         Driver::connect(&serving.socket().display().to_string(), timeout, counted.clone()).await.expect("there");
     let introduced = driver.meet().await.expect("introduced");
-    assert_eq!((introduced.name.as_str(), introduced.version.as_str()), ("d.example.com", "1"));
+    assert_eq!((introduced.name.as_str(), introduced.version.as_str()), (driver_name, "1"));
     let setup = Setup { driver: introduced.name, abilities: introduced.abilities, ..Setup::default() };
     let secret = json!({"data": {"user": "YWRtaW4="}});
     let class = json!({"parameters": {

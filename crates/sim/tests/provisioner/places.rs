@@ -128,3 +128,31 @@ fn what_cannot_be_asked_for_says_why() {
     let nobody = asked_on("csinode n1 driver=d:zone\nnode n1", "", "c#u 1Gi Pending", FREE);
     assert_eq!(nobody, Err(Failure::new(why("topology is not supported by any node")).with(After::Untried)));
 }
+
+#[test]
+fn a_plugins_class_says_where_in_the_drivers_words() {
+    let (driver, plugin) = ("ebs.csi.aws.com", "kubernetes.io/aws-ebs");
+    let decided = |claim: &str| {
+        let zone = "topology.ebs.csi.aws.com/zone";
+        let text = format!(
+            "node n label={zone}:a\ncsinode n driver={driver}:{zone}\nsc gold {plugin} allow=topology.kubernetes.io/zone:a|b\n{claim}"
+        );
+        let topology = Some(TopologyConfig { strict: false, immediate: true });
+        let config = Config { also: vec![plugin.into()], topology, ..Config::new(driver) };
+        let known = mirror_of(&notation::parse(&text), &[]);
+        let key = ClaimKey::new("default", "c-0").into();
+        Provisioner::new(config).decide(&known, &key, &Findings::default()).action
+    };
+    let migrated = format!("pvc c-0#u 1Gi Pending class=gold sp={plugin} migrated={driver}");
+    let Action::Request(Request::Operate(Operation::Prepare(order))) = decided(&migrated) else {
+        panic!("nothing is asked for")
+    };
+    assert_eq!(order.provisioner, plugin);
+    let places = order.topology.expect("places").expect("some");
+    let zone = "topology.ebs.csi.aws.com/zone";
+    assert_eq!(places.requisite, terms(&format!("{zone}:a {zone}:b")));
+    assert!(
+        matches!(decided(&format!("pvc c-0#u 1Gi Pending class=gold sp={plugin}")), Action::Settle),
+        "it is the plugin's"
+    );
+}
