@@ -35,7 +35,11 @@ pub(super) fn proposal<'a>(asked: &Asked<'_>, asking: &'a Asking<'_>) -> Option<
         }
     }
     for reason in &outlook.against {
-        steps.push(of_reason(asked, node, reason)?);
+        let step = of_reason(asked, node, reason)?;
+        // Two reasons may have one remedy.
+        if steps.iter().all(|known: &Step| known.text != step.text) {
+            steps.push(step);
+        }
     }
     (!steps.is_empty()).then(|| Proposal { node: node.name(), steps })
 }
