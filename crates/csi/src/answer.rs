@@ -9,6 +9,7 @@ use crate::proto::volume_capability::access_mode::Mode;
 use crate::proto::{CreateVolumeResponse, Topology, Volume};
 use crate::setup::Setup;
 use bindery_storage::Ask;
+use bindery_volumes::Quantity;
 
 /// Under which name a volume's attributes say who made it.
 const IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
@@ -147,10 +148,7 @@ fn affinity(reachable: &[Topology]) -> Option<Value> {
 
 /// Bytes in the largest binary unit that holds them exactly.
 pub(crate) fn in_binary_units(bytes: i64) -> String {
-    let units = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    let exact = |power: usize| bytes != 0 && bytes % (1_i64 << (10 * power)) == 0;
-    let power = (0..units.len()).rev().find(|power| exact(*power)).unwrap_or_default();
-    format!("{}{}", bytes >> (10 * power), units[power])
+    Quantity::of_bytes(u64::try_from(bytes).unwrap_or_default()).to_string()
 }
 
 #[cfg(test)]

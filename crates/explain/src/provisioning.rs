@@ -1,14 +1,11 @@
 //! A claim that waits for its provisioner: what was asked, what was answered last, and when it is asked again.
 
 use bindery_mirror::Mirror;
-use bindery_verdict::{Intent, Term};
+use bindery_verdict::{Intent, Notice, Term};
 use bindery_volumes::event::Reason;
 use bindery_volumes::{Annotation, Claim, Name};
 use serde::Serialize;
 use serde_json::Value;
-
-/// The annotation of an event that says when what failed is tried again.
-const NEXT_TRY: &str = "bindery.dev/next-try";
 
 /// What is known of a claim's provisioning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -53,7 +50,7 @@ pub fn provisioning(known: &Mirror, claim: &Claim, events: &[Value]) -> Option<P
         provisioner: provisioner.clone(),
         asked: asked(known, claim, intent.as_ref()),
         is_uncertain: intent.is_some(),
-        next_try: last.and_then(|event| event["metadata"]["annotations"][NEXT_TRY].as_str()).map(str::to_owned),
+        next_try: last.and_then(|event| event["metadata"]["annotations"][Notice::NEXT_TRY].as_str()).map(str::to_owned),
         last: last.map(said),
     })
 }

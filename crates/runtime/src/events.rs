@@ -20,9 +20,6 @@ use crate::correlate::{Correlator, Fate};
 /// So many events wait at most; more are dropped, and counted. As many as upstream's recorder keeps.
 const QUEUE_MAX: usize = 1000;
 
-/// The annotation of an event that says when what failed is tried again. `bindery explain` reads it.
-pub const NEXT_TRY: &str = "bindery.dev/next-try";
-
 /// Where events are published. Publishing never waits.
 #[derive(Clone)]
 pub struct EventSink {
@@ -85,7 +82,7 @@ impl Writer {
     async fn count(&mut self, notice: &Notice, event: &str, count: u32, message: String) {
         let now = Timestamp::now();
         let patch = Patch::Merge(json!({
-            "metadata": {"annotations": {NEXT_TRY: next_try(notice, now)}},
+            "metadata": {"annotations": {Notice::NEXT_TRY: next_try(notice, now)}},
             "count": count,
             "lastTimestamp": wire_time(now),
             "message": message,
@@ -148,7 +145,7 @@ fn event(notice: &Notice, message: &str, now: Timestamp) -> Value {
         "metadata": {
             "name": format!("{}.{:x}", about.name, now.as_nanosecond()),
             "namespace": namespace(notice),
-            "annotations": next_try(notice, now).map(|moment| json!({NEXT_TRY: moment})),
+            "annotations": next_try(notice, now).map(|moment| json!({Notice::NEXT_TRY: moment})),
         },
         "involvedObject": {
             "kind": about.kind.as_str(),

@@ -30,7 +30,7 @@ mod watch;
 
 pub use api::{Api, CALL_DEADLINE, NotHad};
 pub use brain::{Ask, Brain, Message};
-pub use events::{EventSink, NEXT_TRY};
+pub use events::EventSink;
 pub use hosted::{Hosted, told_to_stop};
 pub use lease::{Lease, LeaseConfig};
 pub use list::{Unlisted, list};

@@ -25,6 +25,9 @@ pub struct Notice {
 }
 
 impl Notice {
+    /// The annotation of an event that says when what failed is tried again.
+    pub const NEXT_TRY: &str = "bindery.dev/next-try";
+
     /// A notice about a claim.
     pub fn claim(claim: &Claim, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
         Notice::new(claim.key().into(), &claim.meta, event_type, reason, message)
