@@ -2,7 +2,7 @@
 
 use bindery_mirror::Mirror;
 use bindery_placement::{Lack, Obstacle, Prospect, Unmade, Unreached};
-use bindery_scheduler::{Look, Reason, Shortage};
+use bindery_scheduler::{Crowd, Look, Reason, Shortage};
 use bindery_volumes::{Claim, Misfit, Node, Pod, PodKey, Request, Taint};
 
 use crate::candidates::{self, Standing};
@@ -94,13 +94,17 @@ pub(crate) fn of_reason(look: &Look<'_>, pod: &Pod, node: &Node, reason: &Reason
         }
         Reason::TooManyPods => format!("no room for more than {} pods", node.allocatable.pods),
         Reason::Lacks(shortage) => {
-            let Shortage { what, needs, taken, has } = *shortage;
+            let &Shortage { ref what, needs, taken, has } = shortage;
             let free = amount(what, (has - taken).max(0));
             format!("{what}: needs {}, {free} free of {}", amount(what, needs), amount(what, has))
         }
         Reason::NotNear => "no pod near that must be".into(),
         Reason::NotApart => format!("{} near, and must not be", pods()),
         Reason::KeptApart => format!("{} near, and wants it elsewhere", pods()),
+        Reason::NoPlace(key) => format!("no label {key}, over which pods are spread"),
+        Reason::Uneven(Crowd { key, value, here, fewest, skew_max }) => {
+            format!("{key}={value} has {here} pods of its kind, the emptiest {fewest}, and {skew_max} more is allowed")
+        }
         Reason::Volumes(obstacle) => of_obstacle(obstacle, pods),
     }
 }
@@ -125,7 +129,7 @@ pub(crate) fn taint(taint: &Taint) -> String {
     format!("{}{value}:{}", taint.key, taint.effect.as_str())
 }
 
-/// An amount of cpu or memory, as it is written.
+/// An amount of what a node has, as it is written.
 pub(crate) fn amount(what: &str, amount: i128) -> String {
     const UNITS: [(&str, i128); 3] = [("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
     match what {

@@ -6,35 +6,39 @@ use bindery_volumes::{Name, Needs, Pod, PodKey, Turn};
 use rustc_hash::FxHashMap;
 
 /// How much is taken of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
     /// How many pods.
     pub pods: i128,
     /// How much they ask for.
     pub needs: Needs,
-    /// The same, with something for those that ask for nothing.
+    /// Of processors and memory the same, with something for those that ask for none.
     pub usual: Needs,
 }
 
 impl Load {
     fn of(pod: &Pod) -> Load {
-        let needs = pod.scheduling.needs;
-        Load { pods: 1, needs, usual: needs.or_usual() }
+        let needs = &pod.scheduling.needs;
+        Load { pods: 1, needs: needs.clone(), usual: needs.usual() }
     }
 
     /// With another's.
     #[must_use]
-    pub fn with(self, other: Load) -> Load {
-        Load { pods: self.pods + other.pods, needs: self.needs.plus(other.needs), usual: self.usual.plus(other.usual) }
+    pub fn with(&self, other: &Load) -> Load {
+        Load {
+            pods: self.pods + other.pods,
+            needs: self.needs.plus(&other.needs),
+            usual: self.usual.plus(&other.usual),
+        }
     }
 
     /// Without another's.
     #[must_use]
-    pub fn without(self, other: Load) -> Load {
+    pub fn without(&self, other: &Load) -> Load {
         Load {
             pods: self.pods - other.pods,
-            needs: self.needs.minus(other.needs),
-            usual: self.usual.minus(other.usual),
+            needs: self.needs.minus(&other.needs),
+            usual: self.usual.minus(&other.usual),
         }
     }
 }
@@ -99,7 +103,7 @@ impl Tenants {
                 && let Some(tenancy) = self.by_node.get_mut(node)
             {
                 tenancy.pods.remove(key);
-                tenancy.load = tenancy.load.without(before.load);
+                tenancy.load = tenancy.load.without(&before.load);
                 if tenancy.pods.is_empty() {
                     self.by_node.remove(node);
                 }
@@ -120,7 +124,7 @@ impl Tenants {
         if let Some(node) = &node {
             let tenancy = self.by_node.entry(node.clone()).or_default();
             tenancy.pods.insert(key.clone());
-            tenancy.load = tenancy.load.with(load);
+            tenancy.load = tenancy.load.with(&load);
         }
         if is_apart {
             self.apart.insert(key.clone());
@@ -162,13 +166,13 @@ impl Tenants {
 
     /// How much they take.
     pub fn load(&self, node: &Name) -> Load {
-        self.by_node.get(node).map(|tenancy| tenancy.load).unwrap_or_default()
+        self.by_node.get(node).map(|tenancy| tenancy.load.clone()).unwrap_or_default()
     }
 
     /// The node of a pod, or the one that is meant for it, and what it takes there.
-    pub fn place(&self, pod: &PodKey) -> Option<(&Name, Load)> {
+    pub fn place(&self, pod: &PodKey) -> Option<(&Name, &Load)> {
         let noted = self.noted.get(pod)?;
-        noted.node.as_ref().map(|node| (node, noted.load))
+        noted.node.as_ref().map(|node| (node, &noted.load))
     }
 
     /// The pods that wait for a node, in their order.

@@ -74,6 +74,10 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
     if all == 0 {
         return unschedulable(&rules::NO_NODES, pod, "no nodes available to schedule pods".into());
     }
+    if pod.scheduling.has_device_claims {
+        let why = "the pod has resource claims, which this scheduler does not allocate: name one that does in spec.schedulerName";
+        return unschedulable(&rules::DEVICES, pod, format!("0/{all} nodes are available: {why}."));
+    }
     let look = match Look::at(known, pod) {
         Ok(look) => look,
         // What was made for it is told of after the claim that has it.

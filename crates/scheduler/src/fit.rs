@@ -34,12 +34,16 @@ fn is_open(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
 }
 
 fn is_untainted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let keeps_away = |taint: &&Taint| match taint.effect {
+    let taints: Vec<Taint> = repelling(pod, node).cloned().collect();
+    (!taints.is_empty()).then_some(Reason::Tainted(taints)).into_iter().collect()
+}
+
+/// The taints of a node that keep the pod away.
+pub(crate) fn repelling<'a>(pod: &'a Pod, node: &'a Node) -> impl Iterator<Item = &'a Taint> {
+    node.taints.iter().filter(|taint| match taint.effect {
         TaintEffect::NoSchedule | TaintEffect::NoExecute => !tolerates(pod, taint),
         TaintEffect::PreferNoSchedule => false,
-    };
-    let taints: Vec<Taint> = node.taints.iter().filter(keeps_away).cloned().collect();
-    (!taints.is_empty()).then_some(Reason::Tainted(taints)).into_iter().collect()
+    })
 }
 
 fn unschedulable() -> Taint {
@@ -57,7 +61,7 @@ pub(crate) fn dislikes(pod: &Pod, node: &Node) -> usize {
 }
 
 /// Whether the pod wants the node, by its labels and its name.
-fn is_wanted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+pub(crate) fn is_wanted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
     let scheduling = &pod.scheduling;
     let lacks = |(key, value): &&(Name, Name)| node.labels.get(key) != Some(value);
     let labels: Vec<(Name, Name)> = scheduling.selector.iter().filter(lacks).cloned().collect();
@@ -94,17 +98,20 @@ pub(crate) fn load_of_others(known: &Mirror, pod: &Pod, node: &Node) -> Load {
 }
 
 fn has_room(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let (taken, has, needs) = (load_of_others(known, pod, node), &node.allocatable, pod.scheduling.needs);
+    let (taken, has, needs) = (load_of_others(known, pod, node), &node.allocatable, &pod.scheduling.needs);
     let mut reasons = Vec::new();
     if taken.pods + 1 > has.pods {
         reasons.push(Reason::TooManyPods);
     }
-    let amounts = [
-        ("cpu", needs.cpu_millis, taken.needs.cpu_millis, has.cpu_millis),
-        ("memory", needs.memory_bytes, taken.needs.memory_bytes, has.memory_bytes),
-    ];
-    let shortages = amounts.into_iter().map(|(what, needs, taken, has)| Shortage { what, needs, taken, has });
-    let is_short = |shortage: &Shortage| shortage.needs > 0 && shortage.taken + shortage.needs > shortage.has;
-    reasons.extend(shortages.filter(is_short).map(Reason::Lacks));
+    let mut weigh = |what: &str, needs: i128, taken: i128, has: i128| {
+        if needs > 0 && taken + needs > has {
+            reasons.push(Reason::Lacks(Shortage { what: what.into(), needs, taken, has }));
+        }
+    };
+    weigh("cpu", needs.cpu_millis, taken.needs.cpu_millis, has.cpu_millis);
+    weigh("memory", needs.memory_bytes, taken.needs.memory_bytes, has.memory_bytes);
+    for (what, needs) in needs.others.iter() {
+        weigh(what, needs, taken.needs.others.of(what), has.others.of(what));
+    }
     reasons
 }

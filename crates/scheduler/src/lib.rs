@@ -23,10 +23,11 @@ mod neighbours;
 mod reason;
 pub mod rules;
 mod score;
+mod spread;
 mod wakes;
 
 pub use look::{Look, Outlook};
-pub use reason::{Reason, Shortage};
+pub use reason::{Crowd, Reason, Shortage};
 
 use bindery_mirror::{Change, Mirror};
 use bindery_placement::Shape;

@@ -10,12 +10,14 @@ use bindery_volumes::{Claim, Node, Pod, PodKey};
 use crate::fit;
 use crate::neighbours::Neighbours;
 use crate::reason::Reason;
+use crate::spread::Evenness;
 
 /// A pod that nodes are to be asked about.
 pub struct Look<'a> {
     known: &'a Mirror,
     pod: &'a Pod,
     placing: Placing<'a, Mirror>,
+    evenness: Evenness<'a>,
     neighbours: Neighbours,
 }
 
@@ -46,13 +48,18 @@ impl<'a> Look<'a> {
     /// Looks at a pod once, for all nodes: why it cannot be placed on any, if it cannot.
     pub(crate) fn at(known: &'a Mirror, pod: &'a Pod) -> Result<Look<'a>, Refusal> {
         let placing = Placing::prepare(known, User::of(pod))?;
-        Ok(Look { known, pod, placing, neighbours: Neighbours::of(known, pod) })
+        Ok(Look::by(known, pod, placing))
     }
 
     /// The same, and goes on where claims keep the pod from every node: they are told of, the one that counts first.
     pub fn survey(known: &'a Mirror, pod: &'a Pod) -> (Look<'a>, Vec<Refused>) {
         let (placing, refused) = Placing::survey(known, User::of(pod));
-        (Look { known, pod, placing, neighbours: Neighbours::of(known, pod) }, refused)
+        (Look::by(known, pod, placing), refused)
+    }
+
+    fn by(known: &'a Mirror, pod: &'a Pod, placing: Placing<'a, Mirror>) -> Look<'a> {
+        let (evenness, neighbours) = (Evenness::of(known, pod), Neighbours::of(known, pod));
+        Look { known, pod, placing, evenness, neighbours }
     }
 
     /// Whether a node will do. The first test that has anything against it tells all that it has.
@@ -64,7 +71,7 @@ impl<'a> Look<'a> {
         let mut found = self.placing.find(node)?;
         let mut against: Vec<Reason> = std::mem::take(&mut found.obstacles).into_iter().map(Reason::Volumes).collect();
         if against.is_empty() {
-            against.extend(self.neighbours.check(node));
+            against.extend(self.evenness.check(node).or_else(|| self.neighbours.check(node)));
         }
         Ok(Answer { against, found })
     }
@@ -74,6 +81,7 @@ impl<'a> Look<'a> {
         let outlook = self.placing.outlook(node)?;
         let mut against = fit::all_before_volumes(self.known, self.pod, node);
         against.extend(outlook.beside.into_iter().map(Reason::Volumes));
+        against.extend(self.evenness.check(node));
         against.extend(self.neighbours.check_all(node));
         let outlook = Outlook { claims: outlook.claims, against };
         debug_assert_eq!(
@@ -110,6 +118,8 @@ impl<'a> Look<'a> {
             | Reason::TooManyPods
             | Reason::Lacks(_)
             | Reason::NotNear
+            | Reason::NoPlace(_)
+            | Reason::Uneven(_)
             | Reason::Volumes(
                 Obstacle::Unreachable
                 | Obstacle::NothingToBind

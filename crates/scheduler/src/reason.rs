@@ -31,15 +31,19 @@ pub enum Reason {
     NotApart,
     /// A pod is there that wants others elsewhere.
     KeptApart,
+    /// It has not the label over whose values pods are to be spread: this one.
+    NoPlace(Name),
+    /// There are too many pods there already with which it is to be spread.
+    Uneven(Crowd),
     /// Its volumes.
     Volumes(Obstacle),
 }
 
-/// Not enough of something: cpu in thousandths, memory in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Not enough of something: cpu in thousandths, memory and disk in bytes, devices by their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
     /// Of what.
-    pub what: &'static str,
+    pub what: Name,
     /// How much the pod asks for.
     pub needs: i128,
     /// How much others take.
@@ -48,14 +52,33 @@ pub struct Shortage {
     pub has: i128,
 }
 
+/// A place that has too many pods of those that are to be spread evenly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crowd {
+    /// The label of nodes by which places are told.
+    pub key: Name,
+    /// The place.
+    pub value: Name,
+    /// How many of the pods there are.
+    pub here: i64,
+    /// How many there are where there are fewest.
+    pub fewest: i64,
+    /// How much more than that there may be.
+    pub skew_max: i64,
+}
+
 impl Reason {
     /// Whether the going of other pods could help.
     pub fn is_for_lack_of_space(&self) -> bool {
         match self {
-            Reason::PortTaken | Reason::TooManyPods | Reason::NotApart | Reason::KeptApart => true,
+            Reason::PortTaken | Reason::TooManyPods | Reason::NotApart | Reason::KeptApart | Reason::Uneven(_) => true,
             Reason::Lacks(shortage) => shortage.needs <= shortage.has,
             Reason::Volumes(obstacle) => obstacle.is_for_lack_of_space(),
-            Reason::Unschedulable | Reason::Tainted(_) | Reason::NotWanted { .. } | Reason::NotNear => false,
+            Reason::Unschedulable
+            | Reason::Tainted(_)
+            | Reason::NotWanted { .. }
+            | Reason::NotNear
+            | Reason::NoPlace(_) => false,
         }
     }
 }
@@ -72,6 +95,10 @@ impl fmt::Display for Reason {
             Reason::NotNear => f.write_str("node(s) didn't match pod affinity rules"),
             Reason::NotApart => f.write_str("node(s) didn't match pod anti-affinity rules"),
             Reason::KeptApart => f.write_str("node(s) didn't satisfy existing pods anti-affinity rules"),
+            Reason::NoPlace(_) => {
+                f.write_str("node(s) didn't match pod topology spread constraints (missing required label)")
+            }
+            Reason::Uneven(_) => f.write_str("node(s) didn't match pod topology spread constraints"),
             Reason::Volumes(obstacle) => obstacle.fmt(f),
         }
     }

@@ -8,6 +8,7 @@ bindery_verdict::rules! {
     OVER = "schedule.over": "The pod has ended, or somebody deleted it: it needs no node any more.";
     GATED = "schedule.gated": "Somebody holds the pod back by a scheduling gate: it is placed when the last gate is gone.";
     AFTER_ANOTHER = "schedule.after-another": "A pod that matters more, or as much and has waited longer, was not looked at yet: it goes first.";
+    DEVICES = "schedule.devices": "The pod asks for devices by resource claims, which nobody here allocates: on any node it would wait for them in vain, so that it is left to another scheduler.";
     NO_NODES = "schedule.no-nodes": "There is no node at all.";
     REFUSED = "schedule.refused": "The pod's volumes keep it from every node: a claim is missing, not bound, lost or another's.";
     UNSCHEDULABLE = "schedule.unschedulable": "No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.";

@@ -24,7 +24,7 @@ pub(crate) struct Merits {
 
 /// What speaks for a node. `volumes` is what its volumes give, up to 100.
 pub(crate) fn merits(known: &Mirror, pod: &Pod, node: &Node, volumes: i64) -> Merits {
-    let taken = fit::load_of_others(known, pod, node).usual.plus(pod.scheduling.needs.or_usual());
+    let taken = fit::load_of_others(known, pod, node).usual.plus(&pod.scheduling.needs.usual());
     let has = &node.allocatable;
     let amounts = [(taken.cpu_millis, has.cpu_millis), (taken.memory_bytes, has.memory_bytes)];
     let counted: Vec<(i128, i128)> = amounts.into_iter().filter(|(_, has)| *has > 0).collect();

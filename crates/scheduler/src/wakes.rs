@@ -14,12 +14,13 @@ pub(crate) fn wake(scheduler: &Scheduler, known: &Mirror, change: &Change, wake:
         let own = |other: &Pod| other.meta.uid == pod.meta.uid;
         woken.of([&pod.key()], own);
         let before = if let Some(Object::Pod(before)) = before { Some(&**before) } else { None };
-        // What it gives back is room for those that have found none; where it comes, others may want to be near it.
+        // What it gives back is room for those that have found none; where it comes, others may want to
+        // be near it; and it tips the scales for those that are to be spread evenly.
         if before.is_some_and(|before| gives_back(before, pod)) {
             woken.of(known.tenants().waiting(), |other| is_stuck(other) && !own(other));
-        } else if place(pod).is_some() && before.and_then(place) != place(pod) {
-            let wants_company = |other: &Pod| is_stuck(other) && !other.scheduling.near.is_empty();
-            woken.of(known.tenants().waiting(), |other| wants_company(other) && !own(other));
+        } else if place(pod).is_some() && before.is_none_or(|before| is_counted_otherwise(before, pod)) {
+            let counts = |other: &Pod| !other.scheduling.near.is_empty() || !other.scheduling.spread.is_empty();
+            woken.of(known.tenants().waiting(), |other| is_stuck(other) && counts(other) && !own(other));
         }
         return woken.looked_at;
     }
@@ -109,9 +110,15 @@ fn takes(pod: &Pod) -> bool {
 
 /// Whether a pod has left its place, or takes less there.
 fn gives_back(before: &Pod, after: &Pod) -> bool {
-    let scheduling = |pod: &Pod| (pod.scheduling.needs, pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
+    let scheduling =
+        |pod: &Pod| (pod.scheduling.needs.clone(), pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
     let has_left = place(before).is_some() && place(before) != place(after) || !takes(after);
     takes(before) && (has_left || scheduling(before) != scheduling(after))
+}
+
+/// Whether a pod has come to another place, or does not count any more where others are counted.
+fn is_counted_otherwise(before: &Pod, after: &Pod) -> bool {
+    place(before) != place(after) || before.deleting != after.deleting
 }
 
 /// Whether a node is no longer meant for pods that say nothing of it themselves: it was selected for a claim of theirs, or a volume

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, WireQuantity, decode};
-use crate::{Flaw, Labels, Meta, Name, Quantity};
+use crate::decode::{Flaws, Lean, WireMeta, decode};
+use crate::resources::WireAmounts;
+use crate::{Allocatable, Flaw, Labels, Meta, Name};
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -43,17 +44,6 @@ pub struct Taint {
     pub value: Name,
     /// What it does.
     pub effect: TaintEffect,
-}
-
-/// How much a node has for pods.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allocatable {
-    /// Processors, in thousandths.
-    pub cpu_millis: i128,
-    /// Memory, in bytes.
-    pub memory_bytes: i128,
-    /// How many pods.
-    pub pods: i128,
 }
 
 /// A node, as far as rules read it.
@@ -111,28 +101,7 @@ struct WireTaint {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireStatus {
-    allocatable: Option<WireAllocatable>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireAllocatable {
-    cpu: Option<WireQuantity>,
-    memory: Option<WireQuantity>,
-    pods: Option<WireQuantity>,
-}
-
-impl WireAllocatable {
-    fn parse(self, flaws: &mut Flaws) -> Allocatable {
-        let mut amount = |field: &str, wire: Option<WireQuantity>| {
-            flaws.quantity(field, wire).unwrap_or_else(|| Quantity::zero().clone())
-        };
-        Allocatable {
-            cpu_millis: amount("status.allocatable.cpu", self.cpu).millis(),
-            memory_bytes: amount("status.allocatable.memory", self.memory).units(),
-            pods: amount("status.allocatable.pods", self.pods).units(),
-        }
-    }
+    allocatable: Option<WireAmounts>,
 }
 
 impl Lean for Node {
@@ -153,7 +122,7 @@ impl Lean for Node {
             meta: wire.metadata.meta(&mut flaws),
             labels: wire.metadata.labels.0,
             unschedulable: wire.spec.unschedulable.unwrap_or_default(),
-            allocatable: wire.status.allocatable.unwrap_or_default().parse(&mut flaws),
+            allocatable: wire.status.allocatable.unwrap_or_default().allocatable("status.allocatable", &mut flaws),
             flaw: flaws.into_flaw(),
         }
     }

@@ -5,59 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::decode::{Flaws, WireQuantity};
+use crate::decode::Flaws;
 use crate::node_selector::WireNodeSelector;
 use crate::pod::WireVolume;
+use crate::resources::WireAmounts;
 use crate::selector::WireSelector;
-use crate::{Labels, Name, NodeSelector, Quantity, Selector, Taint, TaintEffect};
+use crate::{Labels, Name, Needs, NodeSelector, Selector, Taint, TaintEffect};
 
 /// The scheduler of pods that name none.
 pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
-/// How much a pod asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Processors, in thousandths.
-    pub cpu_millis: i128,
-    /// Memory, in bytes.
-    pub memory_bytes: i128,
-}
-
-impl Needs {
-    /// What is counted for a pod that asks for nothing when nodes are compared: it will use something all the same.
-    pub fn or_usual(self) -> Needs {
-        const USUAL: Needs = Needs { cpu_millis: 100, memory_bytes: 200 * 1024 * 1024 };
-        Needs {
-            cpu_millis: if self.cpu_millis == 0 { USUAL.cpu_millis } else { self.cpu_millis },
-            memory_bytes: if self.memory_bytes == 0 { USUAL.memory_bytes } else { self.memory_bytes },
-        }
-    }
-
-    /// With another's.
-    #[must_use]
-    pub fn plus(self, other: Needs) -> Needs {
-        Needs {
-            cpu_millis: self.cpu_millis.saturating_add(other.cpu_millis),
-            memory_bytes: self.memory_bytes.saturating_add(other.memory_bytes),
-        }
-    }
-
-    /// Without another's.
-    #[must_use]
-    pub fn minus(self, other: Needs) -> Needs {
-        Needs {
-            cpu_millis: self.cpu_millis.saturating_sub(other.cpu_millis),
-            memory_bytes: self.memory_bytes.saturating_sub(other.memory_bytes),
-        }
-    }
-
-    fn max(self, other: Needs) -> Needs {
-        Needs {
-            cpu_millis: self.cpu_millis.max(other.cpu_millis),
-            memory_bytes: self.memory_bytes.max(other.memory_bytes),
-        }
-    }
-}
+/// Where a container says how much it asks for.
+const REQUESTS: &str = "spec.containers.resources.requests";
 
 /// What a pod puts up with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,6 +51,23 @@ pub struct Nearness {
     pub topology_key: Name,
 }
 
+/// How evenly pods must be spread: over the values of a label of nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Which pods of the namespace are counted; `None` for no pod at all.
+    pub pods: Option<Selector>,
+    /// The label of nodes by which places are told.
+    pub topology_key: Name,
+    /// By how much a place may have more of them than the place that has fewest.
+    pub skew_max: i64,
+    /// Where there are fewer places than this, it counts as if there were another with none.
+    pub places_min: i64,
+    /// Whether nodes count that the pod does not want.
+    pub is_over_unwanted: bool,
+    /// Whether nodes count whose taints the pod does not tolerate.
+    pub is_over_tainted: bool,
+}
+
 /// What decides where a pod runs, beside its volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scheduling {
@@ -119,6 +95,10 @@ pub struct Scheduling {
     pub near: Box<[Nearness]>,
     /// Pods that must not be near.
     pub apart: Box<[Nearness]>,
+    /// How evenly it must be spread with others.
+    pub spread: Box<[Spread]>,
+    /// Whether it asks for devices by claims of their own, which nobody here allocates.
+    pub has_device_claims: bool,
     /// The ports of the node that it needs: protocol, address and number.
     pub ports: Box<[(Name, Name, i32)]>,
     /// The node that is meant for it, while its volumes are made ready there.
@@ -143,6 +123,21 @@ pub(crate) struct WireSpec {
     init_containers: Option<Vec<WireContainer>>,
     overhead: Option<WireAmounts>,
     resources: Option<WireResources>,
+    topology_spread_constraints: Option<Vec<WireSpread>>,
+    resource_claims: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpread {
+    label_selector: Option<WireSelector>,
+    match_label_keys: Option<Vec<Name>>,
+    max_skew: i64,
+    min_domains: Option<i64>,
+    node_affinity_policy: Option<Name>,
+    node_taints_policy: Option<Name>,
+    topology_key: Name,
+    when_unsatisfiable: Name,
 }
 
 #[derive(Default, Deserialize)]
@@ -214,27 +209,10 @@ struct WireResources {
     requests: Option<WireAmounts>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WireAmounts {
-    cpu: Option<WireQuantity>,
-    memory: Option<WireQuantity>,
-}
-
-impl WireAmounts {
-    fn parse(self, flaws: &mut Flaws) -> Needs {
-        let mut amount = |field: &str, wire| flaws.quantity(field, wire).unwrap_or_else(|| Quantity::zero().clone());
-        Needs {
-            cpu_millis: amount("spec.containers.resources.requests.cpu", self.cpu).millis(),
-            memory_bytes: amount("spec.containers.resources.requests.memory", self.memory).units(),
-        }
-    }
-}
-
 impl WireContainer {
     fn needs(&mut self, flaws: &mut Flaws) -> Needs {
         let requests = self.resources.take().and_then(|resources| resources.requests);
-        requests.map(|requests| requests.parse(flaws)).unwrap_or_default()
+        requests.map(|requests| requests.needs(REQUESTS, flaws)).unwrap_or_default()
     }
 }
 
@@ -247,6 +225,30 @@ impl WireNearness {
             // One that selects by labels of namespaces, which are not known here, is taken to mean all of them.
             is_everywhere: self.namespace_selector.is_some(),
             topology_key: self.topology_key,
+        }
+    }
+}
+
+impl WireSpread {
+    /// Whether it is a demand, and not a wish.
+    fn is_strict(&self) -> bool {
+        self.when_unsatisfiable == "DoNotSchedule"
+    }
+
+    fn parse(self, labels: &Labels, flaws: &mut Flaws) -> Spread {
+        let field = "spec.topologySpreadConstraints.labelSelector";
+        let mut pods = self.label_selector.map(|selector| flaws.or_default(field, "", || selector.parse()));
+        let own = self.match_label_keys.into_iter().flatten();
+        for (key, value) in own.filter_map(|key| Some((key.clone(), labels.get(&key)?.clone()))) {
+            pods.iter_mut().for_each(|pods| pods.require(key.clone(), value.clone()));
+        }
+        Spread {
+            pods,
+            topology_key: self.topology_key,
+            skew_max: self.max_skew,
+            places_min: self.min_domains.unwrap_or(1),
+            is_over_unwanted: self.node_affinity_policy.as_deref() == Some("Ignore"),
+            is_over_tainted: self.node_taints_policy.as_deref() != Some("Honor"),
         }
     }
 }
@@ -269,27 +271,24 @@ impl WireSpec {
             .containers
             .iter_mut()
             .flatten()
-            .fold(Needs::default(), |sum, container| sum.plus(container.needs(flaws)));
+            .fold(Needs::default(), |sum, container| sum.plus(&container.needs(flaws)));
         let (mut beside, mut before) = (Needs::default(), Needs::default());
         for container in self.init_containers.iter_mut().flatten() {
             let needs = container.needs(flaws);
             if container.restart_policy.as_deref() == Some("Always") {
-                beside = beside.plus(needs);
-                before = before.max(beside);
+                beside = beside.plus(&needs);
+                before = before.max(&beside);
             } else {
-                before = before.max(beside.plus(needs));
+                before = before.max(&beside.plus(&needs));
             }
         }
-        containers = containers.plus(beside).max(before);
+        containers = containers.plus(&beside).max(&before);
         let whole = self.resources.take().and_then(|resources| resources.requests);
         if let Some(whole) = whole {
-            let whole = whole.parse(flaws);
-            containers = Needs {
-                cpu_millis: if whole.cpu_millis > 0 { whole.cpu_millis } else { containers.cpu_millis },
-                memory_bytes: if whole.memory_bytes > 0 { whole.memory_bytes } else { containers.memory_bytes },
-            };
+            containers = whole.needs("spec.resources.requests", flaws).or(&containers);
         }
-        containers.plus(self.overhead.take().map(|overhead| overhead.parse(flaws)).unwrap_or_default())
+        let overhead = self.overhead.take().map(|overhead| overhead.needs("spec.overhead", flaws));
+        containers.plus(&overhead.unwrap_or_default())
     }
 
     fn ports(&mut self) -> Box<[(Name, Name, i32)]> {
@@ -309,6 +308,9 @@ impl WireSpec {
             let terms = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution);
             terms.unwrap_or_default().into_iter().map(|term| term.parse(flaws)).collect()
         };
+        let (near, apart) = (near(pod_affinity), near(pod_anti_affinity));
+        let spread = self.topology_spread_constraints.into_iter().flatten().filter(WireSpread::is_strict);
+        let spread = spread.map(|spread| spread.parse(&labels, flaws)).collect();
         let like = |like: WirePreferred| {
             let terms = serde_json::json!({"nodeSelectorTerms": [like.preference]});
             let terms: WireNodeSelector = serde_json::from_value(terms).unwrap_or_default();
@@ -330,8 +332,10 @@ impl WireSpec {
                 .map(like)
                 .collect(),
             tolerations: self.tolerations.unwrap_or_default().into_iter().map(WireToleration::parse).collect(),
-            near: near(pod_affinity),
-            apart: near(pod_anti_affinity),
+            near,
+            apart,
+            spread,
+            has_device_claims: self.resource_claims.is_some_and(|claims| !claims.is_empty()),
             ports,
             nominated: Name::default(),
             unschedulable: None,

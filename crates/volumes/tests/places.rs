@@ -38,7 +38,10 @@ fn a_node_is_read_as_far_as_rules_need_it() {
     let taint = |key: &str, value: &str, effect| Taint { key: key.into(), value: value.into(), effect };
     let taints = [taint("k", "v", TaintEffect::NoExecute), taint("l", "", TaintEffect::PreferNoSchedule)];
     assert_eq!(*whole.taints, taints);
-    assert_eq!(whole.allocatable, Allocatable { cpu_millis: 15_890, memory_bytes: 1 << 30, pods: 110 });
+    assert_eq!(
+        whole.allocatable,
+        Allocatable { cpu_millis: 15_890, memory_bytes: 1 << 30, pods: 110, ..Allocatable::default() }
+    );
     assert_eq!(node(json!({})).allocatable, Allocatable::default());
     let flawed = node(json!({"allocatable": {"cpu": "many"}}));
     assert_eq!(flawed.flaw.map(|flaw| flaw.field).as_deref(), Some("status.allocatable.cpu"));

@@ -15,7 +15,7 @@ fn asking(cpu: &str, memory: &str) -> Value {
 }
 
 fn needs(spec: Value) -> (i128, i128) {
-    let Needs { cpu_millis, memory_bytes } = pod(spec).scheduling.needs;
+    let Needs { cpu_millis, memory_bytes, .. } = pod(spec).scheduling.needs;
     (cpu_millis, memory_bytes)
 }
 
@@ -43,7 +43,49 @@ fn containers_are_added_up_and_those_before_them_count_if_they_need_more() {
     let spec = json!({"containers": containers, "resources": whole, "overhead": overhead});
     assert_eq!(needs(spec), (3100, 3072), "what is said of the whole pod counts, and what it takes to run it");
     assert_eq!(needs(json!({})), (0, 0));
-    assert_eq!(Needs::default().or_usual(), Needs { cpu_millis: 100, memory_bytes: 200 * 1024 * 1024 });
+    let usual = Needs { cpu_millis: 100, memory_bytes: 200 * 1024 * 1024, ..Needs::default() };
+    assert_eq!(Needs::default().usual(), usual);
+}
+
+#[test]
+fn whatever_else_is_asked_for_is_added_up_likewise() {
+    let asking =
+        |gpu: u8, disk: &str| json!({"resources": {"requests": {"example.com/gpu": gpu, "ephemeral-storage": disk}}});
+    let spec = json!({
+        "containers": [asking(1, "1Ki"), asking(1, "2Ki"), {}],
+        "initContainers": [{"resources": {"requests": {"ephemeral-storage": "4Ki", "hugepages-2Mi": null}}}],
+        "overhead": {"ephemeral-storage": "1Ki"},
+    });
+    let others = pod(spec).scheduling.needs.others;
+    let found: Vec<_> = others.iter().map(|(what, amount)| (what.as_str(), amount)).collect();
+    assert_eq!(found, [("ephemeral-storage", 5120), ("example.com/gpu", 2)]);
+    assert_eq!((others.of("example.com/gpu"), others.of("other")), (2, 0));
+    let flawed = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [{"resources": {"requests": {"x/y": "many"}}}]}});
+    let flaw = Pod::from_json(flawed.to_string().as_bytes()).expect("a pod").flaw.map(|flaw| flaw.field);
+    assert_eq!(flaw.as_deref(), Some("spec.containers.resources.requests.x/y"));
+}
+
+#[test]
+fn demands_of_being_spread_are_read_and_wishes_are_not() {
+    let spread = json!([
+        {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["app", "none"],
+         "labelSelector": {"matchLabels": {"x": "y"}}, "nodeTaintsPolicy": "Honor"},
+        {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"},
+        {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 3, "nodeAffinityPolicy": "Ignore"},
+    ]);
+    let pod = pod(json!({"topologySpreadConstraints": spread}));
+    let [zone, host] = &*pod.scheduling.spread else { panic!("two demands, not {:?}", pod.scheduling.spread) };
+    assert_eq!((zone.topology_key.as_str(), zone.skew_max, zone.places_min), ("zone", 2, 1));
+    assert!(!zone.is_over_unwanted && !zone.is_over_tainted);
+    let selects = |labels: &[(&str, &str)]| {
+        let labels = labels.iter().map(|(key, value)| (Name::from(*key), Name::from(*value))).collect();
+        zone.pods.as_ref().is_some_and(|pods| pods.matches(&labels))
+    };
+    assert!(selects(&[("x", "y"), ("app", "a")]) && !selects(&[("x", "y"), ("app", "b")]));
+    assert_eq!((host.topology_key.as_str(), host.places_min, &host.pods), ("host", 3, &None));
+    assert!(host.is_over_unwanted && host.is_over_tainted);
+    assert!(!pod.scheduling.has_device_claims);
+    assert!(self::pod(json!({"resourceClaims": [{"name": "gpu"}]})).scheduling.has_device_claims);
 }
 
 #[test]

@@ -18,11 +18,13 @@ pub(super) enum Edit {
     /// A node is open for pods again.
     Uncordon(Name),
     /// A node has more of something.
-    Enlarge { node: Name, what: &'static str, by: i128 },
+    Enlarge { node: Name, what: Name, by: i128 },
     /// A pod ends.
     End(PodKey),
     /// A pod makes no demand of being near others.
     Detach(PodKey),
+    /// A pod makes no demand of being spread over a label.
+    Unspread(PodKey, Name),
     /// A pod is held back no more.
     Ungate(PodKey),
     /// A claim of a pod is in order: nothing more is asked about it.
@@ -52,15 +54,20 @@ impl Edit {
                 node.taints = node.taints.iter().filter(|other| *other != taint).cloned().collect();
             }),
             Edit::Uncordon(node) => change_node(draft, node, |node| node.unschedulable = false),
-            Edit::Enlarge { node, what, by } => change_node(draft, node, |node| match *what {
+            Edit::Enlarge { node, what, by } => change_node(draft, node, |node| match what.as_str() {
                 "cpu" => node.allocatable.cpu_millis += by,
                 "memory" => node.allocatable.memory_bytes += by,
-                _ => node.allocatable.pods += by,
+                "pods" => node.allocatable.pods += by,
+                _ => node.allocatable.others.add(what, *by),
             }),
             Edit::End(pod) => {
                 draft.watched_gone(&pod.clone().into(), 0);
             }
             Edit::Detach(pod) => change_pod(draft, pod, |pod| pod.scheduling.near = Box::default()),
+            Edit::Unspread(pod, key) => change_pod(draft, pod, |pod| {
+                let spread = &mut pod.scheduling.spread;
+                *spread = spread.iter().filter(|spread| spread.topology_key != *key).cloned().collect();
+            }),
             Edit::Ungate(pod) => change_pod(draft, pod, |pod| pod.scheduling.is_gated = false),
             Edit::Settle { pod, claim } => change_pod(draft, pod, |pod| {
                 pod.volumes = pod.volumes.iter().filter(|volume| volume.claim != *claim).cloned().collect();

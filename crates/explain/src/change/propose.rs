@@ -177,12 +177,21 @@ fn of_reason(asked: &Asked<'_>, node: &Node, reason: &Reason) -> Option<Step> {
         Reason::NotWanted { labels, is_by_affinity } => not_wanted(asked, node, labels, *is_by_affinity),
         Reason::TooManyPods => {
             let text = format!("end a pod on node {name}: it has room for {}", node.allocatable.pods);
-            Some(step(Cost::Pod, text, Edit::Enlarge { node: name.clone(), what: "pods", by: 1 }))
+            Some(step(Cost::Pod, text, Edit::Enlarge { node: name.clone(), what: "pods".into(), by: 1 }))
         }
         Reason::Lacks(shortage) => Some(enlarge(node, shortage)),
         Reason::NotNear => {
             let text = format!("run a pod near node {name} that it must be near, or drop its pod affinity");
             Some(step(Cost::Pod, text, Edit::Detach(asked.pod.key())))
+        }
+        Reason::NoPlace(key) => {
+            let text = format!("drop the pod's spread over {key}, or give node {name} that label");
+            Some(step(Cost::Pod, text, Edit::Unspread(asked.pod.key(), key.clone())))
+        }
+        Reason::Uneven(crowd) => {
+            let (key, value) = (&crowd.key, &crowd.value);
+            let text = format!("let {key}={value} have more pods of its kind than others, by a larger maxSkew");
+            Some(step(Cost::Pod, text, Edit::Unspread(asked.pod.key(), key.clone())))
         }
         Reason::PortTaken
         | Reason::NotApart
@@ -226,7 +235,7 @@ fn not_wanted(asked: &Asked<'_>, node: &Node, labels: &[(Name, Name)], is_by_aff
 }
 
 fn enlarge(node: &Node, shortage: &Shortage) -> Step {
-    let Shortage { what, needs, taken, has } = *shortage;
+    let &Shortage { ref what, needs, taken, has } = shortage;
     let by = needs + taken - has;
     let (amount, name) = (cells::amount(what, by), node.name());
     let text = if needs > has {
@@ -234,7 +243,7 @@ fn enlarge(node: &Node, shortage: &Shortage) -> Step {
     } else {
         format!("free {amount} of {what} on node {name}, or ask for as much less")
     };
-    step(Cost::Pod, text, Edit::Enlarge { node: name.clone(), what, by })
+    step(Cost::Pod, text, Edit::Enlarge { node: name.clone(), what: what.clone(), by })
 }
 
 /// The pods that are in the way end.

@@ -280,7 +280,7 @@ type Advised = (String, &'static str, fn(&mut World));
 fn the_smallest_change_places_the_pod() {
     let claim = "sc local kubernetes.io/no-provisioner wffc\npvc c#c 10Gi Pending class=local\n";
     let then = " Then it can be placed on node n1.";
-    let cases: [Advised; 8] = [
+    let cases: [Advised; 11] = [
         ("node n1\npod p sel=disk:ssd".into(), "label node n1 with disk=ssd.", |world| {
             world.edit(&node_key("n1"), json!({"metadata": {"labels": {"disk": "ssd"}}}));
         }),
@@ -293,6 +293,23 @@ fn the_smallest_change_places_the_pod() {
             |world| {
                 world.edit(&node_key("n1"), json!({"status": {"allocatable": {"cpu": "5"}}}));
             },
+        ),
+        (
+            "node n1\npod p other=example.com/gpu:1".into(),
+            "ask for 1 less example.com/gpu, or give node n1 as much more.",
+            |world| world.edit(&node_key("n1"), json!({"status": {"allocatable": {"example.com/gpu": "1"}}})),
+        ),
+        (
+            "node n1 label=zone:a\nnode n2 label=zone:b cpu=1\npod a label=app:db node=n1\n\
+             pod p label=app:db spread=app:db@zone:1 cpu=2"
+                .into(),
+            "let zone=a have more pods of its kind than others, by a larger maxSkew.",
+            |world| notation::add(world, "pod p label=app:db spread=app:db@zone:2 cpu=2"),
+        ),
+        (
+            "node n1\npod p label=app:db spread=app:db@zone:1".into(),
+            "drop the pod's spread over zone, or give node n1 that label.",
+            |world| world.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "a"}}})),
         ),
         ("node n1\npod a port=80 node=n1\npod p port=80".into(), "end pod default/a.", |world| {
             world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });

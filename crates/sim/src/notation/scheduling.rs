@@ -1,13 +1,14 @@
 //! What decides where pods run, as words of their lines and of those of nodes.
 //!
 //! ```text
-//! node n1 label=zone:a cpu=2 memory=4Gi pods=10 taint=gpu:yes:NoSchedule cordoned
-//! pod  p  cpu=500m memory=1Gi port=80 sel=zone:a on=n1 likes=n2:50 tolerates=gpu label=app:db near=app:db apart=app:web
-//!         gate=wait priority=7 created=2026-01-01T00:00:00Z scheduler=mine nominated=n1
+//! node n1 label=zone:a cpu=2 memory=4Gi pods=10 other=example.com/gpu:2 taint=gpu:yes:NoSchedule cordoned
+//! pod  p  cpu=500m memory=1Gi other=example.com/gpu:1 port=80 sel=zone:a on=n1 likes=n2:50 tolerates=gpu label=app:db
+//!         near=app:db apart=app:web spread=app:db@zone:1 gate=wait priority=7 created=2026-01-01T00:00:00Z scheduler=mine
+//!         nominated=n1 devices=claim
 //! ```
 //!
 //! A node has 8 processors, 16Gi of memory and room for 110 pods, unless it is written otherwise. `near` and `apart` are about
-//! nodes, or about another label behind an `@`.
+//! nodes, or about another label behind an `@`; so is `spread`, with how much more than elsewhere there may be.
 
 use serde_json::{Value, json};
 
@@ -30,6 +31,10 @@ pub fn node(words: &[&str]) -> Value {
                 object["metadata"]["labels"][key] = value.into();
             }
             (what @ ("cpu" | "memory" | "pods"), Some(amount)) => object["status"]["allocatable"][what] = amount.into(),
+            ("other", Some(text)) => {
+                let (what, amount) = pair(text);
+                object["status"]["allocatable"][what] = amount.into();
+            }
             ("taint", Some(text)) => {
                 let (key, rest) = pair(text);
                 let (value, effect) = pair(rest);
@@ -71,11 +76,10 @@ pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
     let Some(value) = value else { return false };
     let spec = &mut object["spec"];
     match key {
-        "cpu" | "memory" => {
-            if spec["containers"].is_null() {
-                spec["containers"] = json!([{"name": "c"}]);
-            }
-            spec["containers"][0]["resources"]["requests"][key] = value.into();
+        "cpu" | "memory" => request(spec, key, value),
+        "other" => {
+            let (what, amount) = pair(value);
+            request(spec, what, amount);
         }
         "port" => {
             let port: i32 = value.parse().expect("a port is a number");
@@ -101,6 +105,14 @@ pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
             let kind = if key == "near" { "podAffinity" } else { "podAntiAffinity" };
             push(&mut spec["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"], nearness(value));
         }
+        "spread" => {
+            let (rest, skew) = value.rsplit_once(':').expect("it ends in a number");
+            let mut spread = nearness(rest);
+            spread["maxSkew"] = skew.parse::<i32>().expect("it is a number").into();
+            spread["whenUnsatisfiable"] = "DoNotSchedule".into();
+            push(&mut spec["topologySpreadConstraints"], spread);
+        }
+        "devices" => push(&mut spec["resourceClaims"], json!({"name": value, "resourceClaimName": value})),
         "gate" => push(&mut spec["schedulingGates"], json!({"name": value})),
         "priority" => spec["priority"] = value.parse::<i32>().expect("a priority is a number").into(),
         "scheduler" => spec["schedulerName"] = value.into(),
@@ -113,6 +125,14 @@ pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Has a pod ask for an amount of something.
+fn request(spec: &mut Value, what: &str, amount: &str) {
+    if spec["containers"].is_null() {
+        spec["containers"] = json!([{"name": "c"}]);
+    }
+    spec["containers"][0]["resources"]["requests"][what] = amount.into();
 }
 
 /// A term of who must or must not be near: a label, and by which label of nodes.

@@ -152,6 +152,30 @@ fn room() -> Vec<Case> {
                  available: 1 Preemption is not helpful",
                 "d@n1",
             ]),
+        case("a node's own disk, and devices")
+            .before(
+                "node n1 other=ephemeral-storage:10Gi
+                 node n2 other=example.com/gpu:2
+                 pod a other=example.com/gpu:1 node=n2
+                 pod b other=example.com/gpu:1 created=2026-01-01T00:00:00Z
+                 pod c other=example.com/gpu:1 created=2026-01-01T00:00:01Z
+                 pod d other=ephemeral-storage:8Gi created=2026-01-01T00:00:02Z
+                 pod e other=ephemeral-storage:3Gi created=2026-01-01T00:00:03Z",
+            )
+            .places(&[
+                "a@n2",
+                "b@n2",
+                "c: 0/2 nodes are available: 2 Insufficient example.com/gpu. no new claims to deallocate, preemption: 0/2 nodes \
+                 are available: 1 No preemption victims",
+                "d@n1",
+                "e: 0/2 nodes are available: 2 Insufficient ephemeral-storage. ",
+            ]),
+        case("devices that are to be allocated are another scheduler's business")
+            .before(
+                "node n1
+                 pod p devices=gpu",
+            )
+            .places(&["p: 0/1 nodes are available: the pod has resource claims, which this scheduler does not allocate"]),
         case("no more pods than a node has room for")
             .before(
                 "node n1 pods=2
@@ -185,6 +209,14 @@ fn freed() -> Vec<Case> {
                 "node n1 cpu=1
                  pod a cpu=1 node=n1
                  pod b cpu=1",
+            )
+            .then(|world| world.remove(&pod_key("a")))
+            .places(&["b@n1"]),
+        case("a pod goes, and another gets its device")
+            .before(
+                "node n1 other=example.com/gpu:1
+                 pod a other=example.com/gpu:1 node=n1
+                 pod b other=example.com/gpu:1",
             )
             .then(|world| world.remove(&pod_key("a")))
             .places(&["b@n1"]),

@@ -127,12 +127,14 @@ fn takes(pod: &Pod) -> bool {
 fn concerns(known: &Mirror, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
-        let shape = |pod: &Pod| (pod.scheduling.needs, pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
+        let shape =
+            |pod: &Pod| (pod.scheduling.needs.clone(), pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
         let moves = |before: &Pod| place(before).is_some() && place(before) != place(other);
         let leaves = |before: &Pod| moves(before) || !takes(other) || shape(before) != shape(other);
         let gives_back = before.is_some_and(|before| takes(before) && leaves(before));
-        let comes = place(other).is_some() && before.and_then(|before| place(before)) != place(other);
-        let wants_company = !pod.scheduling.near.is_empty();
+        let moves = |before: &Pod| place(before) != place(other) || before.deleting != other.deleting;
+        let comes = place(other).is_some() && before.is_none_or(|before| moves(before));
+        let wants_company = !(pod.scheduling.near.is_empty() && pod.scheduling.spread.is_empty());
         let is_own = other.meta.uid == pod.meta.uid && other.key() == pod.key();
         return is_own || is_stuck(pod) && (gives_back || comes && wants_company);
     }
