@@ -111,7 +111,7 @@ impl Decision<'_> {
         }
         for task in [Task::Provision, Task::Prepare] {
             if let Some(failure) = self.findings.last_failure(task) {
-                return self.failed(claim, intent, failure);
+                return self.failed(claim, intent, task, failure);
             }
         }
         let begin = Measure::Begin(Timed::Provision, measured_as(claim));

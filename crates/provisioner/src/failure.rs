@@ -10,11 +10,13 @@ use crate::{intent, rules};
 
 impl Decision<'_> {
     /// What follows from a failure for a claim. The intent stays on it for as long as nobody knows what the storage has made.
-    pub fn failed(self, claim: &Claim, intent: Option<&Intent>, failure: &Failure) -> Verdict {
+    pub fn failed(self, claim: &Claim, intent: Option<&Intent>, task: Task, failure: &Failure) -> Verdict {
         let error = &failure.error;
+        if intent.is_some() && !self.can_tell(task, failure.after) {
+            return tell(Verdict::retry(&rules::UNTRIED, Pace::Storage, error), warning(claim, error));
+        }
         let verdict = match failure.after {
             After::Unknown => Verdict::retry(&rules::UNCERTAIN, Pace::Storage, error),
-            After::Untried if self.was_asked_before() => Verdict::retry(&rules::UNTRIED, Pace::Storage, error),
             After::Untried => over(&rules::UNTRIED, claim, intent, Pace::Storage, error),
             After::NotOurs => return others(claim, intent, error),
             After::Never => {
@@ -33,13 +35,15 @@ impl Decision<'_> {
         tell(verdict, warning(claim, error))
     }
 
-    /// Whether storage was asked for before this attempt, and nobody knows what became of it.
-    fn was_asked_before(self) -> bool {
-        match self.findings.yielded(Task::Prepare) {
+    /// Whether a failure says anything of what may have been made before: only if the storage was asked, or there was nothing
+    /// before.
+    fn can_tell(self, task: Task, after: After) -> bool {
+        let was_asked_before = || match self.findings.yielded(Task::Prepare) {
             Some(prepared) => prepared["isRepeated"] == true,
-            // Not even this attempt's intent was put down: if there is one, it is an earlier one's.
             None => true,
-        }
+        };
+        let was_asked_now = task == Task::Provision && after != After::Untried;
+        was_asked_now || !was_asked_before()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bindery_verdict::{Accessibility, After, Failure, Operation, Order, Yield};
-use bindery_volumes::Name;
+use bindery_volumes::{Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
 /// What a storage says when it is asked to make or to remove something.
@@ -17,8 +17,62 @@ pub enum Says {
     DoneUnheard,
 }
 
-/// What was asked for under a name, for as long as nobody knows what came of it.
-type Asked = (Option<Name>, Option<Accessibility>);
+/// What was asked for under a name: where, and with what that was found out before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    node: Option<Name>,
+    topology: Option<Accessibility>,
+    found: Value,
+}
+
+impl Asked {
+    /// What an order asks for, with what was found out for it.
+    pub fn of(order: &Order, prepared: &Value) -> Asked {
+        let topology = order.topology.clone().ok().flatten();
+        Asked { node: order.node.clone(), topology, found: prepared["found"].clone() }
+    }
+}
+
+/// The objects that whoever hands orders to a storage reads live before it does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen<'a> {
+    /// The class of the claim that storage is made for.
+    pub class: Option<&'a Value>,
+    /// The volume behind which it is removed.
+    pub volume: Option<&'a Value>,
+}
+
+impl Seen<'_> {
+    /// Looks at how things stand. An operation that is not about them any more is not even tried.
+    pub fn find<'a>(operation: &Operation, objects: &'a BTreeMap<ObjectKey, Value>) -> Result<Seen<'a>, Failure> {
+        let untried = |why: &str| Failure::new(why).with(After::Untried);
+        match operation {
+            Operation::Prepare(order) | Operation::Make(order, _) => {
+                let claim = objects.get(&ObjectKey::from(order.claim.clone()));
+                if claim.is_none_or(|claim| claim["metadata"]["uid"] != *order.uid.as_str()) {
+                    return Err(untried("it is another claim by now, or gone"));
+                }
+                let class = objects.get(&ObjectKey::cluster(Kind::Class, order.class.clone()));
+                Ok(Seen { class: Some(class.ok_or_else(|| untried("the class is gone"))?), volume: None })
+            }
+            Operation::Remove(proof) => {
+                let seen = proof.volume();
+                let volume = objects.get(&ObjectKey::volume(seen.name.clone()));
+                let volume = volume.ok_or_else(|| untried("there is no such volume"))?;
+                let metadata = &volume["metadata"];
+                if metadata["uid"] != *seen.uid.as_str() || metadata["resourceVersion"] != *seen.version.to_string() {
+                    return Err(untried("the volume has changed since it was found released"));
+                }
+                Ok(Seen { class: None, volume: Some(volume) })
+            }
+            Operation::Unmake(..)
+            | Operation::Provision(_)
+            | Operation::CleanUp(_)
+            | Operation::DeleteStorage { .. }
+            | Operation::Recycle(_) => Ok(Seen::default()),
+        }
+    }
+}
 
 /// A storage.
 #[derive(Debug, Clone, Default)]
@@ -33,27 +87,26 @@ pub struct Backend {
     pub removes: VecDeque<Says>,
     /// How often something was made anew.
     pub made: usize,
-    /// What is uncertain.
-    open: BTreeMap<String, Asked>,
+    /// What was asked for, by name, where it is there or nobody knows.
+    asked: BTreeMap<String, Asked>,
+    /// The names under which something else was asked for than before, while that was there or nobody knew.
+    pub contradicted: Vec<String>,
     /// Whether every volume gets a handle of its own, even where it is made again.
     pub forgets_names: bool,
 }
 
 impl Backend {
     /// Does what it is asked to. `None` when it is not a storage's to do.
-    pub fn operate(&mut self, operation: &Operation, volume: Option<&Value>) -> Option<Result<Yield, Failure>> {
+    pub fn operate(&mut self, operation: &Operation, seen: Seen<'_>) -> Option<Result<Yield, Failure>> {
         Some(match operation {
             Operation::Prepare(order) => match (&order.topology, self.prepares.pop_front()) {
                 (Err(failure), _) => Err(failure.clone()),
                 (Ok(_), Some(after)) => Err(Failure::new("told to fail").with(after)),
-                (Ok(_), None) => Ok(Yield::of(order.prepared(Value::Null))),
+                (Ok(_), None) => Ok(Yield::of(order.prepared(parameters(seen.class)))),
             },
-            Operation::Make(order, _) => self.make(order),
+            Operation::Make(order, prepared) => self.make(order, prepared, seen.class),
             Operation::Unmake(_, made) => self.remove(made),
-            Operation::Remove(_) => match volume {
-                Some(volume) => self.remove(volume),
-                None => Err(Failure::new("there is no such volume").with(After::Untried)),
-            },
+            Operation::Remove(_) => self.remove(seen.volume.unwrap_or(&Value::Null)),
             Operation::Provision(_)
             | Operation::CleanUp(_)
             | Operation::DeleteStorage { .. }
@@ -61,18 +114,25 @@ impl Backend {
         })
     }
 
-    fn make(&mut self, order: &Order) -> Result<Yield, Failure> {
+    fn make(&mut self, order: &Order, prepared: &Value, class: Option<&Value>) -> Result<Yield, Failure> {
         let name = order.volume.to_string();
-        let asked = (order.node.clone(), order.topology.clone().ok().flatten());
-        if let Some(before) = self.open.get(&name) {
-            assert_eq!(*before, asked, "{name}: asked again for something else, before it was certain what came of it");
+        let asked = Asked::of(order, prepared);
+        if self.asked.get(&name).is_some_and(|before| *before != asked) {
+            self.contradicted.push(name.clone());
         }
-        self.open.insert(name.clone(), asked);
-        match self.makes.pop_front().unwrap_or(Says::Done) {
+        let mut says = self.makes.pop_front().unwrap_or(Says::Done);
+        // What is there is not denied.
+        if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if after != After::Untried) {
+            says = Says::DoneUnheard;
+        }
+        if says != Says::Fails(After::Untried) {
+            self.asked.insert(name.clone(), asked);
+        }
+        match says {
             Says::Fails(After::Unknown) => Err(Failure::uncertain("told not to answer")),
             Says::Fails(after) => {
                 if after != After::Untried {
-                    self.open.remove(&name);
+                    self.asked.remove(&name);
                 }
                 Err(Failure::new("told to fail").with(after))
             }
@@ -82,12 +142,13 @@ impl Backend {
             }
             Says::Done => {
                 let handle = self.put(&name);
-                self.open.remove(&name);
+                let policy = class.and_then(|class| class["reclaimPolicy"].as_str()).unwrap_or("Delete");
                 Ok(Yield::of(order.complete(json!({"spec": {
                     "capacity": {"storage": "1Gi"},
                     "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
-                    "persistentVolumeReclaimPolicy": "Delete",
+                    "persistentVolumeReclaimPolicy": policy,
                     "csi": {"driver": order.provisioner.as_str(), "volumeHandle": handle},
+                    "nodeAffinity": affinity(order),
                 }}))))
             }
         }
@@ -111,10 +172,24 @@ impl Backend {
         if let Says::Fails(after) = says {
             return Err(Failure::new("told to fail").with(after));
         }
-        self.holds.retain(|_, held| *held != handle);
+        let gone: Vec<String> = self.holds.extract_if(.., |_, held| *held == handle).map(|(name, _)| name).collect();
+        self.asked.retain(|name, _| !gone.contains(name));
         match says {
             Says::DoneUnheard => Err(Failure::uncertain("told not to answer")),
             Says::Done | Says::Fails(_) => Ok(Yield::default()),
         }
     }
+}
+
+/// What a class says of how volumes are made: all that is found out before one is.
+fn parameters(class: Option<&Value>) -> Value {
+    class.map(|class| class["parameters"].clone()).unwrap_or_default()
+}
+
+/// From where a volume can be reached: from all the places that were asked for.
+fn affinity(order: &Order) -> Value {
+    let Ok(Some(places)) = &order.topology else { return Value::Null };
+    let label = |(key, value): &(Name, Name)| json!({"key": key.as_str(), "operator": "In", "values": [value.as_str()]});
+    let terms = places.requisite.iter().map(|term| json!({"matchExpressions": term.iter().map(label).collect::<Vec<_>>()}));
+    json!({"required": {"nodeSelectorTerms": terms.collect::<Vec<_>>()}})
 }

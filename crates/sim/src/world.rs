@@ -10,7 +10,7 @@ use bindery_volumes::{Kind, Object, ObjectKey};
 use serde_json::{Value, json};
 
 use crate::Answerer;
-use crate::storage::Backend;
+use crate::storage::{Backend, Seen};
 
 /// An error that the world answers with instead of doing what it is asked, or after doing it. Each is used once, in order.
 #[derive(Debug, Clone)]
@@ -219,10 +219,14 @@ impl World {
                 Answer::Deleted(self.objects.get(&key).map(|object| decode(Kind::Volume, object)))
             }
             Request::Operate(operation) => {
-                let target = request.target();
-                let volume = self.objects.get(&target);
-                if let Some(outcome) = self.storage.as_mut().and_then(|storage| storage.operate(operation, volume)) {
-                    return Answer::Done(outcome);
+                if let Some(storage) = &mut self.storage {
+                    let outcome = match Seen::find(operation, &self.objects) {
+                        Ok(seen) => storage.operate(operation, seen),
+                        Err(failure) => Some(Err(failure)),
+                    };
+                    if let Some(outcome) = outcome {
+                        return Answer::Done(outcome);
+                    }
                 }
                 let task = operation.task();
                 let script = self.script.iter_mut().find(|(known, _)| *known == task);

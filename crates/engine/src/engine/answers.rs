@@ -157,19 +157,11 @@ impl Engine {
         match (request, refusal) {
             (Request::Create(create), Refusal::AlreadyExists) => self.created(work, create),
             (Request::Create(create), refusal) if !matches!(refusal, Refusal::Later(..)) => {
-                let failure = match refusal {
-                    Refusal::Lost => Failure::uncertain(refusal.to_string()),
-                    Refusal::Conflict
-                    | Refusal::NotFound
-                    | Refusal::AlreadyExists
-                    | Refusal::Later(..)
-                    | Refusal::Error(_) => Failure::new(refusal.to_string()),
-                };
-                self.note_outcome(&work, create.task, Err(failure));
+                self.note_outcome(&work, create.task, Err(failure(&refusal)));
                 self.agenda.hurry(work);
             }
             (Request::Operate(operation), refusal) => {
-                self.note_outcome(&work, operation.task(), Err(Failure::new(refusal.to_string())));
+                self.note_outcome(&work, operation.task(), Err(failure(&refusal)));
                 self.agenda.hurry(work);
             }
             // What is known is behind, or nobody knows what became of it: a live read tells.
@@ -221,6 +213,18 @@ impl Engine {
             progress.findings.forget_passing();
             self.agenda.hurry(work);
         }
+    }
+}
+
+/// What is certain of something that was refused: where there was no answer, nothing.
+fn failure(refusal: &Refusal) -> Failure {
+    match refusal {
+        Refusal::Lost => Failure::uncertain(refusal.to_string()),
+        Refusal::Conflict
+        | Refusal::NotFound
+        | Refusal::AlreadyExists
+        | Refusal::Later(..)
+        | Refusal::Error(_) => Failure::new(refusal.to_string()),
     }
 }
 

@@ -131,7 +131,8 @@ pub fn written(before: &World, after: &World, write: &Write, past: &Past) {
     let may_change = |name: &&str| match write.edit() {
         Edit::Protection(_) => *name == guard,
         Edit::Volume(_) => [finalizer::PV_CONTROLLER, finalizer::EXTERNAL_PROVISIONER].contains(name),
-        Edit::Claim(_) | Edit::ClaimStatus(_) | Edit::ClaimReport(_) => false,
+        Edit::Claim(_) => *name == finalizer::PROVISIONING,
+        Edit::ClaimStatus(_) | Edit::ClaimReport(_) => false,
         Edit::VolumeStatus(_) | Edit::PodStatus(_) => false,
     };
     assert!(removed.iter().chain(&added).all(may_change), "{key}: removed {removed:?}, added {added:?}");

@@ -2,9 +2,12 @@
 //! restarts; users who edit, delete and create. The promises hold at every step, and once the faults stop, all comes to rest.
 
 mod guards;
+mod ledger;
 mod past;
 mod places;
 mod promises;
+mod provisioned;
+mod storage;
 mod trouble;
 
 use proptest::prelude::*;
@@ -207,9 +210,9 @@ fn suits_two(trouble: &Trouble) -> bool {
     !is_too_much
 }
 
-/// So many engines suffer these troubles, in a world that begins with these lines.
-fn check(cast: Cast, always: &str, engines: usize, lines: &[&str], troubles: &[Trouble]) {
-    let mut world = World::start(cast, engines, always, lines);
+/// These engines suffer these troubles, in a world that begins with these lines.
+fn check(casts: &[Cast], always: &str, lines: &[&str], troubles: &[Trouble]) {
+    let mut world = World::start(casts, always, lines);
     for trouble in troubles {
         world.suffer(trouble);
     }
@@ -225,7 +228,7 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
         troubles in troubles(&LINES),
     ) {
-        check(Cast::Controllers, CLASSES, 1, &lines, &troubles);
+        check(&[Cast::Controllers], CLASSES, &lines, &troubles);
     }
 
     #[test]
@@ -235,7 +238,7 @@ proptest! {
     ) {
         let lines: Vec<&str> = lines.into_iter().filter(|line| !is_scrubbed(line)).collect();
         let troubles: Vec<Trouble> = troubles.into_iter().filter(suits_two).collect();
-        check(Cast::Controllers, CLASSES, 2, &lines, &troubles);
+        check(&[Cast::Controllers; 2], CLASSES, &lines, &troubles);
     }
 
     #[test]
@@ -244,7 +247,7 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(CLOSE_LINES.to_vec()), 1..5),
         troubles in troubles(&CLOSE_LINES),
     ) {
-        check(Cast::Controllers, CLASSES, engines, &lines, &troubles);
+        check(&[Cast::Controllers; 2][..engines], CLASSES, &lines, &troubles);
     }
 
     #[test]
@@ -253,7 +256,7 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(SCHEDULED_LINES.to_vec()), 1..9),
         troubles in scheduled_troubles(&SCHEDULED_LINES),
     ) {
-        check(Cast::WithScheduler, SCHEDULED_ALWAYS, engines, &lines, &troubles);
+        check(&[Cast::WithScheduler; 2][..engines], SCHEDULED_ALWAYS, &lines, &troubles);
     }
 
     #[test]
@@ -262,7 +265,7 @@ proptest! {
         lines in prop::collection::vec(prop::sample::select(CROWDED_LINES.to_vec()), 2..8),
         troubles in scheduled_troubles(&CROWDED_LINES),
     ) {
-        check(Cast::WithScheduler, CROWDED_ALWAYS, engines, &lines, &troubles);
+        check(&[Cast::WithScheduler; 2][..engines], CROWDED_ALWAYS, &lines, &troubles);
     }
 
     #[test]
@@ -271,7 +274,7 @@ proptest! {
         troubles in troubles(&LINES),
     ) {
         let history = || {
-            let mut world = World::start(Cast::Controllers, 1, CLASSES, &lines);
+            let mut world = World::start(&[Cast::Controllers], CLASSES, &lines);
             troubles.iter().for_each(|trouble| world.suffer(trouble));
             world.heal();
             world.trace

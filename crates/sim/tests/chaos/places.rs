@@ -210,7 +210,11 @@ fn can_have_all<'a>(
         let is_bound = text(claim, "/status/phase") == "Bound";
         return is_bound && reaches && can_have_all(world, pod, rest, node, given);
     }
-    match text(claim, "/spec/storageClassName") {
+    let class = text(claim, "/spec/storageClassName");
+    if world.get(&ObjectKey::cluster(Kind::Class, Name::from(class))).is_none() {
+        return false;
+    }
+    match class {
         "make" => {
             let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
             selected.is_none_or(|selected| selected == node.as_str()) && can_have_all(world, pod, rest, node, given)

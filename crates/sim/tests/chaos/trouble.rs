@@ -6,14 +6,18 @@ use std::time::Duration;
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
+use bindery_provisioner::Provisioner;
 use bindery_scheduler::Scheduler;
 use bindery_sim::provisioner::Asked;
+use bindery_sim::storage::{Backend, Says};
 use bindery_sim::{Told, notation, provisioner};
 use bindery_verdict::{Notice, Request, RuleSet};
 use bindery_volumes::{ClaimKey, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
+use crate::ledger::Ledger;
 use crate::past::Past;
+use crate::storage::{self, Adrift, was_untried};
 use crate::{guards, places, promises};
 
 /// Something that happens. Numbers pick one of what there is.
@@ -67,6 +71,20 @@ pub enum Trouble {
     FailToProvision(u8),
     /// A node is closed for new pods, or opened again.
     Cordon(u8),
+    /// The storage answers a call so.
+    StorageSays(u8, Says),
+    /// A call of the storage is given up, and goes on.
+    GiveUp(u8),
+    /// An engine is replaced, and what it has sent goes on.
+    Crash(u8),
+    /// Something that went on without anybody who waits for it is done.
+    Land(u8),
+    /// It never is.
+    Sink(u8),
+    /// A class is made otherwise.
+    EditClass(u8),
+    /// A user changes whether a volume is retained.
+    ChangePolicy(u8),
 }
 
 /// Who decides.
@@ -76,27 +94,52 @@ pub enum Cast {
     Controllers,
     /// The controllers, and the scheduler.
     WithScheduler,
+    /// A provisioner.
+    Provisioner,
+    /// All of them.
+    All,
+}
+
+impl Cast {
+    fn has_controllers(self) -> bool {
+        self != Cast::Provisioner
+    }
+
+    fn has_scheduler(self) -> bool {
+        matches!(self, Cast::WithScheduler | Cast::All)
+    }
+
+    fn has_provisioner(self) -> bool {
+        matches!(self, Cast::Provisioner | Cast::All)
+    }
 }
 
 pub struct World {
-    cast: Cast,
-    world: bindery_sim::World,
+    pub world: bindery_sim::World,
     past: Past,
-    seats: Vec<Seat>,
+    pub seats: Vec<Seat>,
+    /// What went on when nobody waited for it any more.
+    pub adrift: Vec<Adrift>,
+    pub ledger: Ledger,
+    /// How many engines there were.
+    lives: usize,
     now: Duration,
     uids: u32,
     is_started: bool,
     /// Whether a pod was given a node and the answer was lost. Who then fails to read the pod as well takes the room for free
     /// until the watch tells, as upstream does: nothing but the kubelet keeps two pods from the same room.
-    has_lost_a_bind: bool,
+    pub has_lost_a_bind: bool,
     /// Everything that came out of the engines, in order.
     pub trace: Vec<String>,
 }
 
 /// An engine, and what is under way between it and the world. All engines lead: nothing may depend on there being one.
-struct Seat {
+pub struct Seat {
+    pub cast: Cast,
+    /// Which of all engines sits there.
+    pub life: usize,
     engine: Engine,
-    open: BTreeMap<RequestId, Request>,
+    pub open: BTreeMap<RequestId, Request>,
     /// Requests that were carried out, and whose answers have not arrived.
     late: Vec<(RequestId, Request, Answer)>,
     /// What the watches have yet to tell.
@@ -107,8 +150,10 @@ struct Seat {
 }
 
 impl Seat {
-    fn new(cast: Cast) -> Seat {
+    fn new(cast: Cast, life: usize) -> Seat {
         Seat {
+            cast,
+            life,
             engine: engine(cast),
             open: BTreeMap::new(),
             late: Vec::new(),
@@ -126,21 +171,29 @@ const RESYNC: Duration = Duration::from_secs(3600);
 const REST: Duration = Duration::from_secs(600);
 
 fn engine(cast: Cast) -> Engine {
-    let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
-    let scheduler = (cast == Cast::WithScheduler).then(|| Box::new(Scheduler::default()) as Box<dyn RuleSet + Send>);
-    let controllers: [Box<dyn RuleSet + Send>; 6] = [
-        Box::new(Binder::new(config)),
-        Box::new(Ephemeral),
-        Box::new(ClaimProtection::default()),
-        Box::new(VolumeProtection),
-        Box::new(AttributesClassProtection),
-        Box::new(Expander),
-    ];
-    let rules = scheduler.into_iter().chain(controllers).collect();
+    let mut rules: Vec<Box<dyn RuleSet + Send>> = Vec::new();
+    if cast.has_scheduler() {
+        rules.push(Box::new(Scheduler::default()));
+    }
+    if cast.has_controllers() {
+        let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
+        let controllers: [Box<dyn RuleSet + Send>; 6] = [
+            Box::new(Binder::new(config)),
+            Box::new(Ephemeral),
+            Box::new(ClaimProtection::default()),
+            Box::new(VolumeProtection),
+            Box::new(AttributesClassProtection),
+            Box::new(Expander),
+        ];
+        rules.extend(controllers);
+    }
+    if cast.has_provisioner() {
+        rules.push(Box::new(Provisioner::new(storage::config())));
+    }
     Engine::new(Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() }, rules)
 }
 
-fn pick<T>(items: &[T], number: u8) -> Option<&T> {
+pub fn pick<T>(items: &[T], number: u8) -> Option<&T> {
     items.get(usize::from(number) % items.len().max(1))
 }
 
@@ -166,23 +219,29 @@ fn make(world: &mut bindery_sim::World, asked: &Asked) {
 
 impl World {
     /// A world with so many engines in it, which begins with what is always there and with these lines.
-    pub fn start(cast: Cast, engines: usize, always: &str, lines: &[&str]) -> World {
+    pub fn start(casts: &[Cast], always: &str, lines: &[&str]) -> World {
         let mut world = World {
-            cast,
             world: notation::parse(always),
             past: Past::default(),
-            seats: (0..engines).map(|_| Seat::new(cast)).collect(),
+            seats: casts.iter().map(|cast| Seat::new(*cast, 0)).collect(),
+            adrift: Vec::new(),
+            ledger: Ledger::default(),
+            lives: 0,
             now: Duration::ZERO,
             uids: 0,
             is_started: false,
             has_lost_a_bind: false,
             trace: Vec::new(),
         };
+        if world.provisioners() > 0 {
+            world.world.storage = Some(Backend::default());
+        }
         for line in lines {
             world.create(line);
         }
         world.is_started = true;
-        for seat in 0..engines {
+        world.note();
+        for seat in 0..casts.len() {
             world.restart(seat);
         }
         world
@@ -201,7 +260,17 @@ impl World {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
             object["metadata"]["uid"] = format!("{uid}-{}", self.uids).into();
         }
+        self.bring_along(key, &mut object);
         self.world.put(key.kind, object);
+    }
+
+    /// How many provisioners there are.
+    pub fn provisioners(&self) -> usize {
+        self.seats.iter().filter(|seat| seat.cast.has_provisioner()).count()
+    }
+
+    fn has_scheduler(&self) -> bool {
+        self.seats.iter().any(|seat| seat.cast.has_scheduler())
     }
 
     /// Whether an object would come to hold something that is being deleted: users and schedulers do not do that, and nobody could
@@ -229,8 +298,9 @@ impl World {
         guards::claims_of(pod).into_iter().map(key).collect()
     }
 
-    fn restart(&mut self, seat: usize) {
-        self.seats[seat] = Seat::new(self.cast);
+    pub fn restart(&mut self, seat: usize) {
+        self.lives += 1;
+        self.seats[seat] = Seat::new(self.seats[seat].cast, self.lives);
         self.list(seat);
         self.tell(seat, Input::Leading(true));
     }
@@ -251,7 +321,7 @@ impl World {
         }
     }
 
-    fn tell(&mut self, seat: usize, input: Input) {
+    pub fn tell(&mut self, seat: usize, input: Input) {
         let seat = &mut self.seats[seat];
         for output in seat.engine.handle(Moment(self.now), input) {
             self.trace.push(format!("{output:?}"));
@@ -269,12 +339,16 @@ impl World {
         }
     }
 
-    /// Carries out a request, and checks the promises over it.
-    fn carry_out(&mut self, request: &Request) -> Answer {
+    /// Carries out a request of a seat, and checks the promises over it.
+    pub fn carry_out(&mut self, seat: usize, request: &Request) -> Answer {
+        if let Some(answer) = self.held_up(seat, request) {
+            return answer;
+        }
         let before = self.world.clone();
         let answer = self.world.answer(request);
         self.note();
-        if !matches!(answer, Answer::Refused(_)) {
+        self.note_call(&before, seat, request, &answer);
+        if !matches!(&answer, Answer::Refused(_)) && !was_untried(&answer) {
             promises::check(&before, &self.world, request, &self.past);
             places::carried_out(&before, &self.world, request, &mut self.past);
             if self.seats.len() == 1 && !self.has_lost_a_bind {
@@ -285,27 +359,33 @@ impl World {
     }
 
     /// Takes one of the requests of all engines.
-    fn take_request(&mut self, number: u8) -> Option<(usize, RequestId, Request)> {
+    pub fn take_request(
+        &mut self,
+        number: u8,
+        is_meant: impl Fn(&Request) -> bool,
+    ) -> Option<(usize, RequestId, Request)> {
         let seats = self.seats.iter().enumerate();
+        let open = seats.flat_map(|(at, seat)| seat.open.iter().map(move |(id, request)| (at, *id, request)));
         let ids: Vec<(usize, RequestId)> =
-            seats.flat_map(|(at, seat)| seat.open.keys().map(move |id| (at, *id))).collect();
+            open.filter(|(.., request)| is_meant(request)).map(|(at, id, _)| (at, id)).collect();
         let (seat, id) = *pick(&ids, number)?;
         let request = self.seats[seat].open.remove(&id).expect("it is open");
         Some((seat, id, request))
     }
 
-    fn request(&mut self, number: u8, then: impl FnOnce(&mut World, &Request) -> Answer) {
-        if let Some((seat, id, request)) = self.take_request(number) {
-            let answer = then(self, &request);
+    fn request(&mut self, number: u8, then: impl FnOnce(&mut World, usize, &Request) -> Answer) {
+        if let Some((seat, id, request)) = self.take_request(number, |_| true) {
+            let answer = then(self, seat, &request);
+            self.heard(seat, &request, &answer);
             self.tell(seat, Input::Answered(id, answer));
         }
     }
 
-    fn seat(&self, number: u8) -> usize {
+    pub fn seat(&self, number: u8) -> usize {
         usize::from(number) % self.seats.len()
     }
 
-    fn user(&mut self, number: u8, kinds: &[Kind], then: impl FnOnce(&mut bindery_sim::World, &ObjectKey)) {
+    pub fn user(&mut self, number: u8, kinds: &[Kind], then: impl FnOnce(&mut bindery_sim::World, &ObjectKey)) {
         let keys: Vec<ObjectKey> =
             self.world.objects().map(|(key, _)| key.clone()).filter(|key| kinds.contains(&key.kind)).collect();
         if let Some(key) = pick(&keys, number) {
@@ -315,21 +395,21 @@ impl World {
 
     pub fn suffer(&mut self, trouble: &Trouble) {
         match trouble {
-            Trouble::Answer(n) => self.request(*n, |world, request| world.carry_out(request)),
+            Trouble::Answer(n) => self.request(*n, |world, seat, request| world.carry_out(seat, request)),
             Trouble::AnswerLate(n) => {
-                if let Some((seat, id, request)) = self.take_request(*n) {
-                    let answer = self.carry_out(&request);
+                if let Some((seat, id, request)) = self.take_request(*n, |_| true) {
+                    let answer = self.carry_out(seat, &request);
                     self.seats[seat].late.push((id, request, answer));
                 }
             }
             Trouble::Deliver(n) => self.deliver(*n),
-            Trouble::LoseAnswer(n) => self.request(*n, |world, request| {
-                world.carry_out(request);
+            Trouble::LoseAnswer(n) => self.request(*n, |world, seat, request| {
+                world.carry_out(seat, request);
                 world.has_lost_a_bind |= matches!(request, Request::Bind(_));
                 Answer::Refused(Refusal::Lost)
             }),
-            Trouble::LoseRequest(n) => self.request(*n, |_, _| Answer::Refused(Refusal::Lost)),
-            Trouble::Refuse(n) => self.request(*n, |_, _| Answer::Refused(Refusal::Error("no".into()))),
+            Trouble::LoseRequest(n) => self.request(*n, |_, _, _| Answer::Refused(Refusal::Lost)),
+            Trouble::Refuse(n) => self.request(*n, |_, _, _| Answer::Refused(Refusal::Error("no".into()))),
             Trouble::Watch(n) => self.watch(self.seat(*n)),
             Trouble::WatchKind(n) => self.watch_kind(*n),
             Trouble::Tick => self.tick(),
@@ -337,8 +417,10 @@ impl World {
             Trouble::ListAgain(n) => self.list(self.seat(*n)),
             Trouble::Create(line) => self.create(line),
             Trouble::Delete(n) => {
-                let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node];
-                self.user(*n, &kinds, |world, key| world.delete(key));
+                let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node, Kind::Class];
+                // Classes are deleted where there is somebody whom that concerns.
+                let kinds = if self.provisioners() > 0 { &kinds[..] } else { &kinds[..5] };
+                self.user(*n, kinds, |world, key| world.delete(key));
             }
             Trouble::ClearClaimRef(n) => self.user(*n, &[Kind::Volume], |world, key| {
                 world.edit(key, json!({"spec": {"claimRef": null}}));
@@ -373,6 +455,13 @@ impl World {
                 let is_open = world.get(key).is_some_and(|node| node["spec"]["unschedulable"] != true);
                 world.edit(key, json!({"spec": {"unschedulable": is_open}}));
             }),
+            Trouble::StorageSays(n, says) => self.storage_says(*n, says),
+            Trouble::GiveUp(n) => self.give_up(*n),
+            Trouble::Crash(n) => self.crash(self.seat(*n)),
+            Trouble::Land(n) => self.land(*n),
+            Trouble::Sink(n) => self.sink(*n),
+            Trouble::EditClass(n) => self.edit_class(*n),
+            Trouble::ChangePolicy(n) => self.change_policy(*n),
         }
         self.note();
     }
@@ -389,6 +478,7 @@ impl World {
     }
 
     fn collect_garbage(&mut self) {
+        self.collect_drivers();
         let owner = |object: &Value| object["metadata"]["ownerReferences"][0]["uid"].as_str().map(str::to_owned);
         let lives = |uid: &str| self.world.objects().any(|(_, object)| object["metadata"]["uid"] == uid);
         let is_orphan = |object: &Value| owner(object).is_some_and(|uid| !lives(&uid));
@@ -402,7 +492,8 @@ impl World {
         let seats: Vec<usize> = (0..self.seats.len()).filter(|seat| !self.seats[*seat].late.is_empty()).collect();
         if let Some(&seat) = pick(&seats, number) {
             let late = &mut self.seats[seat].late;
-            let (id, _, answer) = late.remove(usize::from(number) / 2 % late.len());
+            let (id, request, answer) = late.remove(usize::from(number) / 2 % late.len());
+            self.heard(seat, &request, &answer);
             self.tell(seat, Input::Answered(id, answer));
         }
     }
@@ -440,8 +531,11 @@ impl World {
 
     /// Without a scheduler nothing that waits for a consumer may ever be bound.
     fn note(&mut self) {
-        if self.cast == Cast::WithScheduler {
+        if self.has_scheduler() {
             self.past.note(&self.world);
+        }
+        if self.provisioners() > 0 {
+            self.ledger.look(&self.world);
         }
     }
 
@@ -453,7 +547,11 @@ impl World {
 
     /// The faults stop: everything is told and answered, time passes, and the provisioner makes what it can.
     pub fn heal(&mut self) {
+        self.calm();
         self.go_on_for(REST);
+        if self.provisioners() > 0 {
+            return;
+        }
         while let Some(asked) = provisioner::asked(&self.world).first() {
             let node = ObjectKey::cluster(Kind::Node, Name::from(asked.node.as_str()));
             if self.world.get(&node).is_some() {
@@ -475,7 +573,7 @@ impl World {
             } else if let Some(seat) = self.seats.iter().position(has_untold) {
                 self.watch(seat);
             } else if self.seats.iter().any(|seat| !seat.open.is_empty()) {
-                self.request(0, |world, request| world.carry_out(request));
+                self.request(0, |world, seat, request| world.carry_out(seat, request));
             } else if self.now < end {
                 self.tick();
             } else {
@@ -490,15 +588,16 @@ impl World {
         promises::nothing_left(&self.world);
         let told: Vec<Notice> = self.seats.iter().flat_map(|seat| seat.told.iter().cloned()).collect();
         guards::nothing_left(&self.world, &told);
-        if self.cast == Cast::WithScheduler {
-            places::nothing_left(&self.world);
+        if self.provisioners() > 0 {
+            let lives: Vec<usize> = self.seats.iter().map(|seat| seat.life).collect();
+            self.ledger.nothing_left(&self.world, &lives);
         }
-        match self.cast {
-            Cast::WithScheduler => self.bring_up_to_date(),
-            Cast::Controllers => {
-                let finds = self.seats.iter().map(|seat| seat.engine.stats().resync_finds);
-                assert_eq!(finds.sum::<u64>(), 0, "a resync found what no change had woken");
-            }
+        if self.has_scheduler() {
+            places::nothing_left(&self.world);
+            self.bring_up_to_date();
+        } else {
+            let finds = self.seats.iter().map(|seat| seat.engine.stats().resync_finds);
+            assert_eq!(finds.sum::<u64>(), 0, "a resync found what no change had woken");
         }
         let counts = |world: &World| {
             let stats = world.seats.iter().map(|seat| seat.engine.stats());

@@ -194,6 +194,10 @@ fn compare(case: &Case, way: &str, world: &World) -> Result<(), String> {
     fail_unless(found == expected, case, way, || {
         format!("found:\n{found}\nexpected:\n{expected}\nhistory:\n    {}", history())
     })?;
+    let contradicted = world.storage.iter().flat_map(|storage| &storage.contradicted).collect::<Vec<_>>();
+    fail_unless(contradicted.is_empty(), case, way, || {
+        format!("asked for something else: {contradicted:?}\nhistory:\n    {}", history())
+    })?;
     let forgotten = forgotten(world);
     fail_unless(forgotten.is_empty(), case, way, || format!("forgotten: {forgotten:?}\nhistory:\n    {}", history()))
 }

@@ -51,13 +51,18 @@ fn answers() -> Vec<Case> {
             .before(CLAIM)
             .storage(|storage| storage.makes = [Says::DoneUnheard, Says::DoneUnheard].into())
             .end(MADE),
-        case("it did, and says later that it cannot be asked: that there may be something is not forgotten")
-            .before(CLAIM)
-            .storage(|storage| {
-                storage.makes = [Says::DoneUnheard].into();
-                storage.prepares = [].into();
+        case("it did, and cannot be asked after that, for whatever reason: that there may be something is not forgotten")
+            .before(CHOSEN)
+            .storage(|storage| storage.makes = vec![Says::DoneUnheard; 99].into())
+            .then(|world| {
+                heal(world);
+                if let Some(storage) = &mut world.storage {
+                    storage.prepares =
+                        [After::Nothing, After::Elsewhere, After::Never, After::NotOurs, After::Untried].into();
+                }
+                world.delete(&ClaimKey::new("default", "c").into());
             })
-            .end(MADE),
+            .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
         case("it cannot be asked for a while")
             .before(CLAIM)
             .storage(|storage| storage.prepares = [After::Untried, After::Untried].into())

@@ -1,0 +1,88 @@
+//! Worlds with provisioners in them.
+
+use bindery_sim::storage::Says;
+use bindery_verdict::After;
+use proptest::prelude::*;
+
+use crate::trouble::{Cast, Trouble};
+use crate::{cases, check, scheduled_troubles};
+
+/// What a provisioner has to do with, and what comes in between.
+const LINES: [&str; 18] = [
+    "pvc c#u-c 1Gi Pending class=now",
+    "pvc c#u-c 1Gi Pending class=now guarded",
+    "pvc c#u-c 1Gi Pending class=make",
+    "pvc d#u-d 1Gi Pending class=now",
+    "pvc d#u-d 1Gi Pending class=make",
+    "pvc d#u-d 1Gi Pending class=make node=n2",
+    "pod p claim=c cpu=1",
+    "pod p claim=c on=n2",
+    "pod q claim=d cpu=1",
+    "pod q claim=c claim=d",
+    "pod s eph=x:1Gi:make",
+    "pod s eph=x:1Gi:now cpu=1",
+    "sc now csi.example.com",
+    "sc make csi.example.com wffc",
+    "node n1 cpu=2",
+    "node n2 cpu=2",
+    "pv b 1Gi Released ->gone#u-gone class=now policy=Delete source=csi:csi.example.com by=csi.example.com \
+     fin=external-provisioner.volume.kubernetes.io/finalizer",
+    "pv b 1Gi Available class=now policy=Delete source=csi:csi.example.com",
+];
+
+/// What is there at the start.
+const ALWAYS: &str = "sc now csi.example.com
+                      sc make csi.example.com wffc";
+
+fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
+    let after = prop::sample::select(vec![After::Nothing, After::Unknown, After::Elsewhere, After::Never, After::Untried]);
+    let says = prop_oneof![3 => after.prop_map(Says::Fails), 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)];
+    let more = prop_oneof![
+        6 => (any::<u8>(), says).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
+        3 => any::<u8>().prop_map(Trouble::GiveUp),
+        3 => any::<u8>().prop_map(Trouble::Crash),
+        3 => any::<u8>().prop_map(Trouble::Land),
+        1 => any::<u8>().prop_map(Trouble::Sink),
+        1 => any::<u8>().prop_map(Trouble::EditClass),
+        1 => any::<u8>().prop_map(Trouble::ChangePolicy),
+    ];
+    let usual = scheduled_troubles(&LINES);
+    let is_in_place = |trouble: &Trouble| !matches!(trouble, Trouble::Provision(_) | Trouble::FailToProvision(_));
+    let usual = usual.prop_map(move |all| all.into_iter().filter(is_in_place).collect::<Vec<_>>());
+    (usual, prop::collection::vec((any::<prop::sample::Index>(), more), 0..24)).prop_map(|(mut all, more)| {
+        for (place, trouble) in more {
+            all.insert(place.index(all.len() + 1), trouble);
+        }
+        all
+    })
+}
+
+/// Nodes are there from the start, with drivers on them.
+fn with_nodes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    ["node n1 cpu=2", "node n2 cpu=2"].into_iter().chain(lines.iter().copied()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_a_storage_holds_is_forgotten_or_lost(
+        is_apart in any::<bool>(),
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 1..7),
+        troubles in troubles(),
+    ) {
+        let casts: &[Cast] = if is_apart { &[Cast::WithScheduler, Cast::Provisioner] } else { &[Cast::All] };
+        check(casts, ALWAYS, &with_nodes(&lines), &troubles);
+    }
+
+    #[test]
+    fn nor_where_two_provisioners_work(
+        is_apart in any::<bool>(),
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 1..7),
+        troubles in troubles(),
+    ) {
+        let apart = [Cast::WithScheduler, Cast::Provisioner, Cast::Provisioner];
+        let casts: &[Cast] = if is_apart { &apart } else { &[Cast::All, Cast::All] };
+        check(casts, ALWAYS, &with_nodes(&lines), &troubles);
+    }
+}

@@ -1,0 +1,223 @@
+//! Troubles of a provisioner: a storage that says what it likes or nothing, calls that go on when nobody waits for them any more,
+//! and users who change their minds about classes and volumes.
+
+use bindery_engine::{Answer, Input};
+use bindery_provisioner::{Config, TopologyConfig};
+use bindery_sim::storage::{Says, Seen};
+use bindery_verdict::{After, Failure, Operation, Request};
+use bindery_volumes::{Kind, Name, ObjectKey};
+use serde_json::{Value, json};
+
+use crate::ledger::Caller;
+use crate::trouble::World;
+
+/// Something that goes on though nobody waits for it any more: its engine is gone, or has given it up.
+#[derive(Debug, Clone)]
+pub struct Adrift {
+    pub caller: Caller,
+    pub request: Request,
+    /// The volume behind which something is being removed, as it was when that began.
+    volume: Option<Value>,
+}
+
+/// How the provisioners are set up: volumes are reachable from the one node that was chosen.
+pub fn config() -> Config {
+    let topology = Some(TopologyConfig { strict: true, immediate: false });
+    Config { makes_blocks: true, topology, ..Config::new("csi.example.com") }
+}
+
+/// The name under which a storage is asked to make or to remove something.
+pub fn name_of(request: &Request) -> Option<&str> {
+    let Request::Operate(operation) = request else { return None };
+    match operation {
+        Operation::Make(order, _) => Some(&order.volume),
+        Operation::Unmake(_, made) => made["metadata"]["name"].as_str(),
+        Operation::Remove(proof) => Some(proof.name()),
+        Operation::Prepare(_)
+        | Operation::Provision(_)
+        | Operation::CleanUp(_)
+        | Operation::DeleteStorage { .. }
+        | Operation::Recycle(_) => None,
+    }
+}
+
+/// Whether an operation was not even tried.
+pub fn was_untried(answer: &Answer) -> bool {
+    matches!(answer, Answer::Done(Err(failure)) if failure.after == After::Untried)
+}
+
+fn is_for_storage(request: &Request) -> bool {
+    name_of(request).is_some() || matches!(request, Request::Operate(Operation::Prepare(_)))
+}
+
+impl World {
+    /// What comes with an object: a node has drivers on it, and behind a volume there is something.
+    pub fn bring_along(&mut self, key: &ObjectKey, object: &mut Value) {
+        let Some(storage) = &mut self.world.storage else { return };
+        if key.kind == Kind::Volume && object["spec"]["csi"].is_object() {
+            let handle = format!("{}@{}", key.name, object["metadata"]["uid"].as_str().unwrap_or_default());
+            object["spec"]["csi"]["volumeHandle"] = handle.as_str().into();
+            self.ledger.brought(&handle, object);
+            storage.holds.insert(key.name.to_string(), handle);
+        }
+        if key.kind == Kind::Node {
+            let driver = json!({"name": "csi.example.com", "nodeID": "n", "topologyKeys": ["kubernetes.io/hostname"]});
+            let name = key.name.as_str();
+            let drivers = json!({"metadata": {"name": name, "uid": name}, "spec": {"drivers": [driver]}});
+            self.world.put(Kind::CsiNode, drivers);
+        }
+    }
+
+    fn caller(&self, seat: usize) -> Caller {
+        Caller { seat, life: self.seats[seat].life }
+    }
+
+    /// A driver does one thing at a time under a name. Each provisioner has a driver of its own, which survives it.
+    pub fn held_up(&mut self, seat: usize, request: &Request) -> Option<Answer> {
+        let name = name_of(request)?;
+        let is_before = |other: &&Adrift| other.caller.seat == seat && name_of(&other.request) == Some(name);
+        self.adrift.iter().find(is_before)?;
+        self.ledger.begins(self.caller(seat), &self.world, request);
+        Some(Answer::Done(Err(Failure::uncertain("it is being dealt with"))))
+    }
+
+    /// A call was carried out, and this was answered.
+    pub fn note_call(&mut self, before: &bindery_sim::World, seat: usize, request: &Request, answer: &Answer) {
+        let caller = self.caller(seat);
+        if name_of(request).is_some() && !was_untried(answer) {
+            self.ledger.begins(caller, before, request);
+            self.ledger.landed(caller, before, &self.world, request);
+            self.ledger.said(caller, request, answer);
+        }
+    }
+
+    pub fn storage_says(&mut self, number: u8, says: &Says) {
+        let Some((seat, id, request)) = self.take_request(number, is_for_storage) else { return };
+        let Request::Operate(operation) = &request else { return };
+        if let Some(storage) = &mut self.world.storage {
+            match (operation, says) {
+                (Operation::Prepare(_), Says::Fails(after)) => storage.prepares.push_back(*after),
+                (Operation::Make(..), says) => storage.makes.push_back(says.clone()),
+                (Operation::Unmake(..) | Operation::Remove(_), says) => storage.removes.push_back(says.clone()),
+                (_, _) => {}
+            }
+        }
+        let answer = self.carry_out(seat, &request);
+        self.forget_script();
+        self.heard(seat, &request, &answer);
+        self.tell(seat, Input::Answered(id, answer));
+    }
+
+    /// What was not said is not said later.
+    fn forget_script(&mut self) {
+        if let Some(storage) = &mut self.world.storage {
+            storage.prepares.clear();
+            storage.makes.clear();
+            storage.removes.clear();
+        }
+    }
+
+    /// Whether a storage is called by a request that was sent, and what that is about.
+    fn sets_out(&mut self, seat: usize, request: &Request) -> Option<Adrift> {
+        let mut adrift = Adrift { caller: self.caller(seat), request: request.clone(), volume: None };
+        if name_of(request).is_none() {
+            let is_change = !matches!(request, Request::Read(_) | Request::List(_) | Request::Operate(_));
+            return is_change.then_some(adrift);
+        }
+        let Request::Operate(operation) = request else { return None };
+        let objects = self.world.objects().map(|(key, object)| (key.clone(), object.clone())).collect();
+        adrift.volume = Seen::find(operation, &objects).ok()?.volume.cloned();
+        Some(adrift)
+    }
+
+    pub fn give_up(&mut self, number: u8) {
+        let Some((seat, id, request)) = self.take_request(number, |request| name_of(request).is_some()) else { return };
+        let answer = match (self.held_up(seat, &request), self.sets_out(seat, &request)) {
+            (Some(answer), _) => answer,
+            (None, Some(adrift)) => {
+                self.ledger.begins(adrift.caller, &self.world, &request);
+                self.adrift.push(adrift);
+                Answer::Done(Err(Failure::uncertain("it takes too long")))
+            }
+            (None, None) => Answer::Done(Err(Failure::new("it is not so any more").with(After::Untried))),
+        };
+        self.tell(seat, Input::Answered(id, answer));
+    }
+
+    pub fn crash(&mut self, seat: usize) {
+        let open: Vec<Request> = self.seats[seat].open.values().cloned().collect();
+        for request in open {
+            let is_held_up = self.held_up(seat, &request).is_some();
+            if let Some(adrift) = self.sets_out(seat, &request).filter(|_| !is_held_up) {
+                self.ledger.begins(adrift.caller, &self.world, &request);
+                self.has_lost_a_bind |= matches!(request, Request::Bind(_));
+                self.adrift.push(adrift);
+            }
+        }
+        self.restart(seat);
+    }
+
+    pub fn land(&mut self, number: u8) {
+        if self.adrift.is_empty() {
+            return;
+        }
+        let Adrift { caller, request, volume } = self.adrift.remove(usize::from(number) % self.adrift.len());
+        if name_of(&request).is_none() {
+            self.carry_out(caller.seat, &request);
+            return;
+        }
+        let before = self.world.clone();
+        if let (Request::Operate(operation), Some(storage)) = (&request, &mut self.world.storage) {
+            storage.operate(operation, Seen { class: None, volume: volume.as_ref() });
+        }
+        self.ledger.landed(caller, &before, &self.world, &request);
+    }
+
+    pub fn sink(&mut self, number: u8) {
+        if !self.adrift.is_empty() {
+            self.adrift.remove(usize::from(number) % self.adrift.len());
+        }
+    }
+
+    pub fn edit_class(&mut self, number: u8) {
+        self.user(number / 2, &[Kind::Class], |world, key| {
+            let other = |class: &Value| if class["reclaimPolicy"] == "Delete" { "Retain" } else { "Delete" };
+            if let Some(policy) = world.get(key).map(other) {
+                world.edit(key, json!({"reclaimPolicy": policy}));
+            }
+        });
+    }
+
+    pub fn change_policy(&mut self, number: u8) {
+        self.user(number, &[Kind::Volume], |world, key| {
+            let field = "persistentVolumeReclaimPolicy";
+            let other = |volume: &Value| if volume["spec"][field] == "Delete" { "Retain" } else { "Delete" };
+            if let Some(policy) = world.get(key).map(other) {
+                world.edit(key, json!({"spec": {field: policy}}));
+            }
+        });
+    }
+
+    /// Drivers go with their nodes.
+    pub fn collect_drivers(&mut self) {
+        let drivers = self.world.objects().filter(|(key, _)| key.kind == Kind::CsiNode).map(|(key, _)| key.clone());
+        let has_node = |key: &ObjectKey| self.world.get(&ObjectKey::cluster(Kind::Node, Name::clone(&key.name))).is_some();
+        let left: Vec<ObjectKey> = drivers.filter(|key| !has_node(key)).collect();
+        left.iter().for_each(|key| self.world.remove(key));
+    }
+
+    /// What went on is done, and the storage is well again.
+    pub fn calm(&mut self) {
+        while !self.adrift.is_empty() {
+            self.land(0);
+        }
+        self.collect_drivers();
+    }
+
+    /// An engine heard this.
+    pub fn heard(&mut self, seat: usize, request: &Request, answer: &Answer) {
+        if name_of(request).is_some() {
+            self.ledger.heard(self.caller(seat), request, answer);
+        }
+    }
+}
