@@ -2,7 +2,7 @@
 
 use bindery_verdict::{ClaimEdit, Edit, Measure, Notice, Plugin, Regret, Timed, Verdict, Write};
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Annotation, Claim, Name};
+use bindery_volumes::{Annotation, Claim, Kind, Name, ObjectKey};
 
 use crate::decision::Decision;
 use crate::plugins::{self, Who};
@@ -17,7 +17,8 @@ impl Decision<'_> {
         let name = claim.class();
         let Some(class) = self.known.class(name) else {
             let message = format!("storageclass.storage.k8s.io {:?} not found", name.as_str());
-            return Verdict::settle(&rules::PROVISION_CLASS_MISSING).tell(failed(claim, message));
+            let notice = failed(claim, message).missing(ObjectKey::cluster(Kind::Class, name.clone()));
+            return Verdict::settle(&rules::PROVISION_CLASS_MISSING).tell(notice);
         };
         match plugins::provisioner(class) {
             Who::External(provisioner) => external(claim, &provisioner),

@@ -8,6 +8,9 @@ use crate::fields::text_or_empty;
 use crate::setup::Setup;
 use bindery_storage::{After, Ask, Failure};
 
+/// So often may others be first in changing what is to be written, before it is put off.
+const CHANGES_MAX: usize = 5;
+
 /// What a read came back with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
@@ -26,6 +29,8 @@ pub enum Wrote {
     Object(Value),
     /// We may not.
     Forbidden(String),
+    /// It has changed since it was seen.
+    Changed(String),
     /// It was not done, or nobody knows.
     Failed(String),
 }
@@ -61,12 +66,13 @@ pub struct Facts<'a> {
     found: BTreeMap<String, Found>,
     unwritten: BTreeMap<String, String>,
     forbidden: BTreeSet<String>,
+    changed: usize,
 }
 
 impl<'a> Facts<'a> {
     /// What is known before anything was read.
     pub fn new(setup: &'a Setup, ask: Ask<'a>) -> Facts<'a> {
-        Facts { setup, ask, found: BTreeMap::new(), unwritten: BTreeMap::new(), forbidden: BTreeSet::new() }
+        Facts { setup, ask, found: BTreeMap::new(), unwritten: BTreeMap::new(), forbidden: BTreeSet::new(), changed: 0 }
     }
 
     /// Takes in what a read came back with.
@@ -84,7 +90,12 @@ impl<'a> Facts<'a> {
                 self.forbidden.insert(path.clone());
                 self.unwritten.insert(path, error);
             }
-            Wrote::Failed(error) => {
+            // Somebody else was there first, which is no failure: it is looked at again.
+            Wrote::Changed(_) if self.changed < CHANGES_MAX => {
+                self.changed += 1;
+                self.found.remove(&path);
+            }
+            Wrote::Changed(error) | Wrote::Failed(error) => {
                 self.unwritten.insert(path, error);
             }
         }

@@ -54,6 +54,7 @@ impl Look for Server {
                     Err(error) => Wrote::Failed(error.to_string()),
                 },
                 Ok(reply) if reply.status == StatusCode::FORBIDDEN => Wrote::Forbidden(reply.message()),
+                Ok(reply) if reply.status == StatusCode::CONFLICT => Wrote::Changed(reply.message()),
                 Ok(reply) => Wrote::Failed(reply.message()),
                 Err(lost) => Wrote::Failed(lost.0),
             }

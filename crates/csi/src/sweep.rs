@@ -47,7 +47,7 @@ pub(crate) async fn release(look: &dyn Look, namespace: &str, name: &str) {
 async fn let_go(look: &dyn Look, patch: &Patch) {
     match look.patch(patch).await {
         Wrote::Object(_) => tracing::debug!(snapshot = patch.path, "is not needed any more"),
-        Wrote::Forbidden(error) | Wrote::Failed(error) => {
+        Wrote::Forbidden(error) | Wrote::Changed(error) | Wrote::Failed(error) => {
             tracing::debug!(snapshot = patch.path, error, "could not be let go of");
         }
     }

@@ -109,7 +109,7 @@ impl Taking {
                 tracing::info!(claim = %free.claim, node = %self.node, "is taken");
                 Ok(())
             }
-            Wrote::Forbidden(error) | Wrote::Failed(error) => Err(error),
+            Wrote::Forbidden(error) | Wrote::Changed(error) | Wrote::Failed(error) => Err(error),
         }
     }
 

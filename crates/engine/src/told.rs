@@ -13,20 +13,25 @@ pub(crate) struct Told(FxHashMap<Work, u64>);
 
 impl Told {
     /// Whether the notices of a verdict say something that the last ones of the same key did not.
-    pub fn is_news(&mut self, work: &Work, notices: &[Notice]) -> bool {
-        let mut digest = FxHasher::default();
-        for notice in notices {
-            (&notice.about, &notice.meta.uid, notice.reason, &notice.message).hash(&mut digest);
-        }
-        let digest = digest.finish();
-        match self.0.get_mut(work) {
-            Some(last) => std::mem::replace(last, digest) != digest,
-            None => self.0.insert(work.clone(), digest).is_none(),
-        }
+    pub fn is_news(&self, work: &Work, notices: &[Notice]) -> bool {
+        self.0.get(work) != Some(&digest(notices))
+    }
+
+    /// Remembers the notices of a verdict as the last ones of their key.
+    pub fn note(&mut self, work: &Work, notices: &[Notice]) {
+        self.0.insert(work.clone(), digest(notices));
     }
 
     /// Forgets what was told about a key: what it was about is over.
     pub fn forget(&mut self, work: &Work) {
         self.0.remove(work);
     }
+}
+
+fn digest(notices: &[Notice]) -> u64 {
+    let mut digest = FxHasher::default();
+    for notice in notices {
+        (&notice.about, &notice.meta.uid, notice.reason, &notice.message).hash(&mut digest);
+    }
+    digest.finish()
 }

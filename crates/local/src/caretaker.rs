@@ -181,5 +181,6 @@ fn notice(volume: &Value) -> Notice {
         message,
         component: COMPONENT,
         again_in: None,
+        missing: None,
     }
 }

@@ -146,6 +146,7 @@ mod tests {
             message: message.into(),
             component: "tests",
             again_in: None,
+            missing: None,
         }
     }
 

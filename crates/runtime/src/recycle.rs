@@ -110,6 +110,7 @@ impl<'a> Scrub<'a> {
                 message: format!("Recycler pod: {}", text(&event["message"])),
                 component: self.recycle.component,
                 again_in: None,
+                missing: None,
             });
         }
     }

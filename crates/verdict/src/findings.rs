@@ -135,6 +135,11 @@ impl Findings {
         self.reads.iter().find(|(known, _)| known == key).map(|(_, found)| found.as_ref())
     }
 
+    /// Whether an object was looked for live.
+    pub fn has_read(&self, key: &ObjectKey) -> bool {
+        self.read(key).is_some()
+    }
+
     /// What a live list found; `None` when there was none.
     pub fn listed(&self, listing: &Listing) -> Option<&[Object]> {
         self.lists.iter().find(|(known, _)| known == listing).map(|(_, found)| &**found)

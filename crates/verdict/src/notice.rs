@@ -22,6 +22,8 @@ pub struct Notice {
     pub component: &'static str,
     /// In how long it is tried again, where that is certain. The engine fills it in.
     pub again_in: Option<Duration>,
+    /// What it says is missing. The engine reads that live before it tells anybody.
+    pub missing: Option<ObjectKey>,
 }
 
 impl Notice {
@@ -43,7 +45,24 @@ impl Notice {
         Notice::new(pod.key().into(), &pod.meta, event_type, reason, message)
     }
 
+    /// The same, which says that an object is missing. Word of that object may only be late, so it is looked for once more before
+    /// this is told.
+    #[must_use]
+    pub fn missing(mut self, object: ObjectKey) -> Notice {
+        self.missing = Some(object);
+        self
+    }
+
     fn new(about: ObjectKey, meta: &Meta, event_type: EventType, reason: Reason, message: impl Into<String>) -> Notice {
-        Notice { about, meta: meta.clone(), event_type, reason, message: message.into(), component: "", again_in: None }
+        Notice {
+            about,
+            meta: meta.clone(),
+            event_type,
+            reason,
+            message: message.into(),
+            component: "",
+            again_in: None,
+            missing: None,
+        }
     }
 }

@@ -62,6 +62,17 @@ fn a_clones_source_is_kept_while_it_is_used() {
 }
 
 #[test]
+fn a_source_that_others_change_too_is_read_again() {
+    for world in [clone().busy(SOURCE, 3), restore().busy(SNAPSHOT, 3)] {
+        let made = world.prepare();
+        assert!(made.result.is_ok(), "{:?}", made.result);
+        assert_eq!(made.written.len(), 4);
+    }
+    let never = clone().busy(SOURCE, usize::MAX).prepare().result;
+    assert_eq!(never, Err(failed(After::Untried, "it has changed")), "it is put off at last");
+}
+
+#[test]
 fn a_snapshot_is_kept_while_it_is_used_where_we_may() {
     let kept = json!({"metadata": {"uid": "3", "resourceVersion": "8", "finalizers": [RESTORING]}});
     assert_eq!(filled(&restore()), (json!({"Snapshot": "sh"}), vec![kept.clone()]));

@@ -16,6 +16,7 @@ pub struct World {
     topology: Result<Option<Accessibility>, Failure>,
     objects: BTreeMap<String, Value>,
     forbidden: BTreeSet<String>,
+    busy: BTreeMap<String, usize>,
 }
 
 /// What came of preparing, and what was read and written for it.
@@ -52,7 +53,7 @@ pub fn world() -> World {
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "k", "resources": {"requests": {"storage": "1.5Gi"}}},
     });
     let class = json!({"metadata": {"name": "k"}, "provisioner": "d.example.com"});
-    World { setup, claim, class, topology: Ok(None), objects: BTreeMap::new(), forbidden: BTreeSet::new() }
+    World { setup, claim, class, topology: Ok(None), objects: BTreeMap::new(), forbidden: BTreeSet::new(), busy: BTreeMap::new() }
 }
 
 /// A failure.
@@ -124,6 +125,12 @@ impl World {
         self
     }
 
+    /// An object that others change just before it is written, so often.
+    pub fn busy(mut self, path: &str, times: usize) -> World {
+        self.busy.insert(path.into(), times);
+        self
+    }
+
     /// Prepares, one step after the other.
     pub fn prepare(&self) -> Outcome {
         let order = Order {
@@ -149,7 +156,7 @@ impl World {
                 }
                 Step::Write(patch) => {
                     written.push(patch.clone());
-                    facts.wrote(patch.path.clone(), self.wrote(&patch));
+                    facts.wrote(patch.path.clone(), self.wrote(&patch, written.len()));
                 }
                 Step::Ready(prepared) => break Ok(serde_json::to_value(*prepared).expect("JSON")),
                 Step::Fail(failure) => break Err(failure),
@@ -169,7 +176,10 @@ impl World {
         }
     }
 
-    fn wrote(&self, patch: &Patch) -> Wrote {
+    fn wrote(&self, patch: &Patch, tries: usize) -> Wrote {
+        if self.busy.get(&patch.path).is_some_and(|busy| tries <= *busy) {
+            return Wrote::Changed("it has changed".into());
+        }
         if self.forbidden.contains(&patch.path) {
             return Wrote::Forbidden("you may not".into());
         }

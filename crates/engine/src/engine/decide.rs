@@ -1,6 +1,6 @@
 //! Deciding: keys in order, each by its rule set, and what follows from the verdict.
 
-use bindery_verdict::{Action, Measure, Notice, Pace, Request, Rule, Verdict};
+use bindery_verdict::{Action, Findings, Measure, Notice, Pace, Request, Rule, Verdict};
 use bindery_volumes::ObjectKey;
 
 use super::Engine;
@@ -29,6 +29,9 @@ impl Engine {
         let Some(progress) = self.agenda.get_mut(&work) else { return };
         let by_resync = progress.by_resync;
         let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.findings);
+        if let Some(missing) = unproven(&verdict, &progress.findings).filter(|_| self.told.is_news(&work, &verdict.notices)) {
+            verdict = Verdict::request(verdict.rule, Request::Read(missing));
+        }
         let step = step(&verdict.action);
         self.stats.count(verdict.rule);
         if let Some(step) = step.filter(|step| *step != verdict.rule) {
@@ -79,6 +82,7 @@ impl Engine {
             self.stats.notices_kept_back += notices.len() as u64;
             return false;
         }
+        self.told.note(work, &notices);
         for notice in notices {
             self.publish(work.set, notice);
         }
@@ -142,6 +146,13 @@ impl Engine {
         }
     }
 }
+
+/// An object that is said to be missing, and was not looked for live: word of it may only be late, and then it is not missing.
+fn unproven(verdict: &Verdict, findings: &Findings) -> Option<ObjectKey> {
+    let missing = verdict.notices.iter().filter_map(|notice| notice.missing.as_ref());
+    missing.filter(|missing| !findings.has_read(missing)).next().cloned()
+}
+
 /// Which step an action is, if it sends something that has a name.
 fn step(action: &Action) -> Option<&'static Rule> {
     match action {

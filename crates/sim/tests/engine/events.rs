@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bindery_engine::Input;
+use bindery_engine::{Input, Refusal};
+use bindery_sim::notation;
 use bindery_verdict::Timed;
 use bindery_volumes::{Kind, Object, ObjectKey};
 
@@ -29,6 +30,40 @@ fn an_event_is_told_again_when_something_else_was_said_between() {
     hand.watch();
     let reasons: Vec<&str> = hand.notices.iter().map(|notice| notice.reason.as_str()).collect();
     assert_eq!(reasons, ["WaitForFirstConsumer", "WaitForPodScheduled", "WaitForFirstConsumer"]);
+}
+
+#[test]
+fn a_class_of_which_word_is_late_is_not_called_missing() {
+    let mut hand = Hand::start("");
+    notation::add(&mut hand.world, "sc ext example.com/ext\npvc c#u 1Gi Pending class=ext");
+    hand.world.untold.retain(|told| told.kind() == Kind::Claim);
+    hand.watch();
+    assert_eq!(hand.step(), "read", "it is looked for once more");
+    hand.answer_all();
+    assert!(hand.notices.iter().all(|notice| notice.reason.as_str() == "ExternalProvisioning"), "{:?}", hand.notices);
+    assert!(!hand.notices.is_empty());
+}
+
+#[test]
+fn a_class_is_called_missing_once_it_was_looked_for_and_not_again() {
+    let mut hand = Hand::start("pvc c#u 1Gi Pending class=none");
+    assert!(hand.notices.is_empty());
+    assert_eq!(hand.step(), "read");
+    hand.refuse(Refusal::Lost);
+    assert!(hand.notices.is_empty(), "nobody knows yet");
+    hand.tick(Duration::from_secs(60));
+    hand.answer_only();
+    let reasons: Vec<&str> = hand.notices.iter().map(|notice| notice.reason.as_str()).collect();
+    assert_eq!(reasons, ["ProvisioningFailed"]);
+    let finds = hand.engine.stats().resync_finds;
+    for _ in 0..100 {
+        hand.tick(Duration::from_secs(15));
+    }
+    assert!(hand.open.is_empty(), "it is not looked for again");
+    assert_eq!((hand.notices.len(), hand.engine.stats().resync_finds), (1, finds));
+    hand.add("sc none example.com/ext");
+    hand.answer_all();
+    assert_eq!(hand.notices.last().map(|notice| notice.reason.as_str()), Some("ExternalProvisioning"));
 }
 
 #[test]
