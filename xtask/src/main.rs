@@ -1,12 +1,16 @@
 //! `cargo xtask`: the project's own tasks.
 
 use std::ffi::OsStr;
+use std::hash::{BuildHasher as _, RandomState};
 use std::process::{Command, ExitCode};
 
 use bindery_lab::assets::VARIABLE;
 use clap::{Parser, Subcommand};
 use xtask::assets::{Assets, provide};
 use xtask::bench::{apiserver, binder};
+
+/// The variable by which proptest is told where to begin. .cargo/config.toml sets it, for whoever does not.
+const SEED: &str = "PROPTEST_RNG_SEED";
 
 /// The project's own tasks.
 #[derive(Parser)]
@@ -23,6 +27,10 @@ enum Task {
         /// Fail if there can be no real API server, instead of skipping the tests that need one.
         #[arg(long)]
         require_lab: bool,
+        /// Try properties and random histories on cases that were never tried before. A run without this tries the same ones each
+        /// time, and so does one with the seed that this prints.
+        #[arg(long)]
+        fresh_seeds: bool,
     },
     /// Provide etcd, Kubernetes' programs and kubectl for tests, and print their folder: that of KUBEBUILDER_ASSETS, or built
     /// once with Go.
@@ -61,7 +69,7 @@ enum Bench {
 
 fn main() -> ExitCode {
     let done = match Args::parse().task {
-        Task::Test { require_lab } => test(require_lab),
+        Task::Test { require_lab, fresh_seeds } => test(require_lab, fresh_seeds),
         Task::Assets => print_assets(),
         Task::Rules => write_rules(),
         Task::Manifests => write_manifests(),
@@ -108,7 +116,7 @@ fn bench(program: &str, command: &[&str], options: Vec<impl AsRef<OsStr>>) -> Re
 }
 
 /// All tests. Without a real API server those that need one are skipped, unless they are demanded.
-fn test(require_lab: bool) -> Result<(), String> {
+fn test(require_lab: bool, fresh_seeds: bool) -> Result<(), String> {
     let mut tests = Command::new(env!("CARGO"));
     tests.args(["test", "--workspace"]);
     match provide()? {
@@ -120,6 +128,11 @@ fn test(require_lab: bool) -> Result<(), String> {
     }
     if require_lab {
         tests.env("BINDERY_REQUIRE_LAB", "1");
+    }
+    if fresh_seeds {
+        let seed = RandomState::new().hash_one(std::process::id());
+        eprintln!("cargo xtask: for the same cases again: {SEED}={seed} cargo xtask test");
+        tests.env(SEED, seed.to_string());
     }
     run(&mut tests, "cargo test --workspace")
 }

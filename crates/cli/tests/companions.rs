@@ -7,12 +7,10 @@ mod servers;
 
 use std::path::PathBuf;
 
-use bindery_lab::Running;
+use bindery_lab::{KUBECTL_PATIENCE, Running};
 use cluster::Cluster;
 use serde_json::Value;
 use servers::ApiServer;
-
-const WITHIN: &str = "--timeout=60s";
 
 /// A cluster, and the controllers on it.
 fn start(api_server: ApiServer) -> Option<Cluster> {
@@ -50,7 +48,7 @@ impl Cluster {
     }
 
     fn goes(&self, object: &str) {
-        self.kubectl(&format!("wait --for=delete {WITHIN} {object}"));
+        self.kubectl(&format!("wait --for=delete {KUBECTL_PATIENCE} {object}"));
     }
 
     /// The events about an object of a reason: messages and counts.
@@ -207,7 +205,7 @@ fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
     cluster.goes("pvc/data");
     cluster.goes("pv/disk");
     assert!(!folder.0.join("data").exists(), "it was reclaimed");
-    cluster.kubectl(&format!("delete {WITHIN} pvc/more"));
+    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/more"));
     cluster.goes("pv/other");
 }
 
@@ -227,7 +225,7 @@ fn an_attributes_class_in_use_stays(api_server: ApiServer) {
         cluster.field("volumeattributesclass/quick", ".metadata.finalizers"),
         r#"["kubernetes.io/vac-protection"]"#
     );
-    cluster.kubectl(&format!("delete {WITHIN} pvc/data"));
+    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/data"));
     cluster.goes("volumeattributesclass/quick");
 }
 
@@ -257,7 +255,11 @@ fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
         range.map(one).collect()
     };
     let pods: String = (0..PODS).map(|n| pod(&format!("p-{n}"), "", &[ephemeral("v", "disk")])).collect();
-    cluster.apply(&(make(0..VOLUMES) + &pods));
+    // The binder knows all volumes before there is any claim: none is told to wait that need not.
+    cluster.apply(&make(0..VOLUMES));
+    let available = || cluster.kubectl("get pv -o jsonpath={.items[*].status.phase}").matches("Available").count();
+    cluster.eventually("all volumes are known", || available() == VOLUMES);
+    cluster.apply(&pods);
     let bound = || {
         let phases = cluster.kubectl("get pvc -o jsonpath={.items[*].status.phase}");
         (phases.split(' ').count(), phases.split(' ').filter(|phase| *phase == "Bound").count())

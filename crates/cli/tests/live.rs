@@ -5,7 +5,7 @@ mod service_account;
 
 use std::process::Command;
 
-use bindery_lab::{Lab, Running};
+use bindery_lab::{KUBECTL_PATIENCE, Lab, Running, comes_to_hold};
 use serde_json::Value;
 
 const OBJECTS: &str = r#"
@@ -43,11 +43,11 @@ fn settled() -> Option<(Lab, Running)> {
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
     let controller = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
-    let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"];
+    let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
     lab.kubectl(wait).expect("the claim is bound");
     let default = r#"{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}}}"#;
     lab.kubectl(["patch", "storageclass", "slow", "--type=merge", "-p", default]).expect("there is a default class");
-    let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", "--timeout=60s"];
+    let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", KUBECTL_PATIENCE];
     lab.kubectl(wait).expect("the claim gets the default class");
     Some((lab, controller))
 }
@@ -55,8 +55,7 @@ fn settled() -> Option<(Lab, Running)> {
 #[test]
 fn the_controller_tells_how_it_goes() {
     let Some((_lab, controller)) = settled() else { return };
-    let metrics = get(&controller, "/metrics");
-    for line in [
+    let told = [
         "pv_collector_bound_pv_count{storage_class=\"static\"} 1",
         "pv_collector_unbound_pvc_count{namespace=\"default\",storage_class=\"slow\",volume_attributes_class=\"\"} 1",
         "retroactive_storageclass_total 1",
@@ -64,9 +63,15 @@ fn the_controller_tells_how_it_goes() {
         "workqueue_depth{name=\"claims\"} 0",
         "leader_election_master_status{name=\"bindery-controller\"} 1",
         "bindery_resync_finds_total 0",
-    ] {
-        assert!(metrics.lines().any(|told| told == line), "{line} is not in\n{metrics}");
-    }
+    ];
+    // What the controller wrote, others may see before it hears that it is done.
+    let mut metrics = String::new();
+    let missing = |metrics: &str| told.into_iter().find(|line| !metrics.lines().any(|told| told == *line));
+    let are_told = comes_to_hold(|| {
+        metrics = get(&controller, "/metrics");
+        missing(&metrics).is_none()
+    });
+    assert!(are_told, "{:?} is not in\n{metrics}", missing(&metrics));
     for name in [
         "workqueue_adds_total{name=\"volumes\"}",
         "workqueue_retries_total{name=\"claims\"}",

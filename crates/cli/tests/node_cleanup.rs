@@ -1,15 +1,11 @@
 //! `bindery provisioner node-cleanup` from the outside, on the embedded API server and on a real one under the very role that it is
 //! deployed with: what was on a node that is gone goes, and nothing else.
 
-#[path = "provisioner_role/mod.rs"]
-mod provisioner_role;
+mod servers;
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
-use bindery_lab::{Lab, Running};
-use provisioner_role::Server;
+use bindery_lab::{Lab, Running, comes_to_hold};
 use serde_json::{Value, json};
+use servers::ApiServer;
 
 struct World {
     lab: Lab,
@@ -19,8 +15,8 @@ struct World {
 }
 
 impl World {
-    fn start(server: Server, delay: &str) -> Option<World> {
-        let lab = server.start("node-cleanup")?;
+    fn start(server: ApiServer, delay: &str) -> Option<World> {
+        let lab = server.start()?;
         let nodes =
             ["gone", "here"].map(|name| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}));
         let claims = ["a", "b"].map(claim);
@@ -42,7 +38,7 @@ impl World {
             let (name, patch) = (text(&volume, "/metadata/name"), json!({"status": {"phase": phase}}).to_string());
             lab.kubectl(["patch", "pv", &name, "--subresource=status", "-p", &patch]).expect("a phase");
         }
-        let kubeconfig = format!("--kubeconfig={}", server.kubeconfig(&lab, "node-cleanup").display());
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&lab, "node-cleanup").display());
         let delay = format!("--pvc-deletion-delay={delay}");
         let fast = ["--stale-pv-discovery-interval=50ms", "--listen-address=127.0.0.1:0", "--storageclass-names=fast"];
         let args = [&["provisioner", "node-cleanup", &kubeconfig, &delay], &fast[..]].concat();
@@ -59,12 +55,8 @@ impl World {
         names.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let started = Instant::now();
-        while !holds() {
-            assert!(started.elapsed() < Duration::from_secs(60), "in vain: {what}\n{}", self.cleanup.log());
-            sleep(Duration::from_millis(100));
-        }
+    fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
+        assert!(comes_to_hold(holds), "in vain: {what}\n{}", self.cleanup.log());
     }
 }
 
@@ -113,7 +105,7 @@ fn volume(
 
 #[test]
 fn what_was_on_a_node_that_is_gone_goes() {
-    for server in [Server::Embedded, Server::Real] {
+    for server in [ApiServer::Embedded, ApiServer::Real] {
         let Some(world) = World::start(server, "0s") else { continue };
         world.lab.kubectl(["delete", "node", "gone"]).expect("the node goes");
         // There is no binder here, so the volume of the deleted claim is left as it was.
@@ -127,7 +119,7 @@ fn what_was_on_a_node_that_is_gone_goes() {
 
 #[test]
 fn a_node_that_comes_back_in_time_keeps_its_claims() {
-    let Some(world) = World::start(Server::Embedded, "1h") else { return };
+    let Some(world) = World::start(ApiServer::Embedded, "1h") else { return };
     world.lab.kubectl(["delete", "node", "gone"]).expect("the node goes");
     // That the free volume goes shows that it was seen that the node is gone.
     world.eventually("the free volume is gone", || !world.names("pv").contains(&"free-gone".to_owned()));

@@ -96,6 +96,9 @@ impl Cluster {
     /// Every pod that has claims has a node, and each of them is bound to a volume that is this claim's alone, and that the node
     /// can reach. Returns how many volumes are used.
     fn is_sound(&self) -> usize {
+        // A pod has its node once its claims have their volumes; that they are Bound is written after that.
+        let is_bound = |claim: &Value| claim["spec"]["volumeName"].is_null() || claim["status"]["phase"] == "Bound";
+        self.eventually("who has a volume is Bound", || self.all("pvc").iter().all(is_bound));
         let by_name = |objects: Vec<Value>| -> BTreeMap<String, Value> {
             objects.into_iter().map(|object| (text(&object, "/metadata/name"), object)).collect()
         };

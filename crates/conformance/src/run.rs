@@ -35,6 +35,8 @@ pub struct Run<'a> {
     pub seed: u64,
     /// Keeps apart the names of runs on the same servers.
     pub series: &'a str,
+    /// So many times as long as is written does it wait, and do watches last.
+    pub pace: u64,
 }
 
 /// Headers that are compared; all others are the transport's, or each server's own.
@@ -55,6 +57,7 @@ impl Run<'_> {
         let mut state = State {
             server,
             library,
+            pace: self.pace,
             values: self.values(),
             normaliser: Normaliser::default(),
             watches: BTreeMap::new(),
@@ -74,7 +77,7 @@ impl Run<'_> {
         for step in &steps {
             match step {
                 Step::Request(call) => state.request(call).await,
-                Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
+                Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis * self.pace)).await,
                 Step::Collect(name) => state.collect(name).await,
                 Step::Gone(target) => state.wait_until_gone(target).await,
                 Step::Walk(_) => {}
@@ -132,6 +135,7 @@ impl Run<'_> {
 struct State<'a> {
     server: &'a Endpoint,
     library: &'a Library,
+    pace: u64,
     values: Values,
     normaliser: Normaliser,
     watches: BTreeMap<String, (String, JoinHandle<Result<Answer, String>>)>,
@@ -210,7 +214,7 @@ impl State<'_> {
 
     /// A path with its query, from a kind's short name or as it stands.
     fn path(&self, target: &str) -> String {
-        let target = self.values.text(target);
+        let target = lasting(&self.values.text(target), self.pace);
         let end = target.find(['/', '?']).unwrap_or(target.len());
         let path = match self.library.kinds.get(&target[..end]).and_then(Value::as_str) {
             Some(collection) => format!("{}{}", self.values.text(collection), &target[end..]),
@@ -260,6 +264,17 @@ impl State<'_> {
         }
         headers.extend(call.headers.iter().map(|(name, value)| (name.clone(), self.values.text(value))));
         headers
+    }
+}
+
+/// The same path, where what lasts so many seconds lasts so many times longer.
+fn lasting(path: &str, times: u64) -> String {
+    const SECONDS: &str = "timeoutSeconds=";
+    let Some(at) = path.find(SECONDS).map(|at| at + SECONDS.len()) else { return path.to_owned() };
+    let digits = path[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(path.len() - at);
+    match path[at..at + digits].parse::<u64>() {
+        Ok(seconds) => format!("{}{}{}", &path[..at], seconds.saturating_mul(times), &path[at + digits..]),
+        Err(_) => path.to_owned(),
     }
 }
 
@@ -316,4 +331,18 @@ fn headers_of(headers: &HeaderMap) -> Value {
         out.insert("warning".to_owned(), json!(warnings));
     }
     Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lasting;
+
+    #[test]
+    fn what_lasts_longer_is_what_says_how_long() {
+        assert_eq!(lasting("cm?timeoutSeconds=2&watch=true", 4), "cm?timeoutSeconds=8&watch=true");
+        assert_eq!(lasting("cm?watch=true&timeoutSeconds=1", 16), "cm?watch=true&timeoutSeconds=16");
+        for same in ["cm?limit=2", "cm?timeoutSeconds=", "cm?timeoutSeconds=x"] {
+            assert_eq!(lasting(same, 4), same);
+        }
+    }
 }

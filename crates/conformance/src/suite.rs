@@ -85,7 +85,7 @@ pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, choice: &
         let runs =
             shapes.iter().flat_map(|shape| (0..choice.seeds.unwrap_or(shape.seeds)).map(move |seed| (*shape, seed)));
         let mut done = futures::stream::iter(runs)
-            .map(|(shape, seed)| both(library, left, right, Run { shape, seed, series: &choice.series }))
+            .map(|(shape, seed)| both(library, left, right, Run { shape, seed, series: &choice.series, pace: 1 }))
             .buffer_unordered(at_once);
         while let Some((run, answers, differences)) = done.next().await {
             let (shape, seed) = (run.shape.name.clone(), run.seed);
@@ -103,7 +103,10 @@ pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, choice: &
 /// How often a run is made that differs.
 const TRIES: u32 = 3;
 
-/// A run on both servers. One that differs is made again, and differs only if it does so every time: where a second ends
+/// So many times longer is waited in each of them: a machine may be slow.
+const SLOWER: u64 = 4;
+
+/// A run on both servers. One that differs is made again, more slowly, and differs only if it does so every time: where a second ends
 /// between two writes on one server only, owners of fields are sorted otherwise there, and what is no change here is one there.
 async fn both<'a>(
     library: &Library,
@@ -114,7 +117,8 @@ async fn both<'a>(
     let mut tries = 1;
     loop {
         let series = format!("{}/{tries}", run.series);
-        let (answers, differences) = once(library, left, right, Run { series: &series, ..run }).await;
+        let pace = SLOWER.pow(tries - 1);
+        let (answers, differences) = once(library, left, right, Run { series: &series, pace, ..run }).await;
         if differences.is_empty() || tries == TRIES {
             return (run, answers, differences);
         }

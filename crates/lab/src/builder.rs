@@ -1,13 +1,12 @@
 //! How a lab is to be: its API server, the server's flags, its users; and how a test comes by one.
 
-use std::hash::{BuildHasher as _, RandomState};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::assets;
 use crate::guard::Home;
 use crate::lab::Lab;
+use crate::port::Port;
 use crate::server::Serving;
 use crate::users::{ADMIN, User};
 
@@ -48,7 +47,7 @@ impl Builder {
         let folder = assets::find()?.ok_or_else(assets::none)?;
         let mut tries = 1;
         loop {
-            match self.start_on(&folder, free_port()?) {
+            match self.start_on(&folder, Port::take()?) {
                 Err(error) if error.to_lowercase().contains("address already in use") && tries < PORTS_TRIED => {
                     tries += 1
                 }
@@ -72,12 +71,12 @@ impl Builder {
         }
     }
 
-    fn start_on(&self, programs: &Path, port: u16) -> Result<Lab, String> {
+    fn start_on(&self, programs: &Path, port: Port) -> Result<Lab, String> {
         let home = Arc::new(Home::create()?);
-        let server_url = format!("https://127.0.0.1:{port}");
+        let server_url = format!("https://127.0.0.1:{}", port.number);
         let Serving { api_server, backend, program, flags, kubeconfig } = match &self.embedded {
-            Some(program) => Serving::embedded(&home, program, port, &self.api_server_flags)?,
-            None => Serving::kubernetes(&home, programs, port, &self.api_server_flags, self.all_users())?,
+            Some(program) => Serving::embedded(&home, program, port.number, &self.api_server_flags)?,
+            None => Serving::kubernetes(&home, programs, port.number, &self.api_server_flags, self.all_users())?,
         };
         let mut lab = Lab {
             api_server,
@@ -102,14 +101,4 @@ impl Builder {
             .map(|(name, groups)| User::new(name, &groups.iter().map(String::as_str).collect::<Vec<_>>()));
         std::iter::once(User::new(ADMIN, &["system:masters"])).chain(asked).collect()
     }
-}
-
-/// A port that nobody listens on, below those that systems give to outgoing connections: it stays free while an API server
-/// that was stopped is away.
-fn free_port() -> Result<u16, String> {
-    let dice = RandomState::new();
-    (0_u32..100)
-        .map(|throw| 20_000 + u16::try_from(dice.hash_one(throw) % 10_000).unwrap_or_default())
-        .find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
-        .ok_or_else(|| "no port of a hundred between 20000 and 30000 is free".to_owned())
 }

@@ -3,7 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+
+use crate::patience::PATIENCE;
 
 /// Where it listens.
 pub(crate) fn socket(folder: &Path) -> PathBuf {
@@ -48,7 +49,7 @@ fn post(socket: &Path, path: &str, body: &str) -> Result<String, String> {
     );
     let exchange = || -> std::io::Result<String> {
         let mut stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;

@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 
 use crate::builder::Builder;
 use crate::guard::Home;
+use crate::patience::PATIENCE;
+use crate::port::Port;
 use crate::running::Running;
 use crate::server::Backend;
 use crate::{assets, etcd};
-
-/// An API server takes two to four seconds; a machine that is busy with other things gets this much.
-const READY_WITHIN: Duration = Duration::from_secs(90);
 
 /// Demands the lab: a test that cannot have one fails instead of being skipped.
 pub(crate) const REQUIRE: &str = "BINDERY_REQUIRE_LAB";
@@ -28,7 +27,7 @@ pub struct Lab {
     pub(crate) backend: Backend,
     pub(crate) api_server_program: PathBuf,
     pub(crate) api_server_flags: Vec<String>,
-    pub(crate) port: u16,
+    pub(crate) port: Port,
     pub(crate) server_url: String,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) programs: PathBuf,
@@ -187,9 +186,9 @@ impl Lab {
                     return Err(format!("{} ended ({status}); its last words:\n{last_words}", program.name()));
                 }
             }
-            if started.elapsed() > READY_WITHIN {
+            if started.elapsed() > PATIENCE {
                 let (name, last_words) = (self.api_server.name(), self.api_server.last_words());
-                return Err(format!("{name} is not ready after {READY_WITHIN:?}; its last words:\n{last_words}"));
+                return Err(format!("{name} is not ready after {PATIENCE:?}; its last words:\n{last_words}"));
             }
             sleep(Duration::from_millis(30));
         }
@@ -199,7 +198,7 @@ impl Lab {
     /// Starting kubectl costs more than a look at the port, so it waits for that.
     fn is_ready(&self) -> bool {
         let answers = |path| self.kubectl(["get", "--raw", path]).is_ok();
-        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+        TcpStream::connect(("127.0.0.1", self.port.number)).is_ok()
             && answers("/readyz")
             // The API server makes it a moment after it says that it is ready, and most tests need it.
             && answers("/api/v1/namespaces/default")

@@ -3,10 +3,14 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A machine that is busy with other things gets this much.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for what is to come. It costs nothing where all is well, so it is as long as a machine may need that is
+/// slow and busy with other things: whoever waits in vain for so long has found a fault.
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Whether something comes to hold within a minute. It is looked at again and again until it does.
+/// The same for `kubectl wait` and `kubectl delete`.
+pub const KUBECTL_PATIENCE: &str = "--timeout=300s";
+
+/// Whether something comes to hold within [`PATIENCE`]. It is looked at again and again until it does.
 pub fn comes_to_hold(mut holds: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     loop {
@@ -24,7 +28,17 @@ pub fn comes_to_hold(mut holds: impl FnMut() -> bool) -> bool {
 ///
 /// # Panics
 ///
-/// If it does not within a minute.
+/// If it does not within [`PATIENCE`].
 pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
-    assert!(comes_to_hold(holds), "after a minute it does not hold that {what}");
+    assert!(comes_to_hold(holds), "after {PATIENCE:?} it does not hold that {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubectl_is_as_patient() {
+        assert_eq!(KUBECTL_PATIENCE, format!("--timeout={}s", PATIENCE.as_secs()));
+    }
 }

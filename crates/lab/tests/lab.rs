@@ -1,22 +1,16 @@
-//! A lab, from the outside: it is there in seconds, it is a real API server, and it can be troubled.
+//! A lab, from the outside: it is a real API server, and it can be troubled.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bindery_lab::assets::VERSION;
-use bindery_lab::{Lab, eventually};
+use bindery_lab::{Lab, PATIENCE, eventually};
 
 const VOLUME: &str = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {
     "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}}"#;
 
 #[test]
-fn it_starts_in_seconds_and_keeps_volumes() {
-    let started = Instant::now();
+fn it_keeps_volumes() {
     let Some(mut lab) = Lab::for_test() else { return };
-    let took = started.elapsed();
-    println!("a lab started in {took:?}");
-    // Four seconds alone; tests run side by side, on machines that do other things, too.
-    assert!(took < Duration::from_secs(30), "a lab takes seconds to start, not {took:?}");
-
     lab.kubectl_reading(VOLUME, ["create", "-f", "-"]).expect("a volume is created");
     let capacity = ["get", "persistentvolume", "disk", "-o", "jsonpath={.spec.capacity.storage}"];
     assert_eq!(lab.kubectl(capacity).expect("the volume is there"), "1Gi");
@@ -92,7 +86,7 @@ fn programs_run_beside_it_until_they_are_told_otherwise() {
     eventually("the shell is up", || patient.log() == "up\n");
     patient.wait(Duration::from_millis(50)).expect_err("it still runs");
     patient.terminate().expect("asked to end");
-    assert_eq!(patient.wait(Duration::from_secs(10)).expect("it ends").code(), Some(3));
+    assert_eq!(patient.wait(PATIENCE).expect("it ends").code(), Some(3));
     assert_eq!(patient.log(), "up\nasked\n");
     patient.terminate().expect_err("it has ended");
 }

@@ -3,20 +3,16 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use bindery_lab::Lab;
+use bindery_lab::{Lab, eventually};
 
 #[test]
 fn nothing_is_left_of_a_lab_that_was_dropped() {
     let Some(lab) = Lab::for_test() else { return };
     let family = "sleep 1000 & echo $!; wait";
     let shell = lab.start_program("/bin/sh", ["-c", family]).expect("a shell");
-    let grandchild = loop {
-        if let Ok(pid) = shell.log().trim().parse() {
-            break pid;
-        }
-    };
+    eventually("the shell has a child", || shell.log().ends_with('\n'));
+    let grandchild = shell.log().trim().parse().expect("a process");
     let (folder, mut pids) = (lab.folder().to_owned(), lab.pids().to_vec());
     pids.extend([shell.pid(), grandchild]);
     assert!(folder.exists());
@@ -59,11 +55,7 @@ fn pids_in(line: &str) -> Vec<u32> {
 }
 
 fn all_end(pids: &[u32]) {
-    let started = Instant::now();
-    while let Some(pid) = pids.iter().find(|&&pid| runs(pid)) {
-        assert!(started.elapsed() < Duration::from_secs(20), "process {pid} is left");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    eventually(&format!("{pids:?} have ended"), || !pids.iter().any(|&pid| runs(pid)));
 }
 
 /// One that has ended and waits to be noticed by its parent (a zombie) does not run.

@@ -69,6 +69,16 @@ pub fn target(config: &Config, known: &Known, volume: &Volume) -> Result<Target,
     Ok(Target { mount_dir: PathBuf::from(&class.mount_dir), entry, cleaner: class.cleaner.clone() })
 }
 
+/// Whether a volume whose disk is held by now is still what it was when that was decided, by a live read. Whoever held the disk before
+/// may have cleaned and offered it: then it is another volume's.
+pub fn unchanged(volume: &Volume, live: &Volume) -> Result<(), Refusal> {
+    let is_as_it_was = live.meta.uid == volume.meta.uid
+        && live.meta.version == volume.meta.version
+        && live.phase == VolumePhase::Released
+        && !live.deleting;
+    if is_as_it_was { Ok(()) } else { Err(Refusal { rule: &rules::CHANGED, note: rules::CHANGED.why.to_owned() }) }
+}
+
 /// What is told of a released volume whose policy cannot be carried out.
 pub fn policy_flaw(volume: &Volume) -> Option<Notice> {
     if volume.phase != VolumePhase::Released || volume.deleting {

@@ -273,19 +273,6 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_a_disk_holds_it_alone() {
-        let root = std::env::temp_dir().join(format!("bindery-hold-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("disk")).expect("made");
-        std::os::unix::fs::symlink("disk", root.join("link")).expect("linked");
-        let held = hold(&root, "disk", Shape::Directory).expect("opened").expect("held");
-        assert!(hold(&root, "disk", Shape::Directory).expect("opened").is_none(), "another holds it");
-        drop(held);
-        assert!(hold(&root, "disk", Shape::Directory).expect("opened").is_some());
-        assert!(hold(&root, "link", Shape::Directory).is_err(), "a link is not followed");
-        std::fs::remove_dir_all(&root).expect("cleaned up");
-    }
-
-    #[test]
     fn a_configuration_is_the_plain_files_of_a_directory() {
         let root = std::env::temp_dir().join(format!("bindery-config-{}", std::process::id()));
         std::fs::create_dir_all(root.join("..2026/x")).expect("made");

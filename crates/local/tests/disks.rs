@@ -4,13 +4,28 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bindery_lab::Disks;
+use bindery_lab::{Disks, eventually};
 use bindery_local::clean::{Held, NotHeld, Target, hold};
 use bindery_local::discover::{Seen, Shape};
 use bindery_local::{Cleaner, Wipe, disk};
 
 const MIB: u64 = 1 << 20;
+
+/// A program that another test starts has, for a moment, all that is open here: what was let go of is still held, and cannot be
+/// unmounted.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Disks, and the turn to use them.
+fn disks() -> Option<(MutexGuard<'static, ()>, Disks)> {
+    let turn = turn();
+    Some((turn, Disks::for_test()?))
+}
 
 fn target(mount_dir: &Path, entry: &str, cleaner: Cleaner) -> Target {
     Target { mount_dir: mount_dir.to_path_buf(), entry: entry.into(), cleaner }
@@ -27,7 +42,7 @@ fn seen(mount_dir: &Path, entry: &str) -> Seen {
 
 #[test]
 fn what_is_mounted_inside_a_volume_is_left_alone() {
-    let Some(mut disks) = Disks::for_test() else { return };
+    let Some((_turn, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     let (volume, outside) = (root.join("volume"), disks.folder().join("outside"));
     disks.mount("ext4", 64, &volume);
@@ -56,7 +71,7 @@ fn what_is_mounted_inside_a_volume_is_left_alone() {
 
 #[test]
 fn subvolumes_of_btrfs_go_too() {
-    let Some(mut disks) = Disks::for_test() else { return };
+    let Some((_turn, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     let volume = root.join("volume");
     disks.mount("btrfs", 128, &volume);
@@ -70,7 +85,7 @@ fn subvolumes_of_btrfs_go_too() {
 
 #[test]
 fn a_disk_is_held_by_one_at_a_time() {
-    let Some(mut disks) = Disks::for_test() else { return };
+    let Some((_turn, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     disks.mount("ext4", 64, &root.join("volume"));
     let device = disks.device(16);
@@ -84,6 +99,20 @@ fn a_disk_is_held_by_one_at_a_time() {
         drop(first);
         assert!(disk::hold(&root, entry, shape).expect("opened").is_some(), "{entry}");
     }
+}
+
+#[test]
+fn who_holds_a_disk_holds_it_alone() {
+    let _turn = turn();
+    let root = std::env::temp_dir().join(format!("bindery-hold-{}", std::process::id()));
+    fs::create_dir_all(root.join("disk")).expect("made");
+    symlink("disk", root.join("link")).expect("linked");
+    let held = disk::hold(&root, "disk", Shape::Directory).expect("opened").expect("held");
+    assert!(disk::hold(&root, "disk", Shape::Directory).expect("opened").is_none(), "another holds it");
+    drop(held);
+    assert!(disk::hold(&root, "disk", Shape::Directory).expect("opened").is_some());
+    assert!(disk::hold(&root, "link", Shape::Directory).is_err(), "a link is not followed");
+    fs::remove_dir_all(&root).expect("cleaned up");
 }
 
 /// A device with something at its beginning, its middle and its end, linked into a directory.
@@ -107,7 +136,7 @@ fn is_zero_at(device: &Path, at: u64) -> bool {
 
 #[test]
 fn devices_are_wiped_as_configured() {
-    let Some(mut disks) = Disks::for_test() else { return };
+    let Some((_turn, mut disks)) = disks() else { return };
     for (wipe, is_middle_gone) in [(Wipe::Quick, false), (Wipe::Zero, true), (Wipe::Discard, true)] {
         let (root, device) = written_device(&mut disks, 64);
         let before = seen(&root, "device");
@@ -123,7 +152,7 @@ fn devices_are_wiped_as_configured() {
 
 #[test]
 fn a_command_has_the_device_to_itself_and_holds_it() {
-    let Some(mut disks) = Disks::for_test() else { return };
+    let Some((_turn, mut disks)) = disks() else { return };
     let (root, device) = written_device(&mut disks, 16);
     let script = "dd if=/dev/zero of=\"$LOCAL_PV_BLKDEVICE\" bs=1M count=1 conv=fsync 2>&1";
     let words = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
@@ -139,14 +168,12 @@ fn a_command_has_the_device_to_itself_and_holds_it() {
     let sleeper = fs::read_to_string(&pid).expect("a process");
     assert!(std::process::Command::new("kill").arg(sleeper.trim()).status().expect("kill runs").success());
     assert!(is_held, "what is left of the cleaner holds it");
-    while again().is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    eventually("it is let go of", || again().is_ok());
 }
 
 #[test]
 fn a_device_in_use_is_not_touched() {
-    let Some(mut disks) = Disks::for_test() else { return };
+    let Some((_turn, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     let device = disks.device(64);
     let made = std::process::Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device).output();

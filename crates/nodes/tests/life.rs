@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const NODES: &str = "/api/v1/nodes";
-const A_CALL: Duration = Duration::from_secs(10);
+const A_CALL: Duration = Duration::from_secs(60);
 
 /// A server, and simulated nodes on it.
 struct World {
@@ -73,7 +73,7 @@ impl World {
 
     /// Waits until a pod is as it should be.
     async fn until(&self, name: &str, is_so: impl Fn(&Result<Value, u16>) -> bool) -> Result<Value, u16> {
-        for _ in 0..3000 {
+        for _ in 0..15_000 {
             let pod = self.pod(name).await;
             if is_so(&pod) {
                 return pod;

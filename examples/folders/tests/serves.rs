@@ -45,13 +45,13 @@ async fn call(api: &Api, method: &str, path: &str, body: Value) -> Result<Value,
 
 /// Waits until something is so.
 async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    for _ in 0..600 {
+    for _ in 0..3000 {
         if is_so().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("{what}: not after a minute");
+    panic!("{what}: not after five minutes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

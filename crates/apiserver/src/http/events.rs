@@ -50,6 +50,7 @@ pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, lasts: Duration) ->
         chunk: Vec::new(),
         columns_told: false,
         ends: Instant::now() + lasts,
+        ends_with_bookmark: lasts > BOOKMARK_BEFORE_END,
     };
     tokio::spawn(stream.run());
     reply(200, HeaderValue::from_static("application/json"), Body::Events(chunks))
@@ -65,6 +66,8 @@ struct Stream {
     chunk: Vec<u8>,
     columns_told: bool,
     ends: Instant,
+    /// A bookmark is due before it ends, if they were asked for.
+    ends_with_bookmark: bool,
 }
 
 /// The client has gone, or its time is over.
@@ -100,6 +103,7 @@ impl Stream {
             self.watch.revision = self.watch.revision.max(seen);
             if std::mem::take(&mut bookmark_due) {
                 self.write_bookmark("");
+                self.ends_with_bookmark &= Instant::now() < self.ends - BOOKMARK_BEFORE_END;
                 bookmark_at = Instant::now() + BOOKMARK_EVERY;
             }
             if self.shared.persisted(seen).await.is_err() {
@@ -136,13 +140,15 @@ impl Stream {
     /// Waits for something to tell; answers whether a bookmark is due.
     async fn wait(&mut self, bookmark_at: Instant) -> Result<bool, Over> {
         let before_end = self.ends - BOOKMARK_BEFORE_END;
-        let bookmark = if Instant::now() < before_end { bookmark_at.min(before_end) } else { bookmark_at };
+        let bookmark = if self.ends_with_bookmark { bookmark_at.min(before_end) } else { bookmark_at };
         tokio::select! {
-            news = self.news.changed() => news.map(|()| false).map_err(|_| Over),
+            // In this order: where all of it is late, the last bookmark still comes before the end.
+            biased;
             () = self.out.closed() => Err(Over),
             _ = self.stops.changed() => Err(Over),
-            () = sleep_until(self.ends) => Err(Over),
             () = sleep_until(bookmark), if self.watch.bookmarks => Ok(true),
+            () = sleep_until(self.ends) => Err(Over),
+            news = self.news.changed() => news.map(|()| false).map_err(|_| Over),
         }
     }
 

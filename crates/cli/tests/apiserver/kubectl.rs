@@ -1,7 +1,8 @@
 //! kubectl, as people use it, on `bindery up`.
 
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::PermissionsExt as _;
+
+use bindery_lab::KUBECTL_PATIENCE;
 
 use crate::server::Server;
 
@@ -128,7 +129,7 @@ fn a_watch_tells_of_what_happens() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(VOLUME);
     // What the binder writes comes first, so that what follows is all that is told.
-    server.ok(&["wait", "pv/pv-a", "--for=jsonpath={.status.phase}=Available", "--timeout=60s"]);
+    server.ok(&["wait", "pv/pv-a", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE]);
     let mut watch =
         server.kubectl_command(&["get", "pv", "--watch", "--output-watch-events"]).spawn().expect("kubectl starts");
     let mut lines = BufReader::new(watch.stdout.take().expect("its output is ours")).lines();
@@ -204,13 +205,10 @@ fn labels_annotations_and_three_kinds_of_patches() {
 fn edit_with_an_editor_of_ones_own() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(CONFIG);
-    let editor = server.folder().join("editor");
-    std::fs::write(&editor, "#!/bin/sh\nsed -i 's/colour: blue/colour: green/' \"$1\"\n")
-        .expect("a script can be written");
-    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).expect("a mode can be set");
     let output = server
         .kubectl_command(&["edit", "configmap", "settings"])
-        .env("EDITOR", &editor)
+        // No script: one that was just written may be busy, since another test starts a program meanwhile.
+        .env("EDITOR", "sed -i s/blue/green/")
         .output()
         .expect("kubectl runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "configmap/settings edited\n", "{output:?}");
@@ -222,7 +220,7 @@ fn wait_until_something_is_so() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.make(CLAIM);
     let wait = server
-        .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"])
+        .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE])
         .spawn()
         .expect("kubectl starts");
     // There is a volume for it now, and somebody who binds them.

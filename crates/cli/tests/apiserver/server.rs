@@ -21,10 +21,16 @@ pub struct Server {
 /// A folder for one test.
 pub fn folder() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("bindery-apiserver-{}-{number}", std::process::id()));
-    std::fs::DirBuilder::new().mode(0o700).create(&folder).expect("a folder can be made");
-    folder
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("bindery-apiserver-{}-{number}", std::process::id()));
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return folder,
+            // Left by a process that had our number, and was killed.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => panic!("{}: {error}", folder.display()),
+        }
+    }
 }
 
 /// What the binary says when it does not start.

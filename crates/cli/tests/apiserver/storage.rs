@@ -1,5 +1,7 @@
 //! `bindery up --nodes --node-storage`, as kubectl shows it: a simulated CSI driver, and nodes that run out of storage.
 
+use bindery_lab::{KUBECTL_PATIENCE, eventually};
+
 use crate::server::{Server, folder};
 
 /// A claim of the default class, and a pod with it.
@@ -29,7 +31,7 @@ fn wait(server: &Server, what: &str, how: &str) {
         Some("csistoragecapacity") => "kube-system",
         Some(_) | None => "default",
     };
-    server.ok(&["wait", what, &format!("--for={how}"), "-n", namespace, "--timeout=60s"]);
+    server.ok(&["wait", what, &format!("--for={how}"), "-n", namespace, KUBECTL_PATIENCE]);
 }
 
 fn read(server: &Server, what: &str, path: &str) -> String {
@@ -60,8 +62,9 @@ fn runs(server: &Server, name: &str) {
 fn finds_no_room(server: &Server, name: &str) {
     let pod = format!("pod/{name}");
     wait(server, &pod, "condition=PodScheduled=False");
-    let why = read(server, &pod, ".status.conditions[?(@.type==\"PodScheduled\")].message");
-    assert!(why.contains("2 node(s) did not have enough free storage"), "{why}");
+    // It may have been told before that its claim is not there: pods and claims are watched apart.
+    let why = || read(server, &pod, ".status.conditions[?(@.type==\"PodScheduled\")].message");
+    eventually("it is told so", || why().contains("2 node(s) did not have enough free storage"));
     assert_eq!(read(server, &pod, ".status.phase") + &read(server, &pod, ".spec.nodeName"), "Pending");
 }
 
@@ -77,9 +80,10 @@ fn a_claim_of_the_default_class_and_a_pod_just_work() {
     let other = if node == "node-1" { "node-2" } else { "node-1" };
     has_left(&server, other, "10Gi");
 
-    server.ok(&["delete", "pod/data", "pvc/data", "--timeout=60s"]);
+    server.ok(&["delete", "pod/data", "pvc/data", KUBECTL_PATIENCE]);
     has_left(&server, &node, "10Gi");
-    assert_eq!(server.ok(&["get", "pv", "-o", "name"]), "");
+    // The storage goes before its volume does.
+    eventually("no volume is left", || server.ok(&["get", "pv", "-o", "name"]).is_empty());
     server.stop();
 }
 
@@ -88,8 +92,9 @@ fn a_pod_whose_claim_is_too_large_for_every_node_waits_until_there_is_room() {
     let Some(mut server) = up(&[], ["10Gi", "10Gi"]) else { return };
     server.make(&claim_and_pod("large", "11Gi"));
     finds_no_room(&server, "large");
-    let events = server.ok(&["get", "events", "--field-selector=involvedObject.name=large,reason=FailedScheduling"]);
-    assert!(events.contains("did not have enough free storage"), "{events}");
+    let of_pod = "--field-selector=involvedObject.name=large,reason=FailedScheduling";
+    let events = || server.ok(&["get", "events", of_pod]);
+    eventually("there is an event", || events().contains("did not have enough free storage"));
     server.ok(&["annotate", "node", "node-2", "bindery/simulated-storage=20Gi"]);
     runs(&server, "large");
     assert_eq!(place(&server, "large"), "node-2");
@@ -118,7 +123,7 @@ fn a_restart_knows_who_has_how_much() {
     assert_ne!(place(&server, "after"), node, "there is no room for it where the first is");
     server.make(&claim_and_pod("late", "6Gi"));
     finds_no_room(&server, "late");
-    server.ok(&["delete", "pod/before", "pvc/before", "--timeout=60s"]);
+    server.ok(&["delete", "pod/before", "pvc/before", KUBECTL_PATIENCE]);
     runs(&server, "late");
     assert_eq!(place(&server, "late"), node, "what was given back is given again");
     server.stop();

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use bindery_lab::KUBECTL_PATIENCE;
+
 use crate::server::Server;
 
 #[test]
@@ -43,7 +45,7 @@ const OBJECTS: &str = r"
 fn a_claim_that_kubectl_makes_is_bound() {
     let Some(mut server) = Server::up_for_kubectl(&[]) else { return };
     server.make(OBJECTS);
-    server.ok(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", "--timeout=60s"]);
+    server.ok(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE]);
     let table = server.ok(&["get", "pvc", "--no-headers"]);
     assert!(table.split_whitespace().take(4).eq(["data", "Bound", "disk", "2Gi"]), "{table}");
     server.stop();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use bindery_sim::oracle::Recorded;
 use futures::StreamExt as _;
 use futures::stream::iter;
@@ -18,10 +18,10 @@ use crate::state::{self, CLAIMS, VOLUMES, list};
 
 /// So many states are seen to at a time.
 const AT_ONCE: usize = 16;
-/// A call that hangs is given up after three seconds, and tried again after two at most: whoever is quiet for longer is done.
-const QUIET: Duration = Duration::from_secs(7);
+/// A call that hangs is given up after three seconds, and tried again after two at most: whoever is quiet for twice as long is done.
+const QUIET: Duration = Duration::from_secs(10);
 /// Whoever still changes something after so long never stops.
-const QUIET_WITHIN: Duration = Duration::from_secs(240);
+const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
 
 pub struct Cluster {
     server: Server,

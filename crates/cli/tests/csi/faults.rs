@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -49,7 +49,6 @@ const OTHERS: [(&str, &str); 12] = [
 const HOPELESS: [&str; 2] = ["small", "INVALID_ARGUMENT"];
 /// So often is the provisioner killed while volumes are made, and again while they are removed.
 const KILLS: usize = 5;
-const WITHIN: Duration = Duration::from_secs(180);
 
 struct Bench<'a> {
     lab: &'a Lab,
@@ -169,8 +168,8 @@ impl<'a> Bench<'a> {
             }
             let Seen { claims, volumes, made, bound } = &seen;
             assert!(
-                began.elapsed() < WITHIN,
-                "after {WITHIN:?} it does not hold that {what}: {claims} claims, {} bound, {volumes} volumes, the driver has {made}\n{}",
+                began.elapsed() < PATIENCE,
+                "after {PATIENCE:?} it does not hold that {what}: {claims} claims, {} bound, {volumes} volumes, the driver has {made}\n{}",
                 bound.len(),
                 self.provisioner.log()
             );

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use bindery_lab::PATIENCE;
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -66,7 +67,7 @@ pub async fn set_up(server: &Server) {
     }
     let began = Instant::now();
     while server.get(CONTENTS).await.is_err() {
-        assert!(began.elapsed() < Duration::from_secs(60), "after a minute there are no snapshots");
+        assert!(began.elapsed() < PATIENCE, "there are no snapshots");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

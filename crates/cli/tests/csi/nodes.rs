@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -159,7 +159,7 @@ impl Nodes {
         let began = Instant::now();
         while !holds().await {
             let log = || self.provisioners.iter().map(Running::log).collect::<String>();
-            assert!(began.elapsed() < Duration::from_secs(90), "after a while it does not hold that {what}\n{}", log());
+            assert!(began.elapsed() < PATIENCE, "after a while it does not hold that {what}\n{}", log());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -37,7 +37,6 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         let address = address(&leader);
         assert!(get(&address, "/healthz/leader-election").contains("200 OK"));
         assert!(get(&address, "/readyz").contains("200 OK"));
-        let metrics = get(&address, "/my/metrics");
         for expected in [
             "csi_sidecar_operations_seconds_count{driver_name=\"p.example.com\",method_name=\"/csi.v1.Controller/CreateVolume\",grpc_status_code=\"OK\"} 1",
             "controller_persistentvolumeclaim_provision_total{class=\"k\",source=\"\"} 1",
@@ -45,11 +44,11 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
             "csistoragecapacities_desired_goal 0",
             "leader_election_master_status{name=\"p-example-com\"} 1",
         ] {
-            assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");
+            until(&leader, expected, async || get(&address, "/my/metrics").contains(expected)).await;
         }
 
         driver.cut();
-        let ended = leader.wait(Duration::from_secs(60)).expect("it ends with its driver");
+        let ended = leader.wait(PATIENCE).expect("it ends with its driver");
         assert!(!ended.success() && leader.log().contains("the connection to the CSI driver is lost"), "{}", leader.log());
     });
 }
@@ -66,7 +65,7 @@ fn what_cannot_be_is_said_at_once() {
         let mut program = lab
             .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi"], flags].concat())
             .expect("it starts");
-        let ended = program.wait(Duration::from_secs(60)).expect("it ends");
+        let ended = program.wait(PATIENCE).expect("it ends");
         assert!(!ended.success() && program.log().contains(said), "{said} is not in {}", program.log());
     }
 }
@@ -134,11 +133,7 @@ fn get(address: &str, path: &str) -> String {
 async fn until(program: &Running, what: &str, holds: impl AsyncFn() -> bool) {
     let began = Instant::now();
     while !holds().await {
-        assert!(
-            began.elapsed() < Duration::from_secs(90),
-            "after a while it does not hold that {what}\n{}",
-            program.log()
-        );
+        assert!(began.elapsed() < PATIENCE, "after a while it does not hold that {what}\n{}", program.log());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

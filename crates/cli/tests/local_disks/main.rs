@@ -2,31 +2,30 @@
 //! offered again, on the embedded API server and, under the role that it is deployed with, on a real one; and the provisioner is killed at every step of the way. What was
 //! written is there for as long as somebody has it, and is gone before anybody else could.
 
-#[path = "../provisioner_role/mod.rs"]
-mod provisioner_role;
-
 mod machine;
+#[path = "../servers/mod.rs"]
+mod servers;
 mod world;
 
 use bindery_local::discover::Shape;
 use bindery_local::disk;
-use provisioner_role::Server;
+use servers::ApiServer;
 use world::World;
 
 /// Killed after each line that it logs, from the first to the one after which all is done.
 #[test]
 fn disks_go_round_though_the_provisioner_is_killed_at_every_step() {
-    go_round(Server::Embedded, 1);
+    go_round(ApiServer::Embedded, 1);
 }
 
 /// The same on a real API server, at every third step: it takes its time.
 #[test]
 fn disks_go_round_on_a_real_api_server() {
-    go_round(Server::Real, 3);
+    go_round(ApiServer::Real, 3);
 }
 
-fn go_round(server: Server, stride: usize) {
-    let Some(mut world) = World::start(server, "") else { return };
+fn go_round(api_server: ApiServer, stride: usize) {
+    let Some(mut world) = World::start(api_server, "") else { return };
     // First they are found, one after the other, by provisioners that do not live long.
     let mut steps = 1;
     while world.provisioner_until(steps) {
@@ -53,7 +52,7 @@ fn go_round(server: Server, stride: usize) {
 /// Whoever holds a disk cleans or offers it, be it in another process: meanwhile it is neither cleaned nor offered by anybody else.
 #[test]
 fn a_disk_that_somebody_holds_is_left_alone() {
-    let Some(mut world) = World::start(Server::Embedded, "") else { return };
+    let Some(mut world) = World::start(ApiServer::Embedded, "") else { return };
     let [file_systems, _] = world.machine.directories.clone();
     let hold = || disk::hold(&file_systems, "xfs", Shape::Directory).expect("opened").expect("held");
     let held = hold();
@@ -75,7 +74,7 @@ fn a_disk_that_somebody_holds_is_left_alone() {
 /// What lies on a disk that no volume is known of may be somebody's: a class can want it left alone.
 #[test]
 fn a_class_may_want_only_what_is_empty() {
-    let Some(mut world) = World::start(Server::Embedded, ", onlyEmpty: true") else { return };
+    let Some(mut world) = World::start(ApiServer::Embedded, ", onlyEmpty: true") else { return };
     let [file_systems, devices] = world.machine.directories.clone();
     world.machine.write(&file_systems.join("ext4"));
     world.machine.write(&devices.join("device"));

@@ -6,14 +6,12 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use serde_json::{Value, json};
 
 use crate::machine::{FILE_SYSTEMS, Machine};
-use crate::provisioner_role::Server;
+use crate::servers::{self, ApiServer};
 
-/// For as long as a slow machine may need, which does other things too.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// The part of deploy/ that this is about.
 const PART: &str = "local";
 const NODE: &str = "n1";
@@ -22,7 +20,6 @@ const CLASSES: [(&str, &str); 2] = [("disks", "Filesystem"), ("raw", "Block")];
 
 pub struct World {
     pub machine: Machine,
-    server: Server,
     lab: Lab,
     deciders: Vec<Running>,
     /// The volumes that were seen, by name: which they were, and whether they may be dirty.
@@ -31,16 +28,16 @@ pub struct World {
 
 impl World {
     /// A cluster whose classes have these keys, too.
-    pub fn start(server: Server, keys: &str) -> Option<World> {
+    pub fn start(api_server: ApiServer, keys: &str) -> Option<World> {
         let machine = Machine::for_test()?;
-        let lab = server.start(PART)?;
+        let lab = api_server.start()?;
         let start = |command: &str| {
             let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
             let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
             lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         };
         let deciders = ["controller", "scheduler"].map(start).into();
-        let world = World { machine, server, lab, deciders, seen: BTreeMap::new() };
+        let world = World { machine, lab, deciders, seen: BTreeMap::new() };
         world.configure(keys);
         let room = json!({"cpu": "8", "memory": "16Gi", "pods": "100"});
         let labels = json!({"kubernetes.io/hostname": NODE});
@@ -77,7 +74,7 @@ impl World {
     }
 
     pub fn provisioner(&self) -> Running {
-        let kubeconfig = format!("--kubeconfig={}", self.server.kubeconfig(&self.lab, PART).display());
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.lab, PART).display());
         let config = format!("--config={}", self.config().display());
         let node = format!("--node-name={NODE}");
         let fast = ["--discovery-period=50ms", "--listen-address=127.0.0.1:0"];
@@ -134,7 +131,8 @@ impl World {
         entries
     }
 
-    /// Runs a provisioner until it has logged so many lines, then kills it. Says whether it was killed before all was done.
+    /// Runs a provisioner until it has logged so many lines, then kills it. Says whether it ever had so much to say: not if all is
+    /// done before, and it has been still for a while.
     pub fn provisioner_until(&mut self, lines: usize) -> bool {
         let mut provisioner = self.provisioner();
         let started = Instant::now();
@@ -142,7 +140,7 @@ impl World {
             // Looked at without a pause: it is to be killed in the middle of something.
             if provisioner.log().lines().count() >= lines {
                 provisioner.kill().expect("killed");
-                return !self.are_offered();
+                return true;
             }
             // Now and then: asking takes longer than what is to be interrupted.
             if started.elapsed() > Duration::from_secs(5) && self.are_offered() {
@@ -171,8 +169,10 @@ impl World {
             let volumes = world.volumes();
             volumes.len() == FILE_SYSTEMS.len() + 1 && volumes.values().all(|v| v["status"]["phase"] == "Bound")
         });
-        let pods = self.lab.kubectl(["get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"]).expect("pods");
-        assert_eq!(pods.split_whitespace().filter(|node| *node == NODE).count(), FILE_SYSTEMS.len() + 1, "{pods}");
+        self.eventually("all pods have their node", |world| {
+            let nodes = world.lab.kubectl(["get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"]).expect("pods");
+            nodes.split_whitespace().filter(|node| *node == NODE).count() == FILE_SYSTEMS.len() + 1
+        });
         for volume in self.volumes().values() {
             self.machine.write(&PathBuf::from(text(volume, "/spec/local/path")));
         }

@@ -2,14 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use bindery_lab::PATIENCE;
 use bindery_volumes::{ClaimKey, Kind, ObjectKey, PodKey};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::Server;
-
-/// Programs take seconds to start, on a busy machine more.
-const UP_WITHIN: Duration = Duration::from_secs(60);
 
 /// A volume that the binder marks, and a volume and a claim that were deleted and that the protection controllers let go of.
 /// Where pods are about, a pod that is scheduled and gets the claim of its ephemeral volume, and an orphan that is collected.
@@ -49,7 +47,7 @@ impl Probe {
             if missing.is_empty() {
                 return;
             }
-            assert!(since.elapsed() < UP_WITHIN, "after {UP_WITHIN:?} nobody has seen to {missing:?}");
+            assert!(since.elapsed() < PATIENCE, "after {PATIENCE:?} nobody has seen to {missing:?}");
             sleep(Duration::from_millis(100)).await;
         }
     }
@@ -108,7 +106,8 @@ async fn create_orphan(server: &Server) -> ObjectKey {
     key
 }
 
-fn object(key: &ObjectKey) -> Value {
+/// A claim or a volume that has no other's class.
+pub fn object(key: &ObjectKey) -> Value {
     let mut spec = json!({"accessModes": ["ReadWriteOnce"], "storageClassName": key.name});
     let storage = json!({"storage": "1Gi"});
     if key.kind == Kind::Claim {

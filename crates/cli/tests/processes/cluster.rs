@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use futures::{StreamExt, TryStreamExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -13,8 +13,6 @@ use crate::history::{self, History, Kind, Seen};
 use crate::promises;
 use crate::servers::{self, ApiServer};
 
-/// For as long as a slow machine may need, which does other things too.
-const PATIENCE: Duration = Duration::from_secs(180);
 /// How many objects are made at once.
 const AT_ONCE: usize = 64;
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use bindery_lab::{Lab, Running, eventually};
+use bindery_lab::{Lab, PATIENCE, Running, comes_to_hold, eventually};
 use serde_json::Value;
 
 use crate::service_account;
@@ -38,10 +37,11 @@ impl Drop for Folder {
     }
 }
 
-/// A command that leads, in a lab in which the manifests are applied, with an audit log of all that its service account does.
+/// A command at work, in a lab in which the manifests are applied, with an audit log of all that its service account does.
 pub struct Audited {
     program: Running,
-    lease: String,
+    /// The lease by which it leads, if it does.
+    lease: Option<String>,
     pub lab: Lab,
     pub folder: Folder,
 }
@@ -49,15 +49,15 @@ pub struct Audited {
 impl Audited {
     /// Starts it, or nothing where the test is skipped.
     pub fn start(command: &str, flags: &[&str]) -> Option<Audited> {
-        Audited::start_by(command, &format!("bindery-{command}"), |lab, kubeconfig| {
+        Audited::start_by(command, Some(&format!("bindery-{command}")), |lab, kubeconfig| {
             // -v, because an event or a lease that is refused is not worth a line otherwise.
             let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
             lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         })
     }
 
-    /// The same with a lease of another name, started by somebody who gets the flag that says how to reach the API server.
-    pub fn start_by(command: &str, lease: &str, start: impl FnOnce(&Lab, &str) -> Running) -> Option<Audited> {
+    /// The same with a lease of another name or none, started by somebody who gets the flag that says how to reach the API server.
+    pub fn start_by(command: &str, lease: Option<&str>, start: impl FnOnce(&Lab, &str) -> Running) -> Option<Audited> {
         let folder = Folder::new(command);
         let lab = service_account::lab(
             Lab::builder()
@@ -70,29 +70,42 @@ impl Audited {
         )?;
         let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, command).display());
         let program = start(&lab, &kubeconfig);
-        let audited = Audited { program, lease: lease.to_owned(), lab, folder };
-        eventually("it leads", || audited.leader().is_ok_and(|leader| !leader.is_empty()));
+        let audited = Audited { program, lease: lease.map(str::to_owned), lab, folder };
+        eventually("it leads", || audited.leader().is_none_or(|leader| leader.is_ok_and(|leader| !leader.is_empty())));
         Some(audited)
     }
 
-    fn leader(&self) -> Result<String, String> {
-        self.lab.kubectl(["get", "lease", "-n=kube-system", &self.lease, "-o=jsonpath={.spec.holderIdentity}"])
+    /// Who leads, where anybody has to.
+    fn leader(&self) -> Option<Result<String, String>> {
+        let lease = self.lease.as_deref()?;
+        Some(self.lab.kubectl(["get", "lease", "-n=kube-system", lease, "-o=jsonpath={.spec.holderIdentity}"]))
     }
 
     /// Ends it, in good order. Nothing was refused that it has asked for; and whatever the roles grant was asked for, but for what
     /// cannot be seen here.
     pub fn end(mut self, roles: &[Value], unseen: &[(&str, &str)]) {
         self.program.terminate().expect("it is told to stop");
-        let status = self.program.wait(Duration::from_secs(15)).expect("it stops");
+        let status = self.program.wait(PATIENCE).expect("it stops");
         let log = self.program.log();
         assert!(status.success(), "{status}:\n{log}");
         let forbidden: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
         assert!(forbidden.is_empty(), "{}", forbidden.join("\n"));
-        assert_eq!(self.leader().as_deref(), Ok(""), "the lease is free for the next");
+        assert!(self.leader().is_none_or(|leader| leader.as_deref() == Ok("")), "the lease is free for the next");
 
-        let asked = asked(&self.folder);
-        let refused: Vec<_> = asked.iter().filter(|(_, allowed)| !allowed).collect();
+        // What was asked for last may be put down after it was answered.
+        let mut useless = Vec::new();
+        comes_to_hold(|| {
+            useless = self.useless(roles, unseen);
+            useless.is_empty()
+        });
+        assert!(useless.is_empty(), "granted, but never used: {useless:?}");
+        let refused: Vec<_> = asked(&self.folder).into_iter().filter(|(_, allowed)| !allowed).collect();
         assert!(refused.is_empty(), "refused: {refused:?}");
+    }
+
+    /// What the roles grant and was not asked for, but for what cannot be seen here.
+    fn useless(&self, roles: &[Value], unseen: &[(&str, &str)]) -> Vec<Right> {
+        let asked = asked(&self.folder);
         let matches = |right: &Right, asked: &Right| {
             let fits = |granted: &str, asked: &str| granted.is_empty() || granted == asked;
             (&right.0, &right.1, &right.2) == (&asked.0, &asked.1, &asked.2)
@@ -101,10 +114,33 @@ impl Audited {
         };
         let is_seen = |right: &Right| !unseen.contains(&(right.0.as_str(), right.2.as_str()));
         let is_used = |right: &Right| asked.iter().any(|(asked, _)| matches(right, asked));
-        let useless: Vec<Right> =
-            roles.iter().flat_map(granted).filter(|right| is_seen(right) && !is_used(right)).collect();
-        assert!(useless.is_empty(), "granted, but never used: {useless:?}");
+        roles.iter().flat_map(granted).filter(|right| is_seen(right) && !is_used(right)).collect()
     }
+}
+
+/// Starts the controllers beside it, as their own service account: they bind claims, and let go what nobody uses.
+pub fn start_controller(lab: &Lab) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab, "controller").display());
+    let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
+    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+}
+
+/// Makes objects as the administrator.
+pub fn make(lab: &Lab, objects: &str) {
+    lab.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are made");
+}
+
+/// A field of an object, or nothing where there is none.
+pub fn field(lab: &Lab, object: &str, path: &str) -> String {
+    lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
+}
+
+/// How often at most one and the same event of a reason was told about an object.
+pub fn times_told(lab: &Lab, object: &str, reason: &str) -> u64 {
+    let about = format!("--field-selector=involvedObject.name={object},reason={reason}");
+    let events = json(lab, &["get", "events", "--all-namespaces", &about]);
+    let counts = events["items"].as_array().into_iter().flatten().filter_map(|event| event["count"].as_u64());
+    counts.max().unwrap_or_default()
 }
 
 /// What kubectl answers.
@@ -144,7 +180,9 @@ fn granted(role: &Value) -> BTreeSet<Right> {
 /// What the service account has asked for, by the audit log: verb, group, resource, namespace, name; and whether it was let.
 fn asked(folder: &Folder) -> BTreeSet<(Right, bool)> {
     let log = std::fs::read_to_string(folder.at("audit.log")).expect("an audit log");
-    let asked = log.lines().map(|line| {
+    // A last line that has no end yet is still being written.
+    let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let asked = whole.lines().map(|line| {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let object = &line["objectRef"];

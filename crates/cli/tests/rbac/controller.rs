@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use bindery_lab::{Lab, eventually};
+use bindery_lab::{KUBECTL_PATIENCE, Lab, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, Folder, json};
 use crate::denied::Denied;
-
-const WITHIN: &str = "--timeout=60s";
 
 /// Granted for what this test does not bring about: a write whose answer is lost, and a check that leaves no line in the audit log.
 const UNSEEN: [(&str, &str); 2] = [("get", "volumeattributesclasses"), ("update", "pods/finalizers")];
@@ -68,8 +66,8 @@ fn have_companions(lab: &Lab, folder: &Folder) {
     lab.kubectl(["delete", "--wait=false", "pvc/pod-scratch"]).expect("it is deleted");
     lab.kubectl(["get", "pvc/pod-scratch"]).expect("and is held by its pod");
     lab.kubectl(["delete", "--force", "--grace-period=0", "pod/pod"]).expect("the pod is gone");
-    lab.kubectl(["wait", "--for=delete", WITHIN, "pvc/pod-scratch"]).expect("and so is the claim");
-    lab.kubectl(["delete", WITHIN, "volumeattributesclass/quick", "pv/pod-scratch"]).expect("they go");
+    lab.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pvc/pod-scratch"]).expect("and so is the claim");
+    lab.kubectl(["delete", KUBECTL_PATIENCE, "volumeattributesclass/quick", "pv/pod-scratch"]).expect("they go");
 }
 
 /// Ends the pod that scrubs a volume, as a kubelet would report it, and returns once the binder has removed it.
@@ -92,19 +90,19 @@ fn live_through_everything(lab: &Lab, folder: &Folder) {
     ];
     lab.kubectl_reading(&objects.concat(), ["apply", "-f", "-"]).expect("objects are made");
     let claims = ["pvc/deleted", "pvc/recycled", "pvc/provisioned"];
-    let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", WITHIN];
+    let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
     lab.kubectl([&bound[..], &claims].concat()).expect("claims are bound");
     let provisioned = lab.kubectl(["get", "pvc/provisioned", "-o", "jsonpath={.spec.volumeName}"]).expect("a claim");
 
-    lab.kubectl([&["delete", WITHIN], &claims[..]].concat()).expect("claims are gone");
-    lab.kubectl(["wait", "--for=delete", WITHIN, "pv/deleted", &format!("pv/{provisioned}")])
+    lab.kubectl([&["delete", KUBECTL_PATIENCE], &claims[..]].concat()).expect("claims are gone");
+    lab.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pv/deleted", &format!("pv/{provisioned}")])
         .expect("volumes are gone");
     assert!(!Path::new(&folder.at("deleted")).exists(), "and so is what was behind them");
 
     for phase in ["Failed", "Succeeded"] {
         end_scrub(lab, "pod/recycler-for-recycled", phase);
     }
-    let available = ["wait", "--for=jsonpath={.status.phase}=Available", WITHIN, "pv/recycled"];
+    let available = ["wait", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE, "pv/recycled"];
     lab.kubectl(available).expect("the volume was scrubbed");
 }
 

@@ -4,6 +4,8 @@
 mod audit;
 mod controller;
 mod denied;
+mod local;
+mod node_cleanup;
 mod provisioner;
 mod scheduler;
 #[path = "../service_account/mod.rs"]

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, Running, eventually};
+use bindery_lab::{KUBECTL_PATIENCE, Lab, Running, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::audit::{Audited, json};
+use crate::audit::{Audited, field, json, make, start_controller, times_told};
 use crate::denied::Denied;
 use crate::service_account;
 
 const DRIVER: &str = "csi.example.com";
 const LEASE: &str = "csi-example-com";
-const WITHIN: &str = "--timeout=60s";
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/examples/csi-driver.yaml");
 
 /// The pod that it runs in, and who made that: there is no controller here that would.
@@ -67,14 +66,6 @@ fn claim(name: &str, class: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
-fn make(lab: &Lab, objects: &str) {
-    lab.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are made");
-}
-
-fn field(lab: &Lab, object: &str, path: &str) -> String {
-    lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
-}
-
 fn is_bound(lab: &Lab, claim: &str) {
     eventually(&format!("{claim} is bound"), || field(lab, &format!("pvc/{claim}"), ".status.phase") == "Bound");
 }
@@ -104,13 +95,6 @@ fn start(lab: &Lab, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Runn
         "--retry-interval-max=1s",
     ];
     lab.start_program("/usr/bin/env", [&args, flags].concat()).expect("bindery starts")
-}
-
-/// Who binds the claims, and lets them go.
-fn start_controller(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab, "controller").display());
-    let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
 /// A snapshot that a claim can be filled from, and its content, which points back at it.
@@ -150,12 +134,8 @@ fn have_volumes_made(lab: &Lab) {
     ];
     make(lab, &claims.concat());
     ["cloned", "restored", "placed", "tried"].iter().for_each(|name| is_bound(lab, name));
-    assert_eq!(field(lab, "volumesnapshot/snap", ".metadata.finalizers"), "", "the snapshot is let go of");
-    eventually("that it was tried again is counted", || {
-        let events = json(lab, &["get", "events", "--field-selector=involvedObject.name=tried"]);
-        let failed = |event: &Value| event["reason"] == "ProvisioningFailed" && event["count"].as_u64() > Some(1);
-        events["items"].as_array().into_iter().flatten().any(failed)
-    });
+    eventually("the snapshot is let go of", || field(lab, "volumesnapshot/snap", ".metadata.finalizers").is_empty());
+    eventually("that it was tried again is counted", || times_told(lab, "tried", "ProvisioningFailed") > 1);
 }
 
 /// How much room there is, as schedulers are told: an amount, and whose the object is that says so.
@@ -172,7 +152,7 @@ fn the_role_is_enough_and_no_more() {
     let _inside = runtime.enter();
     let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[]).attaching());
     let mut serving = None;
-    let audited = Audited::start_by("provisioner", LEASE, |lab, kubeconfig| {
+    let audited = Audited::start_by("provisioner", Some(LEASE), |lab, kubeconfig| {
         let served = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
         let flags = ["--leader-election", "--leader-election-namespace=kube-system"];
         start(lab, kubeconfig, serving.insert(served), &flags)
@@ -187,7 +167,7 @@ fn the_role_is_enough_and_no_more() {
     have_volumes_made(lab);
     eventually("it is told how much is left", || is_told("95Gi"));
 
-    lab.kubectl(["delete", WITHIN, "pvc", "--all"]).expect("the claims go");
+    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims go");
     eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
     assert!(driver.volumes().is_empty(), "and what was behind them");
     lab.kubectl(["delete", "storageclass", "later"]).expect("a class goes");
@@ -217,7 +197,7 @@ fn on_each_node_the_role_is_enough() {
     ["taken", "placed"].iter().for_each(|name| is_bound(&lab, name));
     assert_eq!(field(&lab, "pvc/taken", r".metadata.annotations.volume\.kubernetes\.io/selected-node"), "n1");
     eventually("it is told how much is left", || told(&lab) == [("98Gi".to_owned(), "csi-driver".to_owned())]);
-    lab.kubectl(["delete", WITHIN, "pvc", "--all"]).expect("the claims go");
+    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims go");
     eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
     assert!(driver.volumes().is_empty(), "and what was behind them");
     let log = program.log();

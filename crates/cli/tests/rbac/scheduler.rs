@@ -1,11 +1,10 @@
 //! The scheduler.
 
-use bindery_lab::{Lab, Running, eventually};
+use bindery_lab::{KUBECTL_PATIENCE, Lab, eventually};
 use serde_json::Value;
 
-use crate::audit::{Audited, json};
+use crate::audit::{Audited, field, json, make, start_controller};
 use crate::denied::Denied;
-use crate::service_account;
 
 /// Granted for what this test does not bring about: a write whose answer is lost, or that comes too late.
 const UNSEEN: [(&str, &str); 2] = [("get", "persistentvolumes"), ("get", "persistentvolumeclaims")];
@@ -40,24 +39,11 @@ fn pod(name: &str, claim: &str) -> String {
     )
 }
 
-/// The other half: who binds the claims.
-fn start_controller(lab: &Lab) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab, "controller").display());
-    let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
-}
-
-fn make(lab: &Lab, objects: &str) {
-    lab.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are made");
-}
-
 /// A pod gets its node with its volume; for another's claim a volume is asked for.
 fn place_pods(lab: &Lab) {
     let users = claim("data", "local") + &claim("more", "make") + &pod("placed", "data") + &pod("waits", "more");
     make(lab, &(OBJECTS.to_owned() + "---\n" + &users));
-    let field = |object: &str, path: &str| {
-        lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
-    };
+    let field = |object: &str, path: &str| field(lab, object, path);
     eventually("the pod has its node", || field("pod/placed", ".spec.nodeName") == "n1");
     assert_eq!(field("pvc/data", ".spec.volumeName"), "disk");
     let selected = r".metadata.annotations.volume\.kubernetes\.io/selected-node";
@@ -76,7 +62,7 @@ fn come_and_go(lab: &Lab) {
     eventually("the lack of a claim is told", || told("not found") == Some(1));
     make(lab, &claim("absent", "nowhere"));
     eventually("that it is not bound is told", || told("unbound immediate").is_some());
-    lab.kubectl(["delete", "--timeout=60s", "pvc/absent"]).expect("the claim is gone");
+    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/absent"]).expect("the claim is gone");
     eventually("the lack of a claim is counted", || told("not found") == Some(2));
 }
 

@@ -8,12 +8,14 @@ use bindery_lab::{Builder, Lab, eventually};
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manifests");
 
-/// The service account of a command of `bindery`.
+/// The service account of a command of `bindery`; of `bindery provisioner`, where it is `local` or `node-cleanup`.
 pub fn user(command: &str) -> String {
     let name = match command {
         "scheduler" => "bindery-scheduler",
         // It runs in the pods of a CSI driver.
         "provisioner" => "csi-driver",
+        "local" => "bindery-local",
+        "node-cleanup" => "bindery-node-cleanup",
         _ => "bindery",
     };
     format!("system:serviceaccount:kube-system:{name}")
@@ -23,7 +25,7 @@ pub fn user(command: &str) -> String {
 pub fn lab(builder: Builder) -> Option<Lab> {
     // Whoever cleans disks has privileges.
     let builder = builder.api_server_flag("--allow-privileged=true");
-    let commands = ["controller", "scheduler", "provisioner"];
+    let commands = ["controller", "scheduler", "provisioner", "local", "node-cleanup"];
     let lab = commands.iter().fold(builder, |builder, command| builder.user(&user(command), &GROUPS)).for_test()?;
     eventually("there is a kube-system", || lab.kubectl(["get", "namespace", "kube-system"]).is_ok());
     // Strictly: a field that the API server does not know is an error.

@@ -7,7 +7,7 @@ use bindery_runtime::{Api, EventSink};
 use bindery_storage::{After, Ask, Failure, Storage, volume_path};
 use bindery_verdict::Notice;
 use bindery_volumes::event::{EventType, Reason};
-use bindery_volumes::{Node, Volume, VolumeMode, VolumePhase};
+use bindery_volumes::{Node, Volume, VolumeMode};
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
@@ -83,16 +83,12 @@ impl LocalDisks {
         on_disk(move || clean_and_let_go(held)).await.and_then(|cleaned| cleaned).map_err(Failure::new)
     }
 
-    /// Whoever held the disk before may have cleaned and offered it: then it is another volume's by now.
+    /// Looks at the volume again, now that its disk is held.
     async fn check(&self, volume: &Volume) -> Result<(), Failure> {
         let untried = |error: String| Failure::new(error).with(After::Untried);
         let live = self.api.get(&volume_path(volume.name())).await.map_err(|error| untried(error.to_string()))?;
         let live = Volume::from_json(live.to_string().as_bytes()).map_err(|flaw| untried(flaw.to_string()))?;
-        let is_as_it_was = live.meta.uid == volume.meta.uid
-            && live.meta.version == volume.meta.version
-            && live.phase == VolumePhase::Released
-            && !live.deleting;
-        if is_as_it_was { Ok(()) } else { Err(untried(format!("{} [{}]", rules::CHANGED.why, rules::CHANGED))) }
+        clean::unchanged(volume, &live).map_err(|refusal| untried(refusal.to_string()))
     }
 }
 

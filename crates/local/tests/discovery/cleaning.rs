@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bindery_local::Cleaner;
-use bindery_local::clean::{Target, policy_flaw, target};
+use bindery_local::clean::{Target, policy_flaw, target, unchanged};
 use bindery_local::config::DEFAULT_CLEANER;
 use bindery_local::rules::cleaning as rules;
 use bindery_verdict::Rule;
@@ -57,13 +57,48 @@ fn only_an_entry_of_the_class_s_directory_is_touched() {
 }
 
 #[test]
-fn every_refusal_has_its_case() {
-    let seen: BTreeSet<&str> =
-        cases().into_iter().filter_map(|(_, _, found)| found.err()).map(|rule| rule.name).collect();
-    // The policy has a test of its own. The others are of a disk that is held: the tests on real disks show them.
-    let late = [rules::POLICY.name, rules::CHANGED.name, rules::CLEAN.name];
-    let all: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).filter(|name| !late.contains(name)).collect();
-    assert_eq!(seen, all);
+fn every_rule_is_exercised() {
+    let of_disks = cases().into_iter().map(|(_, _, found)| found.map_or_else(|rule| rule.name, |_| rules::CLEAN.name));
+    let of_held = changes().into_iter().filter_map(|(_, is_as_it_was)| (!is_as_it_was).then_some(rules::CHANGED.name));
+    // That the policy is told by its rule is asserted where it is.
+    let seen: BTreeSet<&str> = of_disks.chain(of_held).chain([rules::POLICY.name]).collect();
+    assert_eq!(seen, rules::ALL.iter().map(|rule| rule.name).collect());
+}
+
+/// A released volume.
+fn released() -> Value {
+    let mut json = of("v", US, "/mnt/fast/disk");
+    json["metadata"]["resourceVersion"] = "7".into();
+    json["status"] = json!({"phase": "Released"});
+    json
+}
+
+/// What a volume may have become since it was decided that its disk is cleaned, and whether that is what it was.
+fn changes() -> Vec<(Value, bool)> {
+    let with = |pointer: &str, field: &str, value: &str| {
+        let mut json = released();
+        json.pointer_mut(pointer).expect("a part")[field] = value.into();
+        (json, false)
+    };
+    vec![
+        (released(), true),
+        // Somebody else has cleaned the disk, and offered it.
+        with("/metadata", "uid", "another"),
+        // Somebody has written to it, whatever that was: perhaps that it is to be retained.
+        with("/metadata", "resourceVersion", "8"),
+        with("/status", "phase", "Bound"),
+        with("/status", "phase", "Available"),
+        // Somebody else has cleaned the disk, and deletes the volume.
+        with("/metadata", "deletionTimestamp", "2026-01-01T00:00:00Z"),
+    ]
+}
+
+#[test]
+fn a_volume_that_is_not_what_it_was_is_not_cleaned() {
+    for (live, is_as_it_was) in changes() {
+        let found = unchanged(&volume(&released()), &volume(&live)).map_err(|refusal| refusal.rule.name);
+        assert_eq!(found, if is_as_it_was { Ok(()) } else { Err(rules::CHANGED.name) }, "{live}");
+    }
 }
 
 #[test]
@@ -72,7 +107,9 @@ fn a_policy_that_cannot_be_carried_out_is_told() {
         let mut json = of("v", US, "/mnt/fast/disk");
         json["spec"]["persistentVolumeReclaimPolicy"] = policy.into();
         json["status"] = json!({"phase": phase});
-        policy_flaw(&volume(&json)).map(|notice| notice.reason)
+        let notice = policy_flaw(&volume(&json));
+        assert!(notice.iter().all(|notice| notice.message.ends_with(rules::POLICY.why)), "{notice:?}");
+        notice.map(|notice| notice.reason)
     };
     assert_eq!(of_policy("Released", "Recycle"), Some(Reason::VolumeUnsupportedReclaimPolicy));
     assert_eq!(of_policy("Released", "Burn"), Some(Reason::VolumeUnknownReclaimPolicy));
