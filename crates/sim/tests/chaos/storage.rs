@@ -21,9 +21,9 @@ pub struct Adrift {
 }
 
 /// How the provisioners are set up: volumes are reachable from the one node that was chosen.
-pub fn config() -> Config {
+pub fn config(life: usize) -> Config {
     let topology = Some(TopologyConfig { strict: true, immediate: false });
-    Config { makes_blocks: true, topology, ..Config::new("csi.example.com") }
+    Config { asker: life.to_string().into(), makes_blocks: true, topology, ..Config::new("csi.example.com") }
 }
 
 /// The name under which a storage is asked to make or to remove something.
