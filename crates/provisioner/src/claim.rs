@@ -175,6 +175,10 @@ impl Decision<'_> {
             return self.unmake(claim, made);
         }
         if volume.deleting {
+            // The volume shows what there is, and stays until its claim is gone: which must not wait for the volume.
+            if intent.is_some() {
+                return Verdict::write(&rules::GOING, intent::take_off(&rules::GOING, claim, false));
+            }
             let message = format!("volume {} was made for it and is being deleted: once it is gone, another is made", volume.name());
             return Verdict::settle(&rules::GOING).noting(&message).tell(warning(claim, message));
         }

@@ -229,10 +229,7 @@ impl Ledger {
             let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
             let is_delayed = text(class, "/volumeBindingMode") == "WaitForFirstConsumer";
             let can_be_made = !is_deleting(claim) && text(claim, "/spec/volumeName").is_empty();
-            // Somebody deleted its volume before it was bound. Its guard keeps it, for as long as the claim lives.
-            let volume = world.get(&ObjectKey::volume(Name::from(format!("pvc-{}", uid(claim)))));
-            let is_going = volume.is_some_and(is_deleting);
-            let is_due = can_be_made && !is_going && (!is_delayed || selected.is_some());
+            let is_due = can_be_made && (!is_delayed || selected.is_some());
             assert!(!is_due, "{key} has no volume: {claim}\n{history}");
         }
         for (key, volume) in of_kind(world, Kind::Volume).filter(|(_, volume)| !handle(volume).is_empty()) {

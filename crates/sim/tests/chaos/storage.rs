@@ -46,6 +46,17 @@ pub fn was_untried(answer: &Answer) -> bool {
     matches!(answer, Answer::Done(Err(failure)) if failure.after == After::Untried)
 }
 
+/// Whether a volume was made for a claim that has yet to get it. Users who delete such a one are told to delete its claim too:
+/// until then neither goes, as with upstream.
+pub fn is_awaited(world: &bindery_sim::World, key: &ObjectKey) -> bool {
+    let Some(volume) = world.get(key).filter(|_| key.kind == Kind::Volume && world.storage.is_some()) else {
+        return false;
+    };
+    let owner = &volume["spec"]["claimRef"]["uid"];
+    let awaits = |claim: &Value| claim["metadata"]["uid"] == *owner && claim["spec"]["volumeName"].is_null();
+    world.objects().any(|(key, claim)| key.kind == Kind::Claim && awaits(claim))
+}
+
 fn is_for_storage(request: &Request) -> bool {
     name_of(request).is_some() || matches!(request, Request::Operate(Operation::Prepare(_)))
 }

@@ -420,7 +420,11 @@ impl World {
                 let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node, Kind::Class];
                 // Classes are deleted where there is somebody whom that concerns.
                 let kinds = if self.provisioners() > 0 { &kinds[..] } else { &kinds[..5] };
-                self.user(*n, kinds, |world, key| world.delete(key));
+                self.user(*n, kinds, |world, key| {
+                    if !storage::is_awaited(world, key) {
+                        world.delete(key);
+                    }
+                });
             }
             Trouble::ClearClaimRef(n) => self.user(*n, &[Kind::Volume], |world, key| {
                 world.edit(key, json!({"spec": {"claimRef": null}}));
