@@ -134,7 +134,7 @@ impl Taking {
             is_guarded: true,
             node: Some(self.node.clone()),
             topology: Ok((!self.place.is_empty()).then_some(here)),
-            is_repeated: false,
+            turn: None,
         }
     }
 

@@ -10,7 +10,7 @@ use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{
     Annotation, BindingMode, Claim, ClaimKey, Class, Name, ObjectKey, Volume, VolumeMode, migration,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::intent;
 use crate::rules;
@@ -31,6 +31,9 @@ impl Decision<'_> {
             return verdict;
         }
         let intent = intent::of(claim, self.config);
+        if self.findings.is_done(Task::CleanUp) {
+            return self.unmade(claim, intent.as_ref());
+        }
         if intent.is_none()
             && let Some(verdict) = self.not_wanted(claim)
         {
@@ -100,7 +103,7 @@ impl Decision<'_> {
             is_guarded: self.config.guards_volumes,
             node,
             topology,
-            is_repeated: intent.is_some(),
+            turn: intent.map(|intent| intent.turn.clone()),
         }
     }
 
@@ -121,11 +124,14 @@ impl Decision<'_> {
             let operation = Operation::Prepare(Box::new(order));
             return Verdict::request(&rules::PREPARE, Ask::Operate(operation)).tell(notice).measuring(begin);
         };
-        if !order.is_prepared(prepared) {
+        let ours = intent::turn(self.config, prepared);
+        let is_ours = order.turn.as_ref() == Some(&ours);
+        if !order.is_prepared(prepared) || !is_ours && json!(order.turn) != prepared["turn"] {
             return Verdict::retry(&rules::STALE, Pace::Api, "it changed meanwhile");
         }
-        if intent.is_none() {
-            return Verdict::write(&rules::INTEND, intent::put_down(&rules::INTEND, claim, self.config, &order));
+        if !is_ours {
+            let rule = if intent.is_some() { &rules::INTEND_AGAIN } else { &rules::INTEND };
+            return Verdict::write(rule, intent::put_down(rule, claim, self.config, &order, ours));
         }
         let operation = Operation::Make(Box::new(order), prepared.clone());
         Verdict::request(&rules::MAKE, Ask::Operate(operation))
@@ -133,12 +139,6 @@ impl Decision<'_> {
 
     /// The storage has made it: the volume is created, or what was made is removed, where there is another of that name.
     fn keep(self, claim: &Claim, intent: Option<&Intent>, order: Order, made: &Arc<Value>) -> Verdict {
-        if self.findings.is_done(Task::CleanUp) {
-            return match intent {
-                Some(_) => Verdict::write(&rules::UNMADE, intent::take_off(&rules::UNMADE, claim, false)),
-                None => Verdict::retry(&rules::UNMADE, Pace::Storage, "there was another volume of that name"),
-            };
-        }
         if !self.findings.is_done(Task::SaveVolume) {
             return tell_of(claim, self.save(made, Task::SaveVolume));
         }
@@ -172,10 +172,15 @@ impl Decision<'_> {
         }
         let made = self.findings.yielded(Task::Provision);
         if let Some(made) = made.filter(|made| is_other_storage(made, volume)) {
-            return self.unmake(claim, intent, made);
+            return self.unmake(claim, made);
         }
         if volume.deleting {
-            return Verdict::settle(&rules::GOING);
+            // The volume shows what there is, and stays until its claim is gone: which must not wait for the volume.
+            if intent.is_some() {
+                return Verdict::write(&rules::GOING, intent::take_off(&rules::GOING, claim, false));
+            }
+            let message = format!("volume {} was made for it and is being deleted: once it is gone, another is made", volume.name());
+            return Verdict::settle(&rules::GOING).noting(&message).tell(warning(claim, message));
         }
         let notice = made.map(|_| {
             let message = format!("Successfully provisioned volume {}", volume.name());
@@ -190,13 +195,7 @@ impl Decision<'_> {
     }
 
     /// Removes what was made in vain. The volume that is in the way has other storage behind it, so nothing of that is touched.
-    fn unmake(self, claim: &Claim, intent: Option<&Intent>, made: &Arc<Value>) -> Verdict {
-        if self.findings.is_done(Task::CleanUp) {
-            return match intent {
-                Some(_) => Verdict::write(&rules::UNMADE, intent::take_off(&rules::UNMADE, claim, false)),
-                None => Verdict::settle(&rules::UNMADE),
-            };
-        }
+    fn unmake(self, claim: &Claim, made: &Arc<Value>) -> Verdict {
         let failures = self.findings.failure_count(Task::CleanUp);
         if failures > self.findings.pause_count() {
             let error = self.findings.last_failure(Task::CleanUp).map(|f| f.error.clone()).unwrap_or_default();
@@ -206,6 +205,23 @@ impl Decision<'_> {
         }
         let operation = Operation::Unmake(claim.key(), made.clone());
         Verdict::request(&rules::UNMAKE, Ask::Operate(operation))
+    }
+
+    /// What was made in vain is removed: there is nothing now, and it is begun anew.
+    fn unmade(self, claim: &Claim, intent: Option<&Intent>) -> Verdict {
+        match intent {
+            Some(intent) if self.is_our_turn(intent) => {
+                Verdict::write(&rules::UNMADE, intent::take_off(&rules::UNMADE, claim, false))
+            }
+            Some(_) | None => Verdict::retry(&rules::UNMADE, Pace::Storage, "there was another volume of that name"),
+        }
+    }
+
+    /// Whether the intent on a claim is the one that we have asked under. If not, somebody else asks, or will: what we were told
+    /// is not all there is to know.
+    pub fn is_our_turn(self, intent: &Intent) -> bool {
+        let prepared = self.findings.yielded(Task::Prepare);
+        prepared.is_some_and(|prepared| intent.turn == intent::turn(self.config, prepared))
     }
 
     /// The claim is gone. What was made for it becomes a volume all the same: it is released at once, and removed by its policy.

@@ -1,5 +1,7 @@
 //! How a provisioner is set up.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use bindery_volumes::{Claim, Labels, Name, Volume};
 
 /// Which provisioner it is, and what its storage can do.
@@ -9,6 +11,8 @@ pub struct Config {
     pub name: Name,
     /// Other names that it answers to.
     pub also: Vec<Name>,
+    /// What tells this instance from all others that ever were.
+    pub asker: Name,
     /// Who its events say that they are from.
     pub component: &'static str,
     /// Whether it makes volumes for claims, and does not only remove what lies behind some.
@@ -49,6 +53,11 @@ pub struct TopologyConfig {
     pub immediate: bool,
 }
 
+/// A name that nobody else has. It is chosen once, before anything is decided.
+fn any_name() -> Name {
+    format!("{:016x}", RandomState::new().build_hasher().finish()).into()
+}
+
 impl Config {
     /// A provisioner of that name, whose storage can do nothing special.
     pub fn new(name: impl Into<Name>) -> Config {
@@ -58,6 +67,7 @@ impl Config {
             component: String::leak(name.to_string()),
             name,
             also: Vec::new(),
+            asker: any_name(),
             makes_volumes: true,
             guards_volumes: true,
             makes_blocks: false,

@@ -12,8 +12,14 @@ impl Decision<'_> {
     /// What follows from a failure for a claim. The intent stays on it for as long as nobody knows what the storage has made.
     pub fn failed(self, claim: &Claim, intent: Option<&Intent>, task: Task, failure: &Failure) -> Verdict {
         let error = &failure.error;
-        if intent.is_some() && !self.can_tell(task, failure.after) {
-            return tell(Verdict::retry(&rules::UNTRIED, Pace::Storage, error), warning(claim, error));
+        if let Some(intent) = intent {
+            let again = |rule| tell(Verdict::retry(rule, Pace::Storage, error), warning(claim, error));
+            if !self.can_tell(task, failure.after) {
+                return again(&rules::UNTRIED);
+            }
+            if failure.after != After::Unknown && !self.is_our_turn(intent) {
+                return again(&rules::OVERTAKEN);
+            }
         }
         let verdict = match failure.after {
             After::Unknown => Verdict::retry(&rules::UNCERTAIN, Pace::Storage, error),
@@ -39,7 +45,7 @@ impl Decision<'_> {
     /// before.
     fn can_tell(self, task: Task, after: After) -> bool {
         let was_asked_before = || match self.findings.yielded(Task::Prepare) {
-            Some(prepared) => prepared["isRepeated"] == true,
+            Some(prepared) => !prepared["turn"].is_null(),
             None => true,
         };
         let was_asked_now = task == Task::Provision && after != After::Untried;

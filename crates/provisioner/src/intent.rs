@@ -1,8 +1,9 @@
 //! The intent on a claim: that storage was asked for, or is about to be, and what for.
 
-use bindery_verdict::{Accessibility, ClaimEdit, Edit, Intent, Order, Rule, Write};
+use bindery_verdict::{Accessibility, ClaimEdit, Edit, Intent, Order, Rule, Turn, Write};
 use bindery_volumes::migration::Plugin;
 use bindery_volumes::{Annotation, Claim, Name, finalizer};
+use serde_json::Value;
 
 use crate::Config;
 
@@ -40,11 +41,17 @@ pub(crate) fn is_asked(claim: &Claim, config: &Config) -> bool {
     asked.is_some_and(|name| config.answers_to(name) && (Plugin::named(name).is_none() || is_handed_over()))
 }
 
-/// Puts the intent on a claim.
-pub(crate) fn put_down(rule: &'static Rule, claim: &Claim, config: &Config, order: &Order) -> Write {
+/// The turn in which we ask for what was prepared: the one after that which was seen then.
+pub(crate) fn turn(config: &Config, prepared: &Value) -> Turn {
+    let number = prepared["turn"]["number"].as_u64().unwrap_or_default().saturating_add(1);
+    Turn { asker: config.asker.clone(), number }
+}
+
+/// Puts the intent on a claim, or on with a new turn. Nobody else's write from before then ends it any more.
+pub(crate) fn put_down(rule: &'static Rule, claim: &Claim, config: &Config, order: &Order, turn: Turn) -> Write {
     let is_small = |places: &&Accessibility| places.requisite.len() + places.preferred.len() <= PLACES_MAX;
     let topology = order.topology.as_ref().ok().and_then(Option::as_ref).filter(is_small).cloned();
-    let intent = Intent { provisioner: config.name.clone(), node: order.node.clone(), topology };
+    let intent = Intent { provisioner: config.name.clone(), node: order.node.clone(), topology, turn };
     let mut finalizers: Vec<Name> = without_guard(claim);
     finalizers.push(Name::new_static(finalizer::PROVISIONING));
     let edit = ClaimEdit {

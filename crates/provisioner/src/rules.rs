@@ -15,6 +15,7 @@ bindery_verdict::rules! {
     PREPARE = "provision.claim.prepare": "What to ask the storage for is found out first: nothing is made by that.";
     STALE = "provision.claim.stale": "What was found out was for another node, or for another claim of that name: it is found out again.";
     INTEND = "provision.claim.intend": "That storage will be asked for is put down on the claim before it is, so that no crash leaves storage that nobody knows of.";
+    INTEND_AGAIN = "provision.claim.intend-again": "Storage was asked for before, and nobody knows what became of it: that it is asked for again is put down first, so that nobody takes the intent off on the grounds of what was known before.";
     MAKE = "provision.claim.make": "The storage is asked to make a volume. Asked again, it is asked for just the same, and makes no second.";
     SAVE = "provision.claim.save": "The storage has made it: the volume is created, tied to its claim.";
     SAVE_FAILED = "provision.claim.save-failed": "The volume could not be created: it is tried again, and what was made is kept meanwhile.";
@@ -26,6 +27,7 @@ bindery_verdict::rules! {
     FAILED = "provision.claim.failed": "The storage said no, and nothing was made: it is asked again, less and less often.";
     UNCERTAIN = "provision.claim.uncertain": "The storage did not answer, or is not ready yet: nobody knows what it made, and it is asked for the same again.";
     UNTRIED = "provision.claim.untried": "The storage could not even be asked: it is tried again, and what was known of it still holds.";
+    OVERTAKEN = "provision.claim.overtaken": "Somebody else has put down an intent since the storage was asked: what it answered is not all there is to know, and it is asked again.";
     HOPELESS = "provision.claim.hopeless": "The storage said that it will never make such a volume: it is asked again, but seldom.";
     OTHERS = "provision.claim.others": "The volume is somebody else's to make: a populator's, or a provisioner's on another node.";
     ELSEWHERE = "provision.claim.elsewhere": "There is nothing to be had on the node that was chosen, and nothing was made: a scheduler is asked for another.";

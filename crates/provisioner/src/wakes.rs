@@ -1,7 +1,7 @@
 //! Who looks again when something changes: those whose verdict it can change.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_volumes::{Claim, ClaimKey, Object, ObjectKey, Volume};
+use bindery_volumes::{Annotation, Claim, ClaimKey, Name, Object, ObjectKey, Volume, finalizer};
 
 use crate::volume::is_ours;
 use crate::{Config, intent};
@@ -66,11 +66,18 @@ fn concerns(config: &Config, claim: &Claim) -> bool {
         || config.clones && claim.deleting && !claim.finalizers.is_empty()
 }
 
-/// Whether anything that rules read of a claim has changed. What others say in its status ends no back-off.
+/// Whether anything has changed of a claim that rules read and others decide. What others say in its status ends no back-off, nor
+/// do their intents: where two work at once, each would wake the other for ever.
 fn is_news(before: &Claim, after: &Claim) -> bool {
+    fn annotations(claim: &Claim) -> impl Iterator<Item = (Annotation, &Name)> {
+        claim.annotations.iter().filter(|(annotation, _)| *annotation != Annotation::Provisioning)
+    }
+    fn finalizers(claim: &Claim) -> impl Iterator<Item = &Name> {
+        claim.finalizers.iter().filter(|name| **name != finalizer::PROVISIONING)
+    }
     before.meta.uid != after.meta.uid
-        || before.annotations != after.annotations
-        || before.finalizers != after.finalizers
+        || !annotations(before).eq(annotations(after))
+        || !finalizers(before).eq(finalizers(after))
         || before.deleting != after.deleting
         || before.volume != after.volume
         || before.class_field != after.class_field

@@ -52,6 +52,10 @@ impl Seen<'_> {
                 if claim.is_none_or(|claim| claim["metadata"]["uid"] != *order.uid.as_str()) {
                     return Err(untried("it is another claim by now, or gone"));
                 }
+                let is_asked = matches!(operation, Operation::Make(..));
+                if is_asked && claim.is_none_or(|claim| !order.is_intended(claim)) {
+                    return Err(untried("somebody else has asked, or knows what there is"));
+                }
                 let class = objects.get(&ObjectKey::cluster(Kind::Class, order.class.clone()));
                 Ok(Seen { class: Some(class.ok_or_else(|| untried("the class is gone"))?), volume: None })
             }

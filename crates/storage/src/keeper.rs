@@ -40,6 +40,10 @@ impl Storekeeper {
             }
             Operation::Make(order, prepared) => {
                 let (claim, class) = self.objects(&order).await?;
+                if !order.is_intended(&claim) {
+                    let error = format!("somebody else has asked for {}, or knows what there is", order.volume);
+                    return Err(Failure::new(error).with(After::Untried));
+                }
                 let ask = Ask { order: &order, claim: &claim, class: &class };
                 let made = self.storage.create(ask, &prepared["found"]).await?;
                 Ok(Yield::of(order.complete(made)))

@@ -27,7 +27,7 @@ mod verdict;
 pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RefEdit, VolumeEdit, VolumeStatusEdit};
 pub use findings::{After, Failure, Findings, Yield};
 pub use notice::Notice;
-pub use order::{Accessibility, Intent, Order, Term};
+pub use order::{Accessibility, Intent, Order, Term, Turn};
 pub use proof::{NotReleased, ReleaseProof};
 pub use protection::{Guarded, NotUnused, ProtectionEdit, UnusedProof, users};
 pub use report::{ClaimReport, ConditionEdit, ConditionType, Growth};

@@ -39,8 +39,19 @@ pub struct Order {
     pub node: Option<Name>,
     /// From where it has to be reachable; `None` where nothing is asked. Why that cannot be said, where it cannot.
     pub topology: Result<Option<Accessibility>, Failure>,
-    /// Whether storage was asked for before, and nobody knows what became of it.
-    pub is_repeated: bool,
+    /// The turn that the claim's intent is in; `None` where nothing was put down yet.
+    pub turn: Option<Turn>,
+}
+
+/// Who has put an intent down last, and how often that was done. Whoever asks a storage does so in a turn of its own: a write
+/// that ends an earlier turn, however late it comes, ends this one no more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Turn {
+    /// Which instance of the provisioner.
+    pub asker: Name,
+    /// The first is 1.
+    pub number: u64,
 }
 
 impl Order {
@@ -79,13 +90,22 @@ impl Order {
     /// What was found out for it, in the form in which it is remembered: for whom, and where.
     pub fn prepared(&self, found: Value) -> Value {
         let node = self.node.as_ref().map(|node| node.as_str());
-        json!({"uid": self.uid.as_str(), "node": node, "isRepeated": self.is_repeated, "found": found})
+        json!({"uid": self.uid.as_str(), "node": node, "turn": self.turn, "found": found})
     }
 
     /// Whether something was found out for this very order.
     pub fn is_prepared(&self, prepared: &Value) -> bool {
         let node = self.node.as_ref().map(|node| node.as_str());
         prepared["uid"] == *self.uid.as_str() && prepared["node"].as_str() == node
+    }
+
+    /// Whether the intent on a claim, which was just read, is in the turn of this order: if not, somebody has asked since, or
+    /// knows already what there is.
+    pub fn is_intended(&self, claim: &Value) -> bool {
+        let mut finalizers = claim["metadata"]["finalizers"].as_array().into_iter().flatten();
+        let text = claim["metadata"]["annotations"][Annotation::Provisioning.key()].as_str();
+        let turn = text.and_then(Intent::parse).map(|intent| intent.turn);
+        finalizers.any(|name| *name == *finalizer::PROVISIONING) && turn == self.turn
     }
 }
 
@@ -102,6 +122,8 @@ pub struct Intent {
     /// From where the storage has to be reachable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Accessibility>,
+    /// Whose turn it is to ask.
+    pub turn: Turn,
 }
 
 impl Intent {

@@ -32,7 +32,7 @@ fn order() -> Order {
         is_guarded: true,
         node: None,
         topology: Ok(None),
-        is_repeated: false,
+        turn: None,
     }
 }
 

@@ -94,7 +94,7 @@ impl Bench {
             volume: "pvc-1".into(),
             node: node.map(Into::into),
             topology: Ok(None),
-            is_repeated: false,
+            turn: None,
         };
         let claim = json!({
             "metadata": {"name": "c", "namespace": "ns"},
@@ -245,7 +245,7 @@ async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
         volume: "pvc-1".into(),
         node: None,
         topology: Ok(None),
-        is_repeated: true,
+        turn: None,
     };
     let nothing = json!({});
     let ask = Ask { order: &order, claim: &nothing, class: &nothing };

@@ -143,7 +143,7 @@ impl World {
             volume: "pvc-1".into(),
             node: None,
             topology: self.topology.clone(),
-            is_repeated: false,
+            turn: None,
         };
         let mut facts = Facts::new(&self.setup, Ask { order: &order, claim: &self.claim, class: &self.class });
         let (mut read, mut written) = (vec![], vec![]);

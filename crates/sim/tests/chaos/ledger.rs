@@ -222,20 +222,21 @@ impl Ledger {
     /// Nothing is forgotten: what is there lies behind a volume, or an intent on a claim tells of it. L2, L3: what can be made
     /// is made, what is released is removed, and no intent is left but where there is no class any more to say what was asked for.
     pub fn nothing_left(&self, world: &World, lives: &[usize]) {
+        let history = world.history.join("\n");
         for (key, claim) in of_kind(world, Kind::Claim) {
             let Some(class) = class_of(world, claim) else { continue };
-            assert!(!has_intent(claim), "{key} is still watched over: {claim:#}");
+            assert!(!has_intent(claim), "{key} is still watched over: {claim}\n{history}");
             let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
             let is_delayed = text(class, "/volumeBindingMode") == "WaitForFirstConsumer";
             let can_be_made = !is_deleting(claim) && text(claim, "/spec/volumeName").is_empty();
             let is_due = can_be_made && (!is_delayed || selected.is_some());
-            assert!(!is_due, "{key} has no volume: {claim:#}");
+            assert!(!is_due, "{key} has no volume: {claim}\n{history}");
         }
         for (key, volume) in of_kind(world, Kind::Volume).filter(|(_, volume)| !handle(volume).is_empty()) {
             let is_left = text(volume, "/status/phase") == "Released"
                 && text(volume, "/spec/persistentVolumeReclaimPolicy") == "Delete"
                 && !list(volume, "/metadata/finalizers").any(|name| *name == "example.com/mine");
-            assert!(!is_left, "{key} is not removed: {volume:#}");
+            assert!(!is_left, "{key} is not removed: {volume}\n{history}");
         }
         for (name, handle_of) in holds(world).iter().filter(|(_, handle)| self.pieces.contains_key(*handle)) {
             let is_behind = of_kind(world, Kind::Volume).any(|(_, volume)| handle(volume) == handle_of);
@@ -246,7 +247,7 @@ impl Ledger {
                 piece.is_overtaken && !piece.known_by.iter().any(lives)
             });
             let is_forgotten = !is_behind && !is_told_of && !is_lost && !self.retained.contains(handle_of);
-            assert!(!is_forgotten, "{handle_of} is forgotten: {self:?}\n{}", world.history.join("\n"));
+            assert!(!is_forgotten, "{handle_of} is forgotten: {self:?}\n{history}");
         }
     }
 }

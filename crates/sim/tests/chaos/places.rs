@@ -70,7 +70,9 @@ fn open(known: &Mirror, node: &Name) -> bool {
 fn may_be_on(known: &Mirror, world: &World, pod: &Pod, node: &Name) -> bool {
     let claims = pod.claim_keys().filter_map(|key| known.claim(&key)?.volume.clone());
     let reaches = |volume: Name| suits(world, &ObjectKey::volume(volume), node);
-    suits(world, &pod.key().into(), node) && claims.into_iter().all(reaches)
+    // A pod that came under its name says nothing of it.
+    let is_another = world.get(&pod.key().into()).is_some_and(|object| text(object, "/metadata/uid") != pod.meta.uid);
+    (is_another || suits(world, &pod.key().into(), node)) && claims.into_iter().all(reaches)
 }
 
 /// A pod gets its node when all of its claims are bound, to volumes that the node reaches.

@@ -21,9 +21,9 @@ pub struct Adrift {
 }
 
 /// How the provisioners are set up: volumes are reachable from the one node that was chosen.
-pub fn config() -> Config {
+pub fn config(life: usize) -> Config {
     let topology = Some(TopologyConfig { strict: true, immediate: false });
-    Config { makes_blocks: true, topology, ..Config::new("csi.example.com") }
+    Config { asker: life.to_string().into(), makes_blocks: true, topology, ..Config::new("csi.example.com") }
 }
 
 /// The name under which a storage is asked to make or to remove something.
@@ -44,6 +44,17 @@ pub fn name_of(request: &Request) -> Option<&str> {
 /// Whether an operation was not even tried.
 pub fn was_untried(answer: &Answer) -> bool {
     matches!(answer, Answer::Done(Err(failure)) if failure.after == After::Untried)
+}
+
+/// Whether a volume was made for a claim that has yet to get it. Users who delete such a one are told to delete its claim too:
+/// until then neither goes, as with upstream.
+pub fn is_awaited(world: &bindery_sim::World, key: &ObjectKey) -> bool {
+    let Some(volume) = world.get(key).filter(|_| key.kind == Kind::Volume && world.storage.is_some()) else {
+        return false;
+    };
+    let owner = &volume["spec"]["claimRef"]["uid"];
+    let awaits = |claim: &Value| claim["metadata"]["uid"] == *owner && claim["spec"]["volumeName"].is_null();
+    world.objects().any(|(key, claim)| key.kind == Kind::Claim && awaits(claim))
 }
 
 fn is_for_storage(request: &Request) -> bool {

@@ -154,7 +154,7 @@ impl Seat {
         Seat {
             cast,
             life,
-            engine: engine(cast),
+            engine: engine(cast, life),
             open: BTreeMap::new(),
             late: Vec::new(),
             untold: VecDeque::new(),
@@ -170,7 +170,7 @@ const RESYNC: Duration = Duration::from_secs(3600);
 /// How long it may take to come to rest: long enough for every back-off to pass.
 const REST: Duration = Duration::from_secs(600);
 
-fn engine(cast: Cast) -> Engine {
+fn engine(cast: Cast, life: usize) -> Engine {
     let mut rules: Vec<Box<dyn RuleSet + Send>> = Vec::new();
     if cast.has_scheduler() {
         rules.push(Box::new(Scheduler::default()));
@@ -188,7 +188,7 @@ fn engine(cast: Cast) -> Engine {
         rules.extend(controllers);
     }
     if cast.has_provisioner() {
-        rules.push(Box::new(Provisioner::new(storage::config())));
+        rules.push(Box::new(Provisioner::new(storage::config(life))));
     }
     Engine::new(Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() }, rules)
 }
@@ -420,7 +420,11 @@ impl World {
                 let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node, Kind::Class];
                 // Classes are deleted where there is somebody whom that concerns.
                 let kinds = if self.provisioners() > 0 { &kinds[..] } else { &kinds[..5] };
-                self.user(*n, kinds, |world, key| world.delete(key));
+                self.user(*n, kinds, |world, key| {
+                    if !storage::is_awaited(world, key) {
+                        world.delete(key);
+                    }
+                });
             }
             Trouble::ClearClaimRef(n) => self.user(*n, &[Kind::Volume], |world, key| {
                 world.edit(key, json!({"spec": {"claimRef": null}}));

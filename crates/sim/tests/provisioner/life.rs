@@ -73,6 +73,14 @@ pub fn cases() -> Vec<Case> {
                 "pv  pvc-u2 1Gi Bound ->c#u2 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
                  pvc c#u2 1Gi Bound class=gold sp=csi.example.com vol=pvc-u2 bc bbc",
             ),
+        case("somebody deletes its volume before it is bound, and then the claim: neither waits for the other")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer deleting
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning deleting",
+            )
+            .end(""),
         case("its policy is changed to Retain: it stays, unguarded, and what lies behind it too")
             .with_binder()
             .before(

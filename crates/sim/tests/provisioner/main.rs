@@ -46,7 +46,7 @@ fn stale(found: Value) -> Verdict {
 
 #[test]
 fn what_was_found_out_for_another_is_not_used() {
-    let found = |uid: &str, node: &str| json!({"uid": uid, "node": node, "isRepeated": false, "found": null});
+    let found = |uid: &str, node: &str| json!({"uid": uid, "node": node, "turn": null, "found": null});
     assert_eq!(stale(found("u1", "n1")).rule.name, "provision.claim.intend");
     assert_eq!(stale(found("u1", "n2")).rule.name, "provision.claim.stale");
     assert_eq!(stale(found("u9", "n1")).rule.name, "provision.claim.stale");

@@ -17,7 +17,7 @@ async fn create(bench: &Bench, parameters: Value, zone: &str) -> Result<Value, F
         volume: "pvc-1".into(),
         node: None,
         topology: Ok(Some(Accessibility { requisite: vec![term.clone()], preferred: vec![term] })),
-        is_repeated: false,
+        turn: None,
     };
     let claim = json!({
         "metadata": {"name": "c", "namespace": "ns"},
