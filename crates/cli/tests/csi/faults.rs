@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES, text};
+use crate::wait::PATIENCE;
 
 const DRIVER: &str = "f.example.com";
 const CODES: [&str; 15] = [
@@ -49,7 +50,6 @@ const OTHERS: [(&str, &str); 12] = [
 const HOPELESS: [&str; 2] = ["small", "INVALID_ARGUMENT"];
 /// So often is the provisioner killed while volumes are made, and again while they are removed.
 const KILLS: usize = 5;
-const WITHIN: Duration = Duration::from_secs(180);
 
 struct Bench<'a> {
     lab: &'a Lab,
@@ -169,8 +169,8 @@ impl<'a> Bench<'a> {
             }
             let Seen { claims, volumes, made, bound } = &seen;
             assert!(
-                began.elapsed() < WITHIN,
-                "after {WITHIN:?} it does not hold that {what}: {claims} claims, {} bound, {volumes} volumes, the driver has {made}\n{}",
+                began.elapsed() < PATIENCE,
+                "after {PATIENCE:?} it does not hold that {what}: {claims} claims, {} bound, {volumes} volumes, the driver has {made}\n{}",
                 bound.len(),
                 self.provisioner.log()
             );

@@ -3,7 +3,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
 use bindery_lab::{Lab, Running};
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES};
+use crate::wait::{PATIENCE, until};
 
 const DRIVER: &str = "p.example.com";
 const SECRET: &str = "a-password-that-nobody-may-see";
@@ -25,12 +25,12 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         let serving = driver.serve(&lab.folder().join("process.sock")).expect("a driver is served");
         let mut leader = start(&lab, &serving);
         let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/p-example-com";
-        until(&leader, "it leads", async || server.get(lease).await.is_ok()).await;
+        until(&[&leader], "it leads", async || server.get(lease).await.is_ok()).await;
         let held = server.get(lease).await.expect("a lease");
         assert_eq!(held["metadata"]["labels"], json!({"team": "storage"}));
 
         provision(&server).await;
-        until(&leader, "a volume is made", async || !server.list(VOLUMES).await.is_empty()).await;
+        until(&[&leader], "a volume is made", async || !server.list(VOLUMES).await.is_empty()).await;
         assert_eq!(driver.calls()[0]["request"]["secrets"], json!({"password": SECRET}));
         assert!(!leader.log().contains(SECRET), "secrets are not logged");
 
@@ -49,7 +49,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         }
 
         driver.cut();
-        let ended = leader.wait(Duration::from_secs(60)).expect("it ends with its driver");
+        let ended = leader.wait(PATIENCE).expect("it ends with its driver");
         assert!(!ended.success() && leader.log().contains("the connection to the CSI driver is lost"), "{}", leader.log());
     });
 }
@@ -66,7 +66,7 @@ fn what_cannot_be_is_said_at_once() {
         let mut program = lab
             .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi"], flags].concat())
             .expect("it starts");
-        let ended = program.wait(Duration::from_secs(60)).expect("it ends");
+        let ended = program.wait(PATIENCE).expect("it ends");
         assert!(!ended.success() && program.log().contains(said), "{said} is not in {}", program.log());
     }
 }
@@ -129,16 +129,4 @@ fn get(address: &str, path: &str) -> String {
     let mut answer = String::new();
     connection.read_to_string(&mut answer).expect("an answer");
     answer
-}
-
-async fn until(program: &Running, what: &str, holds: impl AsyncFn() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(
-            began.elapsed() < Duration::from_secs(90),
-            "after a while it does not hold that {what}\n{}",
-            program.log()
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
