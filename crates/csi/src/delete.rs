@@ -59,6 +59,11 @@ pub(crate) fn need(setup: &Setup, volume: &Value, class: Option<&Found>) -> Resu
     }
 }
 
+/// Whether a volume is one of an in-tree plugin.
+pub(crate) fn is_migrated(volume: &Value) -> bool {
+    text(volume, "/spec/csi/volumeHandle").is_none()
+}
+
 /// The driver's handle of a volume, also of one of the plugin that the driver has taken over from.
 fn handle(setup: &Setup, volume: &Value) -> Result<Option<String>, String> {
     let migrated = Plugin::of_driver(&setup.driver).map(|plugin| migration::handle(plugin, volume)).transpose()?;

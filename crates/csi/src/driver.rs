@@ -33,15 +33,28 @@ const CONNECTS_WITHIN: Duration = Duration::from_secs(30);
 /// How often it is tried meanwhile, and asked whether it is ready.
 const TRIED_EVERY: Duration = Duration::from_secs(1);
 
+/// A call that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Called {
+    /// Its full name.
+    pub method: &'static str,
+    /// The code that it was answered with.
+    pub code: &'static str,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether it was about a volume of the in-tree plugin that the driver has taken over from.
+    pub is_migrated: bool,
+}
+
 /// Hears of every call, to count it. Nothing waits for it.
 pub trait Calls: Send + Sync + 'static {
-    /// A call is over: its full name, the code that it was answered with, and how long it took.
-    fn called(&self, method: &'static str, code: &'static str, took: Duration);
+    /// A call is over.
+    fn called(&self, called: Called);
 }
 
 /// Nobody counts.
 impl Calls for () {
-    fn called(&self, _: &'static str, _: &'static str, _: Duration) {}
+    fn called(&self, _: Called) {}
 }
 
 /// A driver.
@@ -51,6 +64,7 @@ pub struct Driver {
     timeout: Duration,
     calls: Arc<dyn Calls>,
     gone: watch::Receiver<bool>,
+    is_migrated: bool,
 }
 
 /// What a driver says of itself.
@@ -72,7 +86,7 @@ impl Driver {
         loop {
             let (tell, gone) = watch::channel(false);
             match channel(&path, Arc::new(tell)).await {
-                Ok(channel) => return Ok(Driver { channel, timeout, calls, gone }),
+                Ok(channel) => return Ok(Driver { channel, timeout, calls, gone, is_migrated: false }),
                 Err(error) if Instant::now() + TRIED_EVERY > until => {
                     return Err(format!("cannot connect to the CSI driver at {address}: {error}"));
                 }
@@ -126,6 +140,12 @@ impl Driver {
     async fn plugin_info(&self) -> Result<crate::proto::GetPluginInfoResponse, Status> {
         let send = |channel, request| async move { IdentityClient::new(channel).get_plugin_info(request).await };
         self.call("/csi.v1.Identity/GetPluginInfo", GetPluginInfoRequest {}, send).await
+    }
+
+    /// The same driver, for calls that are about volumes of the plugin that it has taken over from, or not.
+    #[must_use]
+    pub fn migrated(&self, is_migrated: bool) -> Driver {
+        Driver { is_migrated, ..self.clone() }
     }
 
     /// Has a volume made.
@@ -186,7 +206,7 @@ impl Driver {
         };
         let code = refusal::code(answer.as_ref().err().map_or(Code::Ok, Status::code));
         tracing::debug!(method, code, took = ?began.elapsed(), "the driver was called");
-        self.calls.called(method, code, began.elapsed());
+        self.calls.called(Called { method, code, took: began.elapsed(), is_migrated: self.is_migrated });
         answer.map(Response::into_inner)
     }
 }

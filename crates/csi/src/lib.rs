@@ -29,7 +29,7 @@ mod sweep;
 mod taking;
 mod wire;
 
-pub use driver::{Calls, Driver, Introduction};
+pub use driver::{Called, Calls, Driver, Introduction};
 pub use facts::{Facts, Found, Patch, Wrote};
 pub use look::{Look, Server};
 pub use prepare::{Prepared, SecretRef, Secrets, Source, Step, next};

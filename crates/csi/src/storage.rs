@@ -13,6 +13,7 @@ use crate::delete::{self, Need};
 use crate::driver::Driver;
 use crate::facts::{Facts, Found};
 use crate::look::Look;
+use crate::migration;
 use crate::path;
 use crate::prepare::{self, Prepared, SecretRef, Step, credentials};
 use crate::proto::{DeleteVolumeRequest, GetCapacityRequest};
@@ -99,7 +100,8 @@ impl Csi {
             None => BTreeMap::new(),
         };
         let may_go_elsewhere = self.setup.abilities.topology && ask.order.node.is_some();
-        let answered = self.driver.create_volume(prepared.request(secrets.clone())).await;
+        let driver = self.driver.migrated(migration::plugin_of(&self.setup, ask.class).is_some());
+        let answered = driver.create_volume(prepared.request(secrets.clone())).await;
         self.changed.notify_one();
         let answer = answered.map_err(|status| refusal::of_create(&status, may_go_elsewhere))?;
         match answer::volume(&self.setup, ask, &prepared, answer) {
@@ -107,7 +109,7 @@ impl Csi {
                 self.release_source(ask).await;
                 Ok(volume)
             }
-            Err(unfit) => Err(self.take_back(&prepared.name, unfit, secrets).await),
+            Err(unfit) => Err(take_back(&driver, &prepared.name, unfit, secrets).await),
         }
     }
 
@@ -117,32 +119,6 @@ impl Csi {
         if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str()) {
             sweep::release(&*self.look, &ask.order.claim.namespace, name).await;
         }
-    }
-
-    /// Removes a volume that cannot be kept. Once the driver has said that it is gone, nothing is left of it.
-    async fn take_back(&self, name: &str, unfit: Unfit, secrets: BTreeMap<String, String>) -> Failure {
-        let Unfit { error, handle, orphaned } = unfit;
-        let Some(volume_id) = handle else { return Failure::uncertain(error) };
-        match self.insist(DeleteVolumeRequest { volume_id, secrets }).await {
-            Ok(()) => Failure::new(error),
-            Err(why) => Failure::uncertain(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
-        }
-    }
-
-    /// Tries a few times, in the time of one call.
-    async fn insist(&self, request: DeleteVolumeRequest) -> Result<(), String> {
-        let tries = async {
-            let mut last = Ok(());
-            for _ in 0..REMOVED_TRIES {
-                last = self.driver.delete_volume(request.clone()).await;
-                if last.is_ok() {
-                    break;
-                }
-            }
-            last.map_err(|status| refusal::said(&status))
-        };
-        let late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
-        timeout(self.driver.timeout(), tries).await.unwrap_or_else(|_| Err(late.into()))
     }
 
     async fn remove(&self, volume: &Value) -> Result<(), Failure> {
@@ -161,7 +137,8 @@ impl Csi {
                 BTreeMap::new()
             }),
         };
-        let removed = self.driver.delete_volume(DeleteVolumeRequest { volume_id, secrets }).await;
+        let driver = self.driver.migrated(delete::is_migrated(volume));
+        let removed = driver.delete_volume(DeleteVolumeRequest { volume_id, secrets }).await;
         self.changed.notify_one();
         removed.map_err(|status| refusal::of_delete(&status))
     }
@@ -174,6 +151,32 @@ impl Csi {
             Found::Missing(error) | Found::Failed(error) => Err(secret.unreadable(&error)),
         }
     }
+}
+
+/// Removes a volume that cannot be kept. Once the driver has said that it is gone, nothing is left of it.
+async fn take_back(driver: &Driver, name: &str, unfit: Unfit, secrets: BTreeMap<String, String>) -> Failure {
+    let Unfit { error, handle, orphaned } = unfit;
+    let Some(volume_id) = handle else { return Failure::uncertain(error) };
+    match insist(driver, DeleteVolumeRequest { volume_id, secrets }).await {
+        Ok(()) => Failure::new(error),
+        Err(why) => Failure::uncertain(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
+    }
+}
+
+/// Tries a few times, in the time of one call.
+async fn insist(driver: &Driver, request: DeleteVolumeRequest) -> Result<(), String> {
+    let tries = async {
+        let mut last = Ok(());
+        for _ in 0..REMOVED_TRIES {
+            last = driver.delete_volume(request.clone()).await;
+            if last.is_ok() {
+                break;
+            }
+        }
+        last.map_err(|status| refusal::said(&status))
+    };
+    let late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
+    timeout(driver.timeout(), tries).await.unwrap_or_else(|_| Err(late.into()))
 }
 
 impl Storage for Csi {

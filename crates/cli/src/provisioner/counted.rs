@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bindery_csi::Calls;
 use bindery_csi::capacity::Counts;
+use bindery_csi::{Called, Calls};
 use bindery_engine::{Decided, Measured};
 use bindery_runtime::{Leased, Observer, Operated};
 use bindery_verdict::Timed;
+use bindery_volumes::migration::Plugin;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -103,10 +104,14 @@ impl Counted {
 }
 
 impl Calls for Counted {
-    fn called(&self, method: &'static str, code: &'static str, took: Duration) {
+    fn called(&self, called: Called) {
+        let Called { method, code, took, is_migrated } = called;
         let driver = self.0.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into());
-        let labels =
+        // Only where there was a plugin can a call be about one of its volumes.
+        let migrated = Plugin::of_driver(&driver).map(|_| ("migrated", is_migrated.to_string()));
+        let mut labels =
             vec![("driver_name", driver), ("method_name", method.to_owned()), ("grpc_status_code", code.to_owned())];
+        labels.extend(migrated);
         self.0.calls.get_or_create(&labels).observe(took.as_secs_f64());
     }
 }

@@ -4,16 +4,19 @@
 //! `bindery controller` binds. The states do not touch one another, so all are carried out at once, in rounds.
 
 mod cluster;
+mod crashes;
 mod end;
 mod faults;
 mod fixtures;
 mod many;
+mod migrated;
 mod nodes;
 mod process;
 mod server;
 #[path = "../servers/mod.rs"]
 mod servers;
 mod state;
+mod wait;
 
 use std::collections::BTreeSet;
 

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, PATIENCE, Running};
+use bindery_lab::{Lab, Running};
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES, text};
+use crate::wait::until;
 
 const DRIVER: &str = "l.example.com";
 const KEY: &str = "topology.example.com/node";
@@ -156,12 +156,7 @@ impl Nodes {
     }
 
     async fn until(&self, what: &str, holds: impl AsyncFn() -> bool) {
-        let began = Instant::now();
-        while !holds().await {
-            let log = || self.provisioners.iter().map(Running::log).collect::<String>();
-            assert!(began.elapsed() < PATIENCE, "after a while it does not hold that {what}\n{}", log());
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        until(&self.provisioners.iter().collect::<Vec<_>>(), what, holds).await;
     }
 }
 

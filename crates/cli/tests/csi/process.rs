@@ -3,14 +3,14 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, PATIENCE, Running};
+use bindery_lab::{Lab, Running};
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES};
+use crate::wait::{PATIENCE, until};
 
 const DRIVER: &str = "p.example.com";
 const SECRET: &str = "a-password-that-nobody-may-see";
@@ -25,18 +25,19 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         let serving = driver.serve(&lab.folder().join("process.sock")).expect("a driver is served");
         let mut leader = start(&lab, &serving);
         let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/p-example-com";
-        until(&leader, "it leads", async || server.get(lease).await.is_ok()).await;
+        until(&[&leader], "it leads", async || server.get(lease).await.is_ok()).await;
         let held = server.get(lease).await.expect("a lease");
         assert_eq!(held["metadata"]["labels"], json!({"team": "storage"}));
 
         provision(&server).await;
-        until(&leader, "a volume is made", async || !server.list(VOLUMES).await.is_empty()).await;
+        until(&[&leader], "a volume is made", async || !server.list(VOLUMES).await.is_empty()).await;
         assert_eq!(driver.calls()[0]["request"]["secrets"], json!({"password": SECRET}));
         assert!(!leader.log().contains(SECRET), "secrets are not logged");
 
         let address = address(&leader);
         assert!(get(&address, "/healthz/leader-election").contains("200 OK"));
         assert!(get(&address, "/readyz").contains("200 OK"));
+        let metrics = get(&address, "/my/metrics");
         for expected in [
             "csi_sidecar_operations_seconds_count{driver_name=\"p.example.com\",method_name=\"/csi.v1.Controller/CreateVolume\",grpc_status_code=\"OK\"} 1",
             "controller_persistentvolumeclaim_provision_total{class=\"k\",source=\"\"} 1",
@@ -44,7 +45,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
             "csistoragecapacities_desired_goal 0",
             "leader_election_master_status{name=\"p-example-com\"} 1",
         ] {
-            until(&leader, expected, async || get(&address, "/my/metrics").contains(expected)).await;
+            assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");
         }
 
         driver.cut();
@@ -128,12 +129,4 @@ fn get(address: &str, path: &str) -> String {
     let mut answer = String::new();
     connection.read_to_string(&mut answer).expect("an answer");
     answer
-}
-
-async fn until(program: &Running, what: &str, holds: impl AsyncFn() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < PATIENCE, "after a while it does not hold that {what}\n{}", program.log());
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }

@@ -13,6 +13,7 @@ pub(super) enum Answer {
     NoSource,
     Hang,
     Drop,
+    Unsure,
     Twice,
     Code(Code),
 }
@@ -54,6 +55,7 @@ impl Answer {
             "nosource" => Answer::NoSource,
             "hang" => Answer::Hang,
             "drop" => Answer::Drop,
+            "unsure" => Answer::Unsure,
             "twice" => Answer::Twice,
             code => {
                 let known = CODES.iter().find(|(known, _)| *known == code);
@@ -67,7 +69,8 @@ impl Answer {
         match self {
             Answer::Small => wanted - 1,
             Answer::Zero => 0,
-            Answer::Ok | Answer::NoSource | Answer::Hang | Answer::Drop | Answer::Twice | Answer::Code(_) => wanted,
+            Answer::Ok | Answer::NoSource | Answer::Hang | Answer::Drop | Answer::Unsure => wanted,
+            Answer::Twice | Answer::Code(_) => wanted,
         }
     }
 }
@@ -81,6 +84,7 @@ impl fmt::Display for Answer {
             Answer::NoSource => "nosource",
             Answer::Hang => "hang",
             Answer::Drop => "drop",
+            Answer::Unsure => "unsure",
             Answer::Twice => "twice",
             Answer::Code(code) => word(*code),
         })

@@ -11,19 +11,24 @@
 //! | `nosource` | done, and nothing is said of what it was filled from |
 //! | `hang` | done, and no answer |
 //! | `drop` | done, and the connection is cut instead of an answer |
+//! | `unsure` | done, and answered with `UNAVAILABLE` |
 //! | `twice` | done, and answered two times over |
 //! | a gRPC code such as `ABORTED` | not done |
 //!
-//! A volume's handle is `vol-` and its name, and it is reachable from the first place that was preferred.
+//! A volume's handle is `vol-` and its name (`handle` in the parameters is put in the place of `vol-`), and it is reachable from the
+//! first place that was preferred.
 
 mod answer;
+mod hold;
 mod json;
 mod serve;
 mod twice;
 
+pub use hold::When;
 pub use serve::Serving;
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,6 +47,7 @@ use crate::proto::{
     Topology, Volume, controller_server, identity_server, node_server,
 };
 use answer::Answer;
+use hold::Hold;
 
 /// Longer than anybody waits.
 const HANGS: Duration = Duration::from_secs(3600);
@@ -54,6 +60,7 @@ pub struct Fake {
     node: BTreeMap<String, String>,
     attaches: bool,
     state: Mutex<State>,
+    hold: Hold,
     cut: Notify,
 }
 
@@ -88,6 +95,7 @@ impl Fake {
             node: BTreeMap::new(),
             attaches: false,
             state: Mutex::default(),
+            hold: Hold::default(),
             cut: Notify::new(),
         }
     }
@@ -122,6 +130,21 @@ impl Fake {
     pub fn left(&self) -> i64 {
         let used: i64 = self.state().volumes.values().map(|made| made.bytes).sum();
         self.room.saturating_sub(used).max(0)
+    }
+
+    /// Holds the n-th call from now on, counted from one, of whatever kind it is: it is never answered.
+    pub fn hold(&self, nth: usize, when: When) {
+        self.hold.set(nth, when);
+    }
+
+    /// Whether a call is held.
+    pub fn is_holding(&self) -> bool {
+        self.hold.is_holding()
+    }
+
+    /// How many calls there were since it was last told to hold one.
+    pub fn arrived(&self) -> usize {
+        self.hold.arrived()
     }
 
     /// Cuts all connections, as if the driver had died.
@@ -160,6 +183,7 @@ impl Fake {
                 self.cut();
                 tokio::time::sleep(HANGS).await;
             }
+            Answer::Unsure => return Err(Status::unavailable("nobody knows")),
             Answer::Code(code) => return Err(Status::new(code, format!("told to answer {}", answer::word(code)))),
             Answer::Ok | Answer::Small | Answer::Zero | Answer::NoSource | Answer::Twice => {}
         }
@@ -174,14 +198,16 @@ impl Fake {
             self.held_back(answer).await?;
         }
         let wanted = request.capacity_range.map_or(0, |range| range.required_bytes);
-        let is_new = !self.volumes().contains_key(&format!("vol-{}", request.name));
+        let handle = request.parameters.get("handle").map_or("vol-", String::as_str);
+        let volume_id = format!("{handle}{}", request.name);
+        let is_new = !self.volumes().contains_key(&volume_id);
         if is_new && wanted > self.left() {
             return Err(Status::resource_exhausted("there is no room"));
         }
         let preferred = request.accessibility_requirements.and_then(|wanted| wanted.preferred.into_iter().next());
         let volume = Volume {
             capacity_bytes: answer.size(wanted),
-            volume_id: format!("vol-{}", request.name),
+            volume_id,
             volume_context: BTreeMap::from([("answered".to_owned(), answer.to_string())]),
             content_source: request.volume_content_source.filter(|_| answer != Answer::NoSource),
             accessible_topology: preferred.into_iter().collect(),
@@ -221,6 +247,7 @@ impl identity_server::Identity for Fake {
         &self,
         _: Request<GetPluginInfoRequest>,
     ) -> Result<Response<GetPluginInfoResponse>, Status> {
+        self.hold.around(ready(())).await;
         let (name, vendor_version) = (self.name.clone(), "1".to_owned());
         Ok(Response::new(GetPluginInfoResponse { name, vendor_version, manifest: BTreeMap::new() }))
     }
@@ -229,6 +256,7 @@ impl identity_server::Identity for Fake {
         &self,
         _: Request<GetPluginCapabilitiesRequest>,
     ) -> Result<Response<GetPluginCapabilitiesResponse>, Status> {
+        self.hold.around(ready(())).await;
         let able = |able: service::Type| PluginCapability {
             r#type: Some(PluginType::Service(Service { r#type: able.into() })),
         };
@@ -238,6 +266,7 @@ impl identity_server::Identity for Fake {
     }
 
     async fn probe(&self, _: Request<ProbeRequest>) -> Result<Response<ProbeResponse>, Status> {
+        self.hold.around(ready(())).await;
         Ok(Response::new(ProbeResponse { ready: None }))
     }
 }
@@ -248,14 +277,14 @@ impl controller_server::Controller for Fake {
         &self,
         request: Request<CreateVolumeRequest>,
     ) -> Result<Response<CreateVolumeResponse>, Status> {
-        self.made(request.into_inner()).await
+        self.hold.around(self.made(request.into_inner())).await
     }
 
     async fn delete_volume(
         &self,
         request: Request<DeleteVolumeRequest>,
     ) -> Result<Response<DeleteVolumeResponse>, Status> {
-        self.removed(request.into_inner()).await.map(|()| Response::new(DeleteVolumeResponse {}))
+        self.hold.around(self.removed(request.into_inner())).await.map(|()| Response::new(DeleteVolumeResponse {}))
     }
 
     async fn get_capacity(&self, _: Request<GetCapacityRequest>) -> Result<Response<GetCapacityResponse>, Status> {
@@ -271,6 +300,7 @@ impl controller_server::Controller for Fake {
         &self,
         _: Request<ControllerGetCapabilitiesRequest>,
     ) -> Result<Response<ControllerGetCapabilitiesResponse>, Status> {
+        self.hold.around(ready(())).await;
         let able = |able: rpc::Type| ControllerServiceCapability {
             r#type: Some(ControllerType::Rpc(Rpc { r#type: able.into() })),
         };

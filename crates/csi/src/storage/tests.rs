@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::*;
-use crate::driver::Calls;
+use crate::driver::{Called, Calls};
 use crate::facts::{Patch, Wrote};
 use crate::fake::{Fake, Serving};
 use bindery_storage::Order;
@@ -35,8 +35,8 @@ impl Look for Map {
 struct Counted(Mutex<Vec<(&'static str, &'static str)>>);
 
 impl Calls for Counted {
-    fn called(&self, method: &'static str, code: &'static str, _: Duration) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((method, code));
+    fn called(&self, called: Called) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((called.method, called.code));
     }
 }
 

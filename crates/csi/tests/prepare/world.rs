@@ -53,7 +53,15 @@ pub fn world() -> World {
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "k", "resources": {"requests": {"storage": "1.5Gi"}}},
     });
     let class = json!({"metadata": {"name": "k"}, "provisioner": "d.example.com"});
-    World { setup, claim, class, topology: Ok(None), objects: BTreeMap::new(), forbidden: BTreeSet::new(), busy: BTreeMap::new() }
+    World {
+        setup,
+        claim,
+        class,
+        topology: Ok(None),
+        objects: BTreeMap::new(),
+        forbidden: BTreeSet::new(),
+        busy: BTreeMap::new(),
+    }
 }
 
 /// A failure.

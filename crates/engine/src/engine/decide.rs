@@ -29,7 +29,9 @@ impl Engine {
         let Some(progress) = self.agenda.get_mut(&work) else { return };
         let by_resync = progress.by_resync;
         let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.findings);
-        if let Some(missing) = unproven(&verdict, &progress.findings).filter(|_| self.told.is_news(&work, &verdict.notices)) {
+        if let Some(missing) =
+            unproven(&verdict, &progress.findings).filter(|_| self.told.is_news(&work, &verdict.notices))
+        {
             verdict = Verdict::request(verdict.rule, Request::Read(missing));
         }
         let step = step(&verdict.action);

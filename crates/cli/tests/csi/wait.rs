@@ -1,0 +1,18 @@
+//! Waiting for what several programs bring about together.
+
+use std::time::{Duration, Instant};
+
+use bindery_lab::Running;
+
+/// A machine that is busy with other things gets this much. Nothing is expected to take nearly as long.
+pub const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Returns once something holds; panics with what programs say if it never does.
+pub async fn until(programs: &[&Running], what: &str, holds: impl AsyncFn() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        let said = || programs.iter().map(|program| program.log()).collect::<String>();
+        assert!(began.elapsed() < PATIENCE, "after {PATIENCE:?} it does not hold that {what}\n{}", said());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
