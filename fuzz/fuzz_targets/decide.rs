@@ -66,7 +66,7 @@ fn decide_once(documents: &[(Kind, Value, bool)]) {
         let object = Object::from_json(*kind, json.to_string().as_bytes()).expect("it was decoded before");
         known.watched(object);
         for rules in &sets {
-            for key in rules.decides().iter().flat_map(|kind| known.keys(*kind)) {
+            for key in rules.profile().decides().flat_map(|kind| known.keys(kind)) {
                 let verdict = rules.decide(&known, &key, &findings);
                 assert!(verdict == rules.decide(&known, &key, &findings), "two verdicts about {key}");
             }

@@ -25,7 +25,7 @@ mod volume;
 mod wakes;
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
+use bindery_verdict::{Findings, Profile, RuleSet, Tempo, Verdict};
 use bindery_volumes::{Kind, ObjectKey};
 
 pub use config::{Config, RecyclerConfig};
@@ -48,44 +48,15 @@ impl Binder {
 }
 
 impl RuleSet for Binder {
-    fn name(&self) -> &'static str {
-        "persistentvolume-binder"
-    }
-
-    fn component(&self) -> &'static str {
-        COMPONENT
-    }
-
-    fn queue(&self, kind: Kind) -> &'static str {
-        match kind {
-            Kind::Claim => "claims",
-            Kind::Volume => "volumes",
-            Kind::Class
-            | Kind::AttributesClass
-            | Kind::Pod
-            | Kind::Node
-            | Kind::CsiNode
-            | Kind::CsiDriver
-            | Kind::Capacity
-            | Kind::Attachment => kind.as_str(),
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "persistentvolume-binder",
+            component: COMPONENT,
+            tempo: Tempo::Often,
+            sees: &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod, Kind::Node],
+            // Claims come first: a volume that a claim takes need not be marked Available before.
+            queues: &[(Kind::Claim, "claims"), (Kind::Volume, "volumes")],
         }
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Often
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod, Kind::Node]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        // Claims come first: a volume that a claim takes need not be marked Available before.
-        &[Kind::Claim, Kind::Volume]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

@@ -133,7 +133,7 @@ mod tests {
     fn controllers_are_switched_as_upstream_does() {
         let running = |list: &[&str]| -> Result<Vec<&'static str>, String> {
             let sets = chosen(&words(list), &Settings::default())?;
-            Ok(sets.iter().map(|set| set.name()).collect())
+            Ok(sets.iter().map(|set| set.profile().name).collect())
         };
         assert_eq!(running(&["*"]).map(|sets| sets.len()), Ok(6));
         assert_eq!(running(&["persistentvolume-binder"]), Ok(vec!["persistentvolume-binder"]));

@@ -2,7 +2,7 @@
 
 use bindery_mirror::{Change, Mirror};
 use bindery_verdict::{
-    Findings, Guarded, NotUnused, Request, Rule, RuleSet, Tempo, UnusedProof, Verdict, Write, users,
+    Findings, Guarded, NotUnused, Profile, Request, RuleSet, Tempo, UnusedProof, Verdict, Write, users,
 };
 use bindery_volumes::{Kind, Name, Object, ObjectKey};
 
@@ -13,32 +13,14 @@ use crate::rules::attributes_class_protection as rules;
 pub struct AttributesClassProtection;
 
 impl RuleSet for AttributesClassProtection {
-    fn name(&self) -> &'static str {
-        "volumeattributesclass-protection"
-    }
-
-    fn component(&self) -> &'static str {
-        self.name()
-    }
-
-    fn queue(&self, _: Kind) -> &'static str {
-        "vacprotection"
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[Kind::AttributesClass, Kind::Claim, Kind::Volume]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        &[Kind::AttributesClass]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "volumeattributesclass-protection",
+            component: "volumeattributesclass-protection",
+            tempo: Tempo::Rarely,
+            sees: &[Kind::AttributesClass, Kind::Claim, Kind::Volume],
+            queues: &[(Kind::AttributesClass, "vacprotection")],
+        }
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

@@ -2,7 +2,7 @@
 
 use bindery_mirror::{Change, Mirror};
 use bindery_verdict::{
-    ClaimReport, ConditionType, Findings, Guarded, Listing, NotUnused, Request, Rule, RuleSet, Tempo, UnusedProof,
+    ClaimReport, ConditionType, Findings, Guarded, Listing, NotUnused, Profile, Request, RuleSet, Tempo, UnusedProof,
     Verdict, Write, users,
 };
 use bindery_volumes::{Claim, ClaimPhase, Condition, Kind, Name, Object, ObjectKey, Pod};
@@ -23,32 +23,14 @@ impl Default for ClaimProtection {
 }
 
 impl RuleSet for ClaimProtection {
-    fn name(&self) -> &'static str {
-        "persistentvolumeclaim-protection"
-    }
-
-    fn component(&self) -> &'static str {
-        self.name()
-    }
-
-    fn queue(&self, _: Kind) -> &'static str {
-        "pvcprotection"
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[Kind::Claim, Kind::Pod]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        &[Kind::Claim]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "persistentvolumeclaim-protection",
+            component: "persistentvolumeclaim-protection",
+            tempo: Tempo::Rarely,
+            sees: &[Kind::Claim, Kind::Pod],
+            queues: &[(Kind::Claim, "pvcprotection")],
+        }
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

@@ -1,7 +1,9 @@
 //! The ephemeral-volume controller: makes the claims of pods' ephemeral volumes. It deletes none: they go with their pods.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{After, Create, Failure, Findings, Notice, Pace, Request, Rule, RuleSet, Task, Tempo, Verdict};
+use bindery_verdict::{
+    After, Create, Failure, Findings, Notice, Pace, Profile, Request, RuleSet, Task, Tempo, Verdict,
+};
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::{Claim, ClaimKey, Kind, Object, ObjectKey, Pod, PodVolume};
 use serde_json::{Value, json};
@@ -13,32 +15,14 @@ use crate::rules::ephemeral as rules;
 pub struct Ephemeral;
 
 impl RuleSet for Ephemeral {
-    fn name(&self) -> &'static str {
-        "ephemeral-volume"
-    }
-
-    fn component(&self) -> &'static str {
-        "ephemeral_volume"
-    }
-
-    fn queue(&self, _: Kind) -> &'static str {
-        "ephemeral_volume"
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[Kind::Pod, Kind::Claim]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        &[Kind::Pod]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "ephemeral-volume",
+            component: "ephemeral_volume",
+            tempo: Tempo::Rarely,
+            sees: &[Kind::Pod, Kind::Claim],
+            queues: &[(Kind::Pod, "ephemeral_volume")],
+        }
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

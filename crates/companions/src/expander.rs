@@ -1,7 +1,7 @@
 //! The expander: says who makes a claim's volume grow. What is left to do here is done for Flex volumes only, by [`crate::flex`].
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{ClaimReport, Findings, Notice, Regret, Rule, RuleSet, Tempo, Verdict, Write};
+use bindery_verdict::{ClaimReport, Findings, Notice, Profile, Regret, RuleSet, Tempo, Verdict, Write};
 use bindery_volumes::event::{EventType, Reason};
 use bindery_volumes::migration::driver_of;
 use bindery_volumes::{Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, Source, Volume};
@@ -14,32 +14,14 @@ use crate::rules::expander as rules;
 pub struct Expander;
 
 impl RuleSet for Expander {
-    fn name(&self) -> &'static str {
-        "persistentvolume-expander"
-    }
-
-    fn component(&self) -> &'static str {
-        "volume_expand"
-    }
-
-    fn queue(&self, _: Kind) -> &'static str {
-        "volume_expand"
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[Kind::Claim, Kind::Volume]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        &[Kind::Claim]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "persistentvolume-expander",
+            component: "volume_expand",
+            tempo: Tempo::Rarely,
+            sees: &[Kind::Claim, Kind::Volume],
+            queues: &[(Kind::Claim, "volume_expand")],
+        }
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, _: &Findings) -> Verdict {

@@ -1,7 +1,7 @@
 //! The volume-protection controller: a volume that is bound does not go.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Findings, Guarded, Rule, RuleSet, Tempo, UnusedProof, Verdict, Write, users};
+use bindery_verdict::{Findings, Guarded, Profile, RuleSet, Tempo, UnusedProof, Verdict, Write, users};
 use bindery_volumes::{Kind, Object, ObjectKey};
 
 use crate::rules::volume_protection as rules;
@@ -11,32 +11,14 @@ use crate::rules::volume_protection as rules;
 pub struct VolumeProtection;
 
 impl RuleSet for VolumeProtection {
-    fn name(&self) -> &'static str {
-        "persistentvolume-protection"
-    }
-
-    fn component(&self) -> &'static str {
-        self.name()
-    }
-
-    fn queue(&self, _: Kind) -> &'static str {
-        "pvprotection"
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[Kind::Volume]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        &[Kind::Volume]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "persistentvolume-protection",
+            component: "persistentvolume-protection",
+            tempo: Tempo::Rarely,
+            sees: &[Kind::Volume],
+            queues: &[(Kind::Volume, "pvprotection")],
+        }
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, _: &Findings) -> Verdict {

@@ -42,7 +42,7 @@ pub struct Engine {
 impl Engine {
     /// An engine with its rule sets. It knows nothing yet, and does not lead.
     pub fn new(config: Config, sets: Vec<Box<dyn RuleSet + Send>>) -> Engine {
-        let mut seen: Vec<Kind> = sets.iter().flat_map(|set| set.sees()).copied().collect();
+        let mut seen: Vec<Kind> = sets.iter().flat_map(|set| set.profile().sees).copied().collect();
         seen.sort();
         seen.dedup();
         Engine {
@@ -94,7 +94,7 @@ impl Engine {
 
     /// The names of its rule sets.
     pub fn controllers(&self) -> impl Iterator<Item = &'static str> {
-        self.sets.iter().map(|set| set.name())
+        self.sets.iter().map(|set| set.profile().name)
     }
 
     /// The kinds of objects that it has to be told of.
@@ -131,17 +131,17 @@ impl Engine {
     pub fn queues(&self) -> impl Iterator<Item = (&'static str, Queue, usize)> {
         let sets = self.sets.iter().enumerate();
         sets.flat_map(move |(set, rules)| {
-            rules.decides().iter().map(move |&kind| {
+            rules.profile().queues.iter().map(move |&(kind, name)| {
                 let (queue, waiting) = self.agenda.queue(set, kind);
-                (rules.queue(kind), queue, waiting)
+                (name, queue, waiting)
             })
         })
     }
 
     /// What would be decided about an object now, if it were looked at: by rule set.
     pub fn would_decide(&self, key: &ObjectKey) -> impl Iterator<Item = (&'static str, Verdict)> {
-        let sets = self.sets.iter().filter(|set| set.decides().contains(&key.kind));
-        sets.map(|set| (set.name(), set.decide(&self.known, key, &Findings::default())))
+        let sets = self.sets.iter().filter(|set| set.profile().decides().any(|kind| kind == key.kind));
+        sets.map(|set| (set.profile().name, set.decide(&self.known, key, &Findings::default())))
     }
 
     /// How many requests and operations are under way.
@@ -208,14 +208,14 @@ impl Engine {
 
     /// Queues every key of a rule set, kind by kind, in order.
     fn look_at_all_of(&mut self, set: usize, cause: Cause) {
-        for &kind in self.sets[set].decides() {
+        for kind in self.sets[set].profile().decides() {
             let mut keys = self.known.keys(kind);
             keys.sort_unstable();
             for key in keys {
                 self.agenda.wake(Work { set, key }, cause);
             }
         }
-        self.resync_at[set] = self.now + self.config.resync_of(self.sets[set].tempo());
+        self.resync_at[set] = self.now + self.config.resync_of(self.sets[set].profile().tempo);
     }
 
     fn resync_if_due(&mut self) {
@@ -232,7 +232,7 @@ impl Engine {
 
     /// Publishes a notice of a rule set.
     fn publish(&mut self, set: usize, mut notice: Notice) {
-        notice.component = self.sets[set].component();
+        notice.component = self.sets[set].profile().component;
         self.out.push(Output::Publish(notice));
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn of_pod(known: &Mirror, key: &PodKey) -> Vec<Beside> {
 fn said(rules: &dyn RuleSet, known: &Mirror, key: &ObjectKey, quiet: &[&Rule]) -> Option<Beside> {
     let verdict = next::verdict(rules, known, key);
     (!quiet.contains(&verdict.rule)).then(|| Beside {
-        controller: rules.name(),
+        controller: rules.profile().name,
         rule: verdict.rule.name,
         reason: verdict.rule.why,
         note: verdict.note.clone(),

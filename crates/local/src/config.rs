@@ -35,6 +35,8 @@ pub struct Config {
     pub is_owned_by_node: bool,
     /// The taint that is taken off the node once this is ready.
     pub taint: Option<String>,
+    /// Files that mean nothing here.
+    pub unknown: Vec<String>,
 }
 
 /// What is discovered for one class.
@@ -147,18 +149,17 @@ impl Config {
         if wants_taint_off && taint.is_none() {
             return Err(all.error("provisionerNotReadyNodeTaintKey", "removeNodeNotReadyTaint needs the taint's key"));
         }
-        let config = Config {
+        let mut config = Config {
             classes: classes(&mut all)?,
             node_labels: all.texts("nodeLabelsForPV")?.unwrap_or_default(),
-            labels: all.text_map("labelsForPV")?,
+            labels: all.labels("labelsForPV")?,
             resync_min: all.duration("minResyncPeriod")?.unwrap_or(RESYNC_DEFAULT),
             is_named_by_node_only: all.flag("useNodeNameOnly")?,
             is_owned_by_node: all.flag("setPVOwnerRef")?,
             taint: taint.filter(|_| wants_taint_off),
+            unknown: Vec::new(),
         };
-        for unknown in all.unknown() {
-            tracing::warn!(file = unknown, "the configuration has a file that means nothing here");
-        }
+        config.unknown.extend(all.unknown().map(str::to_owned));
         Ok(config)
     }
 }

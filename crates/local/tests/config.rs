@@ -85,6 +85,19 @@ fn cleaners_of_our_own_are_named_by_a_word() {
 }
 
 #[test]
+fn labels_are_those_of_kubernetes() {
+    let config = read(&[("labelsForPV", "{example.com/team_1: disks, zone: ''}")]).expect("a config");
+    assert_eq!(config.labels["example.com/team_1"], "disks");
+    assert_eq!(config.labels["zone"], "");
+}
+
+#[test]
+fn files_that_mean_nothing_are_known() {
+    let config = read(&[("storageclassmap", "{}"), ("namespace", "kube-system")]).expect("a config");
+    assert_eq!(config.unknown, ["storageclassmap"], "what upstream knows is passed over");
+}
+
+#[test]
 fn an_error_says_where_it_stands() {
     let class = |fields: &str| read(&[("storageClassMap", &format!("c: {{hostDir: /a, mountDir: /a, {fields}}}"))]);
     let cases = [
@@ -116,6 +129,9 @@ fn an_error_says_where_it_stands() {
         ),
         (read(&[("nodeLabelsForPV", "zone")]), "nodeLabelsForPV: it has to be a list of texts, and is \"zone\""),
         (read(&[("labelsForPV", "[a]")]), "labelsForPV: it has to be a map of texts"),
+        (read(&[("labelsForPV", "{\"a key\": b}")]), "labelsForPV: \"a key\" with the value \"b\" cannot be a label"),
+        (read(&[("labelsForPV", "{Up.example/a: b}")]), "labelsForPV: \"Up.example/a\" with the value \"b\" cannot be"),
+        (read(&[("labelsForPV", "{a: -b}")]), "labelsForPV: \"a\" with the value \"-b\" cannot be a label"),
         (read(&[("minResyncPeriod", "soon")]), "minResyncPeriod: it has to be a duration such as 5m0s"),
         (read(&[("useAlphaAPI", "true")]), "useAlphaAPI: the alpha annotation"),
         (read(&[("useJobForCleaning", "true")]), "useJobForCleaning: Jobs are not supported: cleaning is always done"),

@@ -1,7 +1,7 @@
 //! The rule set: what it is, and to whom it hands a key.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
+use bindery_verdict::{Findings, Profile, RuleSet, Tempo, Verdict};
 use bindery_volumes::{Kind, ObjectKey};
 
 use crate::{Config, rules};
@@ -27,37 +27,22 @@ pub(crate) struct Decision<'a> {
     pub findings: &'a Findings,
 }
 
+const CLAIMS: (Kind, &str) = (Kind::Claim, "claims");
+const VOLUMES: (Kind, &str) = (Kind::Volume, "volumes");
+
 impl RuleSet for Provisioner {
-    fn name(&self) -> &'static str {
-        "provisioner"
-    }
-
-    fn component(&self) -> &'static str {
-        self.config.component
-    }
-
-    fn queue(&self, kind: Kind) -> &'static str {
-        if kind == Kind::Claim { "claims" } else { "volumes" }
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        match (self.config.makes_volumes, self.config.topology) {
-            (false, _) => &[Kind::Volume],
-            (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class],
-            (true, Some(_)) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Node, Kind::CsiNode],
+    fn profile(&self) -> Profile {
+        Profile {
+            name: "provisioner",
+            component: self.config.component,
+            tempo: Tempo::Rarely,
+            sees: match (self.config.makes_volumes, self.config.topology) {
+                (false, _) => &[Kind::Volume],
+                (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class],
+                (true, Some(_)) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Node, Kind::CsiNode],
+            },
+            queues: if self.config.makes_volumes { &[CLAIMS, VOLUMES] } else { &[VOLUMES] },
         }
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        if self.config.makes_volumes { &[Kind::Claim, Kind::Volume] } else { &[Kind::Volume] }
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

@@ -31,7 +31,7 @@ pub use reason::{Crowd, Reason, Shortage};
 
 use bindery_mirror::{Change, Mirror};
 use bindery_placement::Shape;
-use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
+use bindery_verdict::{Findings, Profile, RuleSet, Tempo, Verdict};
 use bindery_volumes::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod, PodKey};
 
 /// The rule set of the scheduler.
@@ -73,42 +73,24 @@ impl Default for Scheduler {
 }
 
 impl RuleSet for Scheduler {
-    fn name(&self) -> &'static str {
-        Scheduler::NAME
-    }
-
-    fn component(&self) -> &'static str {
-        DEFAULT_SCHEDULER
-    }
-
-    fn queue(&self, _: Kind) -> &'static str {
-        "scheduler"
-    }
-
-    fn tempo(&self) -> Tempo {
-        Tempo::Rarely
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        &[
-            Kind::Pod,
-            Kind::Node,
-            Kind::Claim,
-            Kind::Volume,
-            Kind::Class,
-            Kind::CsiDriver,
-            Kind::CsiNode,
-            Kind::Capacity,
-            Kind::Attachment,
-        ]
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        &[Kind::Pod]
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+    fn profile(&self) -> Profile {
+        Profile {
+            name: Scheduler::NAME,
+            component: DEFAULT_SCHEDULER,
+            tempo: Tempo::Rarely,
+            sees: &[
+                Kind::Pod,
+                Kind::Node,
+                Kind::Claim,
+                Kind::Volume,
+                Kind::Class,
+                Kind::CsiDriver,
+                Kind::CsiNode,
+                Kind::Capacity,
+                Kind::Attachment,
+            ],
+            queues: &[(Kind::Pod, "scheduler")],
+        }
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

@@ -222,7 +222,7 @@ fn once<C: Setup>(case: &Case<C>, key: &ObjectKey) -> Result<Report, String> {
     }
     notation::add(&mut world, case.late);
     let mut report = Report::default();
-    for set in case.config.rules().iter().filter(|set| set.decides().contains(&key.kind)) {
+    for set in case.config.rules().iter().filter(|set| set.profile().decides().any(|kind| kind == key.kind)) {
         report.take_in(sync_once(&mut world, &mut known, set.as_ref(), key));
     }
     compare(case, "once", &world, case.after.expect("a case says how one look ends"))?;

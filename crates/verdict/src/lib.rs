@@ -33,5 +33,5 @@ pub use protection::{Guarded, NotUnused, ProtectionEdit, UnusedProof, users};
 pub use report::{ClaimReport, ConditionEdit, ConditionType, Growth};
 pub use request::{Bind, Create, Delete, Listing, Operation, Plugin, Provision, Recycle, Regret, Request, Task, Write};
 pub use rule::Rule;
-pub use ruleset::{RuleSet, Tempo};
+pub use ruleset::{Profile, RuleSet, Tempo};
 pub use verdict::{Action, Measure, Pace, Timed, Verdict};

@@ -3,7 +3,7 @@
 use bindery_mirror::{Change, Mirror};
 use bindery_volumes::{Kind, ObjectKey};
 
-use crate::{Findings, Rule, Verdict};
+use crate::{Findings, Verdict};
 
 /// How often a rule set looks at everything again, just in case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,28 +14,32 @@ pub enum Tempo {
     Rarely,
 }
 
+/// Who a rule set is, and what it looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Profile {
+    /// Its name in logs and metrics.
+    pub name: &'static str,
+    /// The component that its events name as their source.
+    pub component: &'static str,
+    /// How often it looks at everything again.
+    pub tempo: Tempo,
+    /// The kinds of objects that it looks at: all of them must be known before it decides anything.
+    pub sees: &'static [Kind],
+    /// The kinds of objects that it decides about, each with the name of its queue in metrics. What comes first is decided about first.
+    pub queues: &'static [(Kind, &'static str)],
+}
+
+impl Profile {
+    /// The kinds of objects that it decides about.
+    pub fn decides(&self) -> impl Iterator<Item = Kind> + use<> {
+        self.queues.iter().map(|(kind, _)| *kind)
+    }
+}
+
 /// A set of rules. No clock, no randomness, no memory of its own: the same knowledge gives the same verdict.
 pub trait RuleSet {
-    /// Its name in logs and metrics.
-    fn name(&self) -> &'static str;
-
-    /// The component that its events name as their source.
-    fn component(&self) -> &'static str;
-
-    /// The name of its queue for a kind, in metrics.
-    fn queue(&self, kind: Kind) -> &'static str;
-
-    /// How often it looks at everything again.
-    fn tempo(&self) -> Tempo;
-
-    /// The kinds of objects that it looks at: all of them must be known before it decides anything.
-    fn sees(&self) -> &'static [Kind];
-
-    /// The kinds of objects that it decides about.
-    fn decides(&self) -> &'static [Kind];
-
-    /// Every rule that it knows.
-    fn rules(&self) -> &'static [&'static Rule];
+    /// Who it is. It never changes.
+    fn profile(&self) -> Profile;
 
     /// What is to be done about a key, by what is known and what was found out live for it.
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict;

@@ -135,12 +135,12 @@ pub fn field(lab: &Lab, object: &str, path: &str) -> String {
     lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
 }
 
-/// How often at most one and the same event of a reason was told about an object.
-pub fn times_told(lab: &Lab, object: &str, reason: &str) -> u64 {
-    let about = format!("--field-selector=involvedObject.name={object},reason={reason}");
-    let events = json(lab, &["get", "events", "--all-namespaces", &about]);
-    let counts = events["items"].as_array().into_iter().flatten().filter_map(|event| event["count"].as_u64());
-    counts.max().unwrap_or_default()
+/// How often one and the same event was told, of a reason and with these words in it.
+pub fn times_told(lab: &Lab, reason: &str, words: &str) -> u64 {
+    let events = json(lab, &["get", "events", "--all-namespaces", &format!("--field-selector=reason={reason}")]);
+    let has_words = |event: &&Value| event["message"].as_str().is_some_and(|message| message.contains(words));
+    let told = events["items"].as_array().into_iter().flatten().filter(has_words);
+    told.filter_map(|event| event["count"].as_u64()).max().unwrap_or_default()
 }
 
 /// What kubectl answers.

@@ -29,13 +29,6 @@ fn start(lab: &Lab, kubeconfig: &str, disks: &Disks) -> Running {
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-/// A disk is had, and given back.
-fn have_and_give_back(lab: &Lab) {
-    make(lab, CLAIM);
-    eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
-}
-
 #[test]
 fn the_role_is_enough_and_no_more() {
     let Some(mut disks) = Disks::for_test() else { return };
@@ -48,15 +41,21 @@ fn the_role_is_enough_and_no_more() {
     let uid = || field(lab, "pv", ".items[*].metadata.uid");
     eventually("the disk is offered", || !uid().is_empty());
     let first = uid();
-    have_and_give_back(lab);
+    make(lab, CLAIM);
+    eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
+    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
     eventually("the disk is cleaned, and offered again", || !uid().is_empty() && !uid().contains(&first));
-    // And once more, while it is not there: then it cannot be cleaned, which is told again and again.
+    // And once more, while it is not there: then it cannot be cleaned, now for this reason and now for that.
     make(lab, CLAIM);
     eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
     disks.unmount(&mount);
     lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
-    let name = field(lab, "pv", ".items[*].metadata.name");
-    eventually("that it was tried again is counted", || times_told(lab, &name, "VolumeFailedDelete") > 1);
+    let told = |words: &str| times_told(lab, "VolumeFailedDelete", words);
+    eventually("that nothing is mounted is told", || told("nothing is mounted there") == 1);
+    std::fs::remove_dir(&mount).expect("a directory");
+    eventually("that nothing is there is told", || told("No such file") == 1);
+    std::fs::create_dir(&mount).expect("a directory");
+    eventually("that nothing is mounted is counted", || told("nothing is mounted there") == 2);
     drop(controller);
     let role = json(lab, &["get", "clusterrole", "bindery-local"]);
     audited.end(&[role], &[]);

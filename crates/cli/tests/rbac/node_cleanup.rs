@@ -42,7 +42,7 @@ fn come_and_go(lab: &Lab) {
         // Whether it was away or there for long enough to be seen, nobody knows: it goes on until it was.
         let _ = lab.kubectl(["delete", "node", "gone"]);
         eventually("the free volume goes", || lab.kubectl(["get", "pv/free"]).is_err());
-        let is_counted = times_told(lab, "data", "ReferencedNodeDeleted") > 1;
+        let is_counted = times_told(lab, "ReferencedNodeDeleted", "volume had") > 1;
         make(lab, NODE);
         make(lab, &volume("free", None));
         eventually("there is one again", || field(lab, "pv/free", ".status.phase") == "Available");

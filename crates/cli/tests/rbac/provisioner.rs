@@ -135,7 +135,9 @@ fn have_volumes_made(lab: &Lab) {
     make(lab, &claims.concat());
     ["cloned", "restored", "placed", "tried"].iter().for_each(|name| is_bound(lab, name));
     eventually("the snapshot is let go of", || field(lab, "volumesnapshot/snap", ".metadata.finalizers").is_empty());
-    eventually("that it was tried again is counted", || times_told(lab, "tried", "ProvisioningFailed") > 1);
+    eventually("that it was tried again is counted", || {
+        times_told(lab, "ProvisioningFailed", "told to answer INTERNAL") > 1
+    });
 }
 
 /// How much room there is, as schedulers are told: an amount, and whose the object is that says so.

@@ -52,7 +52,7 @@ impl Engine {
             self.measure(&work.key, measure);
         }
         self.out.push(Output::Decided(Decided {
-            set: self.sets[work.set].name(),
+            set: self.sets[work.set].profile().name,
             key: work.key.clone(),
             rule: verdict.rule,
             step,

@@ -1,6 +1,6 @@
 //! Rounds of discovery: every class's directory is looked at, and what nobody has is offered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,6 +52,8 @@ pub struct Rounds {
     pub hears: Arc<dyn Hears>,
     /// What was last said about an entry: what has not changed is not said again.
     pub said: BTreeMap<(String, Option<String>), String>,
+    /// What could not be done in the last round, for the same reason.
+    pub failed: BTreeSet<String>,
 }
 
 impl Rounds {
@@ -63,28 +65,41 @@ impl Rounds {
         let known = Known::new(&self.node, volumes);
         self.tell_policies(&known);
         let config = self.config.clone();
-        let (mut problems, mut looks) = (Vec::new(), Vec::new());
+        let (mut problems, mut failed, mut looks) = (Vec::new(), BTreeSet::new(), Vec::new());
         for (name, class) in &config.classes {
             match look(class.clone()).await {
                 Ok(entries) => looks.push((name, class, entries)),
-                Err(problem) => problems.push(format!("class {name:?}: {problem}")),
+                Err(problem) => drop(failed.insert(format!("class {name:?}: {problem}"))),
             }
         }
         let named: Vec<Named> = looks.iter().flat_map(|(name, _, entries)| named(name, entries)).collect();
         for (name, class, entries) in &looks {
             let look = Look { name, class, entries, all: &named };
-            if let Err(problem) = self.look_at(&look, &known, &mut problems).await {
-                problems.push(format!("class {name:?}: {problem}"));
+            match self.look_at(&look, &known, &mut problems).await {
+                Ok(refused) => failed.extend(refused),
+                Err(problem) => drop(failed.insert(format!("class {name:?}: {problem}"))),
             }
         }
+        for problem in failed.difference(&self.failed) {
+            tracing::warn!(problem, "cannot be done, and is tried again");
+        }
+        problems.extend(failed.iter().cloned());
+        self.failed = failed;
         problems
     }
 
-    async fn look_at(&mut self, look: &Look<'_>, known: &Known, problems: &mut Vec<String>) -> Result<(), String> {
+    /// Looks at a class. Yields the offers that could not be made.
+    async fn look_at(
+        &mut self,
+        look: &Look<'_>,
+        known: &Known,
+        problems: &mut Vec<String>,
+    ) -> Result<Vec<String>, String> {
         let class = self.class(look.name).await?;
         let began = Instant::now();
         let cleaning = self.cleanings.running();
         let config = self.config.clone();
+        let mut refused = Vec::new();
         let scene = Scene {
             config: &config,
             class_name: look.name,
@@ -106,12 +121,12 @@ impl Rounds {
                     match self.offer(look.class, entry, look.entries, volume).await {
                         Ok(false) => {}
                         Ok(true) => self.hears.offered(look.class.volume_mode, began.elapsed()),
-                        Err(problem) => problems.push(format!("class {:?}: {entry:?}: {problem}", look.name)),
+                        Err(problem) => refused.push(format!("class {:?}: {entry:?}: {problem}", look.name)),
                     }
                 }
             }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// A class, as it is now; `None` when there is none.

@@ -122,8 +122,20 @@ impl Fields {
         self.typed(key, "a list of texts", read)
     }
 
+    /// Labels, as Kubernetes takes them.
+    pub fn labels(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
+        let labels = self.text_map(key)?;
+        let is_fine = |(name, value): &(&String, &String)| is_label(name) && (value.is_empty() || is_word(value));
+        match labels.iter().find(|label| !is_fine(label)) {
+            None => Ok(labels),
+            Some((name, value)) => {
+                Err(self.error(key, &format!("{name:?} with the value {value:?} cannot be a label in Kubernetes")))
+            }
+        }
+    }
+
     /// A map of texts.
-    pub fn text_map(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
+    fn text_map(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
         let read = |value: Value| match value {
             Value::Object(map) => map.into_iter().map(|(key, value)| Some((key, plain(value)?))).collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
@@ -170,6 +182,26 @@ impl Fields {
         };
         maps.into_iter().map(fields).collect()
     }
+}
+
+/// Whether it can be the name of a label: a word, with a domain before it or without.
+fn is_label(name: &str) -> bool {
+    let is_domain = |domain: &str| {
+        let is_part = |part: &str| is_word(part) && !part.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+        domain.len() <= 253 && domain.split('.').all(is_part)
+    };
+    match name.split_once('/') {
+        Some((domain, word)) => is_domain(domain) && is_word(word),
+        None => is_word(name),
+    }
+}
+
+/// Whether it can be the value of a label.
+fn is_word(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    bytes.len() <= 63 && is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(is_inside)
 }
 
 /// A plain value, as a text: who writes `namePattern: 1` means the text.

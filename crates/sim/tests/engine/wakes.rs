@@ -6,8 +6,8 @@ use bindery_binder::Binder;
 use bindery_engine::{Config, Input};
 use bindery_mirror::{Change, Mirror};
 use bindery_sim::notation;
-use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
-use bindery_volumes::{Kind, ObjectKey};
+use bindery_verdict::{Findings, Profile, RuleSet, Verdict};
+use bindery_volumes::ObjectKey;
 
 use crate::hand::{Hand, NO, PAIR_BOUND, WAITING, claim_key};
 
@@ -92,33 +92,14 @@ fn a_claim_that_lets_go_of_a_volume_frees_it_for_others() {
 struct Deaf(Binder);
 
 impl RuleSet for Deaf {
-    fn name(&self) -> &'static str {
-        "deaf"
-    }
-    fn component(&self) -> &'static str {
-        self.0.component()
+    fn profile(&self) -> Profile {
+        Profile { name: "deaf", ..self.0.profile() }
     }
 
-    fn queue(&self, kind: Kind) -> &'static str {
-        self.0.queue(kind)
-    }
-
-    fn tempo(&self) -> Tempo {
-        self.0.tempo()
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        self.0.sees()
-    }
-    fn decides(&self) -> &'static [Kind] {
-        self.0.decides()
-    }
-    fn rules(&self) -> &'static [&'static Rule] {
-        self.0.rules()
-    }
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
         self.0.decide(known, key, findings)
     }
+
     fn wake(&self, _: &Mirror, _: &Change, _: &mut dyn FnMut(ObjectKey)) {}
 }
 

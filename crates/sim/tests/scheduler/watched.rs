@@ -10,7 +10,7 @@ use bindery_mirror::{Change, Mirror};
 use bindery_scheduler::{Scheduler, rules};
 use bindery_sim::run::companions;
 use bindery_sim::table::check;
-use bindery_verdict::{Findings, Rule, RuleSet, Tempo, Verdict};
+use bindery_verdict::{Findings, Profile, Rule, RuleSet, Verdict};
 use bindery_volumes::{Annotation, Claim, ClaimKey, Kind, Name, Object, ObjectKey, Pod};
 
 use crate::case::Rules;
@@ -25,32 +25,8 @@ static WOKEN: AtomicUsize = AtomicUsize::new(0);
 struct Watched(Scheduler);
 
 impl RuleSet for Watched {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn component(&self) -> &'static str {
-        self.0.component()
-    }
-
-    fn queue(&self, kind: Kind) -> &'static str {
-        self.0.queue(kind)
-    }
-
-    fn tempo(&self) -> Tempo {
-        self.0.tempo()
-    }
-
-    fn sees(&self) -> &'static [Kind] {
-        self.0.sees()
-    }
-
-    fn decides(&self) -> &'static [Kind] {
-        self.0.decides()
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        self.0.rules()
+    fn profile(&self) -> Profile {
+        self.0.profile()
     }
 
     fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {

@@ -3,7 +3,7 @@
 mod metrics;
 mod pages;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub struct Args {
 /// Runs until it is told to stop.
 pub async fn run(args: Args) -> Result<(), String> {
     let name = args.node_name.clone().or_else(|| std::env::var(NODE_VARIABLE).ok()).filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| format!("{NODE_VARIABLE} is not set: on which node does this run?"))?;
+    let name = name.ok_or_else(|| format!("on which node does this run? Say --node-name, or set {NODE_VARIABLE}"))?;
     let mut config = Arc::new(read_config(&args)?);
     let client = bindery_runtime::client(connect::config(args.kubeconfig.as_deref()).await?)?;
     let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
@@ -92,7 +92,7 @@ pub async fn run(args: Args) -> Result<(), String> {
 }
 
 fn read_config(args: &Args) -> Result<Config, String> {
-    let files = disk::read_config(&args.config)?;
+    let files = disk::read_config(&args.config).map_err(|error| format!("--config: {error}"))?;
     Config::parse(&files)
         .map_err(|error| format!("{}/{error}", args.config.display().to_string().trim_end_matches('/')))
 }
@@ -122,6 +122,12 @@ struct Agent {
 impl Agent {
     /// Serves with a configuration, until there is another.
     async fn serve(&self, args: &Args, config: Arc<Config>) -> Result<Arc<Config>, String> {
+        for file in &config.unknown {
+            tracing::warn!(file, "the configuration has a file that means nothing here");
+        }
+        if config.classes.is_empty() {
+            tracing::warn!("the configuration has no class in storageClassMap: nothing is offered");
+        }
         let owner = Owner::new(&config, &self.node);
         let knowledge = Knowledge::default();
         let provisioner = provisioner_config(&owner, self.predecessors(&owner).await?);
@@ -157,6 +163,7 @@ impl Agent {
             component,
             hears: Arc::new(self.metrics.clone()),
             said: BTreeMap::new(),
+            failed: BTreeSet::new(),
         };
         tokio::select! {
             failed = hosted.failed() => Err(failed),
