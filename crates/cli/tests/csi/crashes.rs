@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving, When};
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES, text};
-use crate::wait::PATIENCE;
 
 const CREATE: &str = "CreateVolume";
 const DELETE: &str = "DeleteVolume";

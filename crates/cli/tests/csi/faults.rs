@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES, text};
-use crate::wait::PATIENCE;
 
 const DRIVER: &str = "f.example.com";
 const CODES: [&str; 15] = [

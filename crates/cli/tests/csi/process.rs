@@ -5,12 +5,12 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_lab::{Lab, Running};
+use bindery_lab::{Lab, PATIENCE, Running};
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::state::{CLAIMS, CLASSES, VOLUMES};
-use crate::wait::{PATIENCE, until};
+use crate::wait::until;
 
 const DRIVER: &str = "p.example.com";
 const SECRET: &str = "a-password-that-nobody-may-see";

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bindery_lab::Running;
-
-/// A machine that is busy with other things gets this much. Nothing is expected to take nearly as long.
-pub const PATIENCE: Duration = Duration::from_secs(240);
+use bindery_lab::{PATIENCE, Running};
 
 /// Returns once something holds; panics with what programs say if it never does.
 pub async fn until(programs: &[&Running], what: &str, holds: impl AsyncFn() -> bool) {
