@@ -41,6 +41,9 @@ pub struct Binder {
 }
 
 impl Binder {
+    /// Its name among the rule sets.
+    pub const NAME: &'static str = "persistentvolume-binder";
+
     /// A binder with its configuration.
     pub fn new(config: Config) -> Binder {
         Binder { config }
@@ -50,7 +53,7 @@ impl Binder {
 impl RuleSet for Binder {
     fn profile(&self) -> Profile {
         Profile {
-            name: "persistentvolume-binder",
+            name: Binder::NAME,
             component: COMPONENT,
             tempo: Tempo::Often,
             sees: &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod, Kind::Node],

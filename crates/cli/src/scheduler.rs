@@ -24,6 +24,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         requests_max: args.common.kube_api_in_flight,
         ..Config::default()
     };
-    let engine = Engine::new(config, vec![Box::new(Scheduler::new(args.scheduler_name))]);
+    let name: &'static str = args.scheduler_name.leak();
+    let engine = Engine::new(config, vec![Box::new(Scheduler::new(name).telling_as(name))]);
     args.common.run(Itself { lease: "bindery-scheduler", port: 10259 }, engine).await
 }

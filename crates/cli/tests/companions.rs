@@ -15,7 +15,7 @@ use servers::ApiServer;
 /// A cluster, and the controllers on it.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_ours("controller");
+    cluster.add_ours("controller", &[]);
     if api_server == ApiServer::Real {
         let kubeconfig = format!("--kubeconfig={}", cluster.lab.kubeconfig().display());
         let only = "--controllers=garbage-collector-controller";

@@ -21,7 +21,7 @@ const PROVISIONER_BEFORE: &str = "volume.beta.kubernetes.io/storage-provisioner"
 /// A cluster with our controllers and our scheduler.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = with_controllers(api_server)?;
-    cluster.add_ours("scheduler");
+    cluster.add_ours("scheduler", &[]);
     Some(cluster)
 }
 
@@ -34,7 +34,7 @@ fn start_with_kube_scheduler() -> Option<Cluster> {
 
 fn with_controllers(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_ours("controller");
+    cluster.add_ours("controller", &[]);
     Some(cluster)
 }
 
@@ -351,6 +351,49 @@ fn another_node_is_tried(api_server: ApiServer) {
     assert_ne!(first, second, "the other node is tried first");
 }
 
+/// A scheduler that takes the pods which name it: it spreads them over zones, counts the devices of nodes, tells under its name what it
+/// cannot do, and leaves other pods alone.
+fn only_who_names_it_is_placed(api_server: ApiServer) {
+    let Some(mut cluster) = with_controllers(api_server) else { return };
+    cluster.add_ours("scheduler", &["--scheduler-name=mine"]);
+    let in_zone = |name: &str, zone: &str, devices: usize| {
+        let mut node = node(name, 10);
+        node["metadata"]["labels"]["zone"] = zone.into();
+        node["status"]["allocatable"]["example.com/device"] = devices.to_string().into();
+        node
+    };
+    cluster.create(&[in_zone("n1", "a", 1), in_zone("n2", "a", 1), in_zone("n3", "b", 1)]);
+    let spread = |name: &str| {
+        let mut pod = pod(name, &[]);
+        let device = json!({"example.com/device": "1"});
+        pod["spec"]["schedulerName"] = "mine".into();
+        pod["spec"]["containers"][0]["resources"] = json!({"requests": device, "limits": device});
+        pod["spec"]["topologySpreadConstraints"] = json!([{
+            "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "db"}},
+        }]);
+        pod
+    };
+    cluster.create(&[pod("other", &[]), spread("p1"), spread("p2"), spread("p3")]);
+    cluster.all_are_placed(3);
+    let places = cluster.places();
+    assert_eq!(places.values().collect::<BTreeSet<_>>().len(), 3, "each has a device: {places:?}");
+    assert!(!places.contains_key("other"));
+    cluster.create(&[spread("p4")]);
+    let events = || cluster.all("events");
+    let failed = |event: &Value| event["reason"] == "FailedScheduling" && event["involvedObject"]["name"] == "p4";
+    cluster.eventually("the last is told", || events().iter().any(failed));
+    for event in events() {
+        assert_eq!(event["source"]["component"], "mine", "{event}");
+        assert_ne!(event["involvedObject"]["name"], "other", "{event}");
+        assert!(!failed(&event) || text(&event, "/message").contains("3 Insufficient example.com/device"), "{event}");
+    }
+    let counted = "scheduler_pending_pods{queue=\"unschedulable\"} 1\n";
+    cluster.eventually("it is counted", || cluster.programs[1].page("/metrics").expect("metrics").contains(counted));
+    cluster.lab.kubectl(["delete", "pod/p2", "--force", "--grace-period=0"]).expect("a pod goes");
+    cluster.eventually("the last has a node", || cluster.places().get("p4") == Some(&places["p2"]));
+}
+
 /// Our controllers, and upstream's scheduler for the other half.
 mod with_kube_scheduler {
     #[test]
@@ -372,5 +415,6 @@ on_each_server!(
     a_pool_of_local_volumes_is_used_up,
     volumes_are_made_slowly,
     pods_are_kept_apart,
-    another_node_is_tried
+    another_node_is_tried,
+    only_who_names_it_is_placed
 );

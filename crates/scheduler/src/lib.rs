@@ -38,6 +38,7 @@ use bindery_volumes::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod, PodKey};
 #[derive(Debug, Clone)]
 pub struct Scheduler {
     name: Name,
+    component: &'static str,
     shape: Shape,
 }
 
@@ -47,7 +48,13 @@ impl Scheduler {
 
     /// A scheduler of the pods that name it.
     pub fn new(name: impl Into<Name>) -> Scheduler {
-        Scheduler { name: name.into(), shape: Shape::default() }
+        Scheduler { name: name.into(), component: DEFAULT_SCHEDULER, shape: Shape::default() }
+    }
+
+    /// The same, whose events name a component as their source.
+    #[must_use]
+    pub fn telling_as(self, component: &'static str) -> Scheduler {
+        Scheduler { component, ..self }
     }
 
     /// The node that a pod which has none would be given as things are, or is on its way to.
@@ -76,7 +83,7 @@ impl RuleSet for Scheduler {
     fn profile(&self) -> Profile {
         Profile {
             name: Scheduler::NAME,
-            component: DEFAULT_SCHEDULER,
+            component: self.component,
             tempo: Tempo::Rarely,
             sees: &[
                 Kind::Pod,

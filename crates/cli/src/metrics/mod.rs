@@ -1,13 +1,16 @@
 //! Metrics, in the Prometheus text format: upstream's names and labels, and some of our own.
 
+mod pods;
 mod queues;
 mod taken;
 
 use std::collections::BTreeMap;
 
+use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
 use bindery_companions::rules::ephemeral::MAKE_CLAIM;
 use bindery_engine::Engine;
+use bindery_scheduler::Scheduler;
 use bindery_volumes::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -35,7 +38,13 @@ pub fn page(
     if let Some(more) = more {
         more(&mut registry);
     }
-    collect_objects(engine, &mut registry);
+    let hosts = |set: &str| engine.controllers().any(|name| name == set);
+    if hosts(Binder::NAME) {
+        collect_objects(engine, &mut registry);
+    }
+    if hosts(Scheduler::NAME) {
+        pods::collect(engine.known(), &mut registry);
+    }
     taken.register(&mut registry);
     if let Some(lease) = lease {
         taken.register_lease(lease, &mut registry);

@@ -17,9 +17,11 @@ impl Cluster {
     }
 
     /// Has a command of `bindery` decide, without an election, with the rights that it is deployed with.
-    pub fn add_ours(&mut self, command: &str) {
+    pub fn add_ours(&mut self, command: &str, flags: &[&str]) {
         let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.lab, command).display());
-        let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+        let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"]
+            .into_iter()
+            .chain(flags.iter().copied());
         self.add(self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts"));
     }
 

@@ -220,11 +220,9 @@ impl Engine {
 fn failure(refusal: &Refusal) -> Failure {
     match refusal {
         Refusal::Lost => Failure::uncertain(refusal.to_string()),
-        Refusal::Conflict
-        | Refusal::NotFound
-        | Refusal::AlreadyExists
-        | Refusal::Later(..)
-        | Refusal::Error(_) => Failure::new(refusal.to_string()),
+        Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Later(..) | Refusal::Error(_) => {
+            Failure::new(refusal.to_string())
+        }
     }
 }
 

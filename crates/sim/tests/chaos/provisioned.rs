@@ -35,7 +35,8 @@ const ALWAYS: &str = "sc now csi.example.com
                       sc make csi.example.com wffc";
 
 fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
-    let after = prop::sample::select(vec![After::Nothing, After::Unknown, After::Elsewhere, After::Never, After::Untried]);
+    let after =
+        prop::sample::select(vec![After::Nothing, After::Unknown, After::Elsewhere, After::Never, After::Untried]);
     let says = prop_oneof![3 => after.prop_map(Says::Fails), 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)];
     let more = prop_oneof![
         6 => (any::<u8>(), says).prop_map(|(n, says)| Trouble::StorageSays(n, says)),

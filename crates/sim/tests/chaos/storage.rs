@@ -212,7 +212,8 @@ impl World {
     /// Drivers go with their nodes.
     pub fn collect_drivers(&mut self) {
         let drivers = self.world.objects().filter(|(key, _)| key.kind == Kind::CsiNode).map(|(key, _)| key.clone());
-        let has_node = |key: &ObjectKey| self.world.get(&ObjectKey::cluster(Kind::Node, Name::clone(&key.name))).is_some();
+        let has_node =
+            |key: &ObjectKey| self.world.get(&ObjectKey::cluster(Kind::Node, Name::clone(&key.name))).is_some();
         let left: Vec<ObjectKey> = drivers.filter(|key| !has_node(key)).collect();
         left.iter().for_each(|key| self.world.remove(key));
     }
