@@ -87,16 +87,18 @@ impl Order {
         volume
     }
 
-    /// What was found out for it, in the form in which it is remembered: for whom, and where.
+    /// What was found out for it, in the form in which it is remembered: for whom, where, and in which turn.
     pub fn prepared(&self, found: Value) -> Value {
         let node = self.node.as_ref().map(|node| node.as_str());
-        json!({"uid": self.uid.as_str(), "node": node, "turn": self.turn, "found": found})
+        let topology = self.topology.as_ref().ok();
+        json!({"uid": self.uid.as_str(), "node": node, "topology": topology, "turn": self.turn, "found": found})
     }
 
-    /// Whether something was found out for this very order.
+    /// Whether something was found out for this very order, in whatever turn.
     pub fn is_prepared(&self, prepared: &Value) -> bool {
         let node = self.node.as_ref().map(|node| node.as_str());
-        prepared["uid"] == *self.uid.as_str() && prepared["node"].as_str() == node
+        let is_there = self.topology.as_ref().is_ok_and(|topology| json!(topology) == prepared["topology"]);
+        prepared["uid"] == *self.uid.as_str() && prepared["node"].as_str() == node && is_there
     }
 
     /// Whether the intent on a claim, which was just read, is in the turn of this order: if not, somebody has asked since, or

@@ -1,6 +1,6 @@
 //! Answers: what is learnt from them, and how it goes on, even when there was none.
 
-use bindery_verdict::{Create, Failure, Pace, Request, Task, Yield};
+use bindery_verdict::{After, Create, Failure, Pace, Request, Task, Yield};
 use bindery_volumes::{Object, ObjectKey};
 
 use super::Engine;
@@ -157,11 +157,11 @@ impl Engine {
         match (request, refusal) {
             (Request::Create(create), Refusal::AlreadyExists) => self.created(work, create),
             (Request::Create(create), refusal) if !matches!(refusal, Refusal::Later(..)) => {
-                self.note_outcome(&work, create.task, Err(failure(&refusal)));
+                self.note_outcome(&work, create.task, Err(failure(&refusal, After::Nothing)));
                 self.agenda.hurry(work);
             }
             (Request::Operate(operation), refusal) => {
-                self.note_outcome(&work, operation.task(), Err(failure(&refusal)));
+                self.note_outcome(&work, operation.task(), Err(failure(&refusal, After::Untried)));
                 self.agenda.hurry(work);
             }
             // What is known is behind, or nobody knows what became of it: a live read tells.
@@ -217,13 +217,14 @@ impl Engine {
 }
 
 /// What is certain of something that was refused: where there was no answer, nothing.
-fn failure(refusal: &Refusal) -> Failure {
-    match refusal {
-        Refusal::Lost => Failure::uncertain(refusal.to_string()),
+fn failure(refusal: &Refusal, after: After) -> Failure {
+    let after = match refusal {
+        Refusal::Lost => After::Unknown,
         Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Later(..) | Refusal::Error(_) => {
-            Failure::new(refusal.to_string())
+            after
         }
-    }
+    };
+    Failure::new(refusal.to_string()).with(after)
 }
 
 /// Whether a write has made an object go: somebody deleted it, and nothing holds it back any more. The answer carries it all the

@@ -1,10 +1,12 @@
 //! The promises of a provisioner, kept by a storage that writes down who asked it for what: checked at every call against how
 //! things stand on the server, and at the end against all that it holds. Independent of the rules that are to keep them.
 //!
-//! There is one thing that nobody can promise. Where two provisioners work at once, one may be told something certain (there is
-//! a volume, there is none) while a call of the other under the same name is still on its way to a storage that does not know of
-//! it. The first takes the intent off, as it may; and when the other never hears what came of its call, because it has crashed
-//! or given it up, what that call made is known to nobody. Such a piece is *overtaken*, and is the only one that may be left.
+//! There is one thing that nobody can promise. Where two provisioners work at once, each with a driver of its own, and the drivers
+//! do not know of each other, one may be told something certain (there is a volume, there is none) while a call of the other under
+//! the same name is still on its way. The first takes the intent off, as it may; and when the other never hears what came of its
+//! call, because it has crashed or given it up, what that call made is known to nobody. Such a piece is *overtaken*, and is the
+//! only one that may be left. Where one driver, or the storage behind several, deals with one call at a time under a name, as CSI
+//! wants it, there is no such piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +18,7 @@ use bindery_volumes::{Annotation, Kind, Name, ObjectKey, finalizer};
 use serde_json::Value;
 
 use crate::guards::{is_deleting, list, of_kind, text};
-use crate::storage::name_of;
+use crate::storage::{Drivers, name_of};
 
 /// An engine: where it sits, and which of those that sat there it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -204,11 +206,16 @@ impl Ledger {
     }
 
     /// A storage said something certain to a seat, or not.
-    pub fn said(&mut self, caller: Caller, request: &Request, answer: &Answer) {
+    pub fn said(&mut self, caller: Caller, request: &Request, answer: &Answer, drivers: Drivers) {
         let (Some(name), Answer::Done(outcome)) = (name_of(request), answer) else { return };
         let is_make = matches!(request, Request::Operate(Operation::Make(..)));
         let after = outcome.as_ref().err().map(|failure| failure.after);
         if !is_make || matches!(after, Some(After::Unknown | After::Untried)) {
+            return;
+        }
+        // A driver that deals with one call at a time under a name knows of all of them: what it says holds for all.
+        if drivers == Drivers::One {
+            self.open.remove(name);
             return;
         }
         self.certain.entry(name.to_owned()).or_default().insert(caller.seat);

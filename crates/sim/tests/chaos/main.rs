@@ -212,7 +212,10 @@ fn suits_two(trouble: &Trouble) -> bool {
 
 /// These engines suffer these troubles, in a world that begins with these lines.
 fn check(casts: &[Cast], always: &str, lines: &[&str], troubles: &[Trouble]) {
-    let mut world = World::start(casts, always, lines);
+    check_world(World::start(casts, always, lines), troubles);
+}
+
+fn check_world(mut world: World, troubles: &[Trouble]) {
     for trouble in troubles {
         world.suffer(trouble);
     }

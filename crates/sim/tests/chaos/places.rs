@@ -185,9 +185,24 @@ pub fn nothing_left(world: &World) {
 
 fn can_have(world: &World, pod: &Value, node: &Name, state: &Value) -> bool {
     let is_open = state["spec"]["unschedulable"] != true;
-    let has_room = taken(world, node) + needs(pod) <= cpu(state, "/status/allocatable/cpu");
+    let has_room = taken(world, node) + kept_free(world, node) + needs(pod) <= cpu(state, "/status/allocatable/cpu");
     let may_go = confined_to(pod).is_none_or(|only| only == node.as_str());
     is_open && has_room && may_go && can_have_all(world, pod, &claims_of(pod), node, &mut Vec::new())
+}
+
+fn has_class(world: &World, claim: &Value) -> bool {
+    world.get(&ObjectKey::cluster(Kind::Class, Name::from(text(claim, "/spec/storageClassName")))).is_some()
+}
+
+/// What is kept free on a node that was selected for claims of pods which wait: their volumes are made once their class is back.
+fn kept_free(world: &World, node: &Name) -> u64 {
+    let waits = |claim: &Value| {
+        let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
+        selected == Some(node) && text(claim, "/spec/volumeName").is_empty() && !has_class(world, claim)
+    };
+    let has_one = |pod: &&Value| claims_of(pod).iter().any(|(name, _)| world.get(&claim_key(name)).is_some_and(waits));
+    let waiting = |pod: &&Value| text(pod, "/spec/nodeName").is_empty() && !is_deleting(pod) && !is_over(pod);
+    of_kind(world, Kind::Pod).map(|(_, pod)| pod).filter(waiting).filter(has_one).map(needs).sum()
 }
 
 /// Whether each of a pod's claims has a volume that a node reaches, or could get one of its own.
@@ -213,7 +228,7 @@ fn can_have_all<'a>(
         return is_bound && reaches && can_have_all(world, pod, rest, node, given);
     }
     let class = text(claim, "/spec/storageClassName");
-    if world.get(&ObjectKey::cluster(Kind::Class, Name::from(class))).is_none() {
+    if !has_class(world, claim) {
         return false;
     }
     match class {

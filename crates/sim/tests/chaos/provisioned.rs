@@ -4,8 +4,9 @@ use bindery_sim::storage::Says;
 use bindery_verdict::After;
 use proptest::prelude::*;
 
-use crate::trouble::{Cast, Trouble};
-use crate::{cases, check, scheduled_troubles};
+use crate::storage::Drivers;
+use crate::trouble::{Cast, Trouble, World};
+use crate::{cases, check, check_world, scheduled_troubles};
 
 /// What a provisioner has to do with, and what comes in between.
 const LINES: [&str; 18] = [
@@ -79,11 +80,14 @@ proptest! {
     #[test]
     fn nor_where_two_provisioners_work(
         is_apart in any::<bool>(),
+        drivers in prop::sample::select(vec![Drivers::One, Drivers::OneEach]),
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 1..7),
         troubles in troubles(),
     ) {
         let apart = [Cast::WithScheduler, Cast::Provisioner, Cast::Provisioner];
         let casts: &[Cast] = if is_apart { &apart } else { &[Cast::All, Cast::All] };
-        check(casts, ALWAYS, &with_nodes(&lines), &troubles);
+        let mut world = World::start(casts, ALWAYS, &with_nodes(&lines));
+        world.drivers = drivers;
+        check_world(world, &troubles);
     }
 }

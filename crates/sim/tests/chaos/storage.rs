@@ -20,6 +20,15 @@ pub struct Adrift {
     volume: Option<Value>,
 }
 
+/// What is between provisioners and their storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drivers {
+    /// One for all of them: it does one thing at a time under a name, as CSI wants it.
+    One,
+    /// One for each, and they do not know of each other.
+    OneEach,
+}
+
 /// How the provisioners are set up: volumes are reachable from the one node that was chosen.
 pub fn config(life: usize) -> Config {
     let topology = Some(TopologyConfig { strict: true, immediate: false });
@@ -83,10 +92,11 @@ impl World {
         Caller { seat, life: self.seats[seat].life }
     }
 
-    /// A driver does one thing at a time under a name. Each provisioner has a driver of its own, which survives it.
+    /// A driver does one thing at a time under a name, and survives whoever called it.
     pub fn held_up(&mut self, seat: usize, request: &Request) -> Option<Answer> {
         let name = name_of(request)?;
-        let is_before = |other: &&Adrift| other.caller.seat == seat && name_of(&other.request) == Some(name);
+        let is_same_driver = |other: &Adrift| self.drivers == Drivers::One || other.caller.seat == seat;
+        let is_before = |other: &&Adrift| is_same_driver(other) && name_of(&other.request) == Some(name);
         self.adrift.iter().find(is_before)?;
         self.ledger.begins(self.caller(seat), &self.world, request);
         Some(Answer::Done(Err(Failure::uncertain("it is being dealt with"))))
@@ -98,7 +108,7 @@ impl World {
         if name_of(request).is_some() && !was_untried(answer) {
             self.ledger.begins(caller, before, request);
             self.ledger.landed(caller, before, &self.world, request);
-            self.ledger.said(caller, request, answer);
+            self.ledger.said(caller, request, answer, self.drivers);
         }
     }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::ledger::Ledger;
 use crate::past::Past;
-use crate::storage::{self, Adrift, was_untried};
+use crate::storage::{self, Adrift, Drivers, was_untried};
 use crate::{guards, places, promises};
 
 /// Something that happens. Numbers pick one of what there is.
@@ -121,6 +121,7 @@ pub struct World {
     /// What went on when nobody waited for it any more.
     pub adrift: Vec<Adrift>,
     pub ledger: Ledger,
+    pub drivers: Drivers,
     /// How many engines there were.
     lives: usize,
     now: Duration,
@@ -226,6 +227,7 @@ impl World {
             seats: casts.iter().map(|cast| Seat::new(*cast, 0)).collect(),
             adrift: Vec::new(),
             ledger: Ledger::default(),
+            drivers: Drivers::One,
             lives: 0,
             now: Duration::ZERO,
             uids: 0,
