@@ -10,7 +10,7 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 /// An answer that is longer in coming is none. The longest that a shape asks for is a watch of a few seconds.
-const DEADLINE: Duration = Duration::from_secs(40);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// A server and how to reach it. Only the transport is kube's: requests and answers are plain.
 #[derive(Clone)]

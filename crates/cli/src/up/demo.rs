@@ -25,7 +25,7 @@ const NODE_COUNT: u32 = 2;
 const MY_NODE: &str = "node-2";
 
 /// A step takes milliseconds. Who waits longer waits in vain, and is told so.
-const STEP: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_secs(60);
 
 /// Tells the whole story, on a server of its own.
 pub async fn run() -> Result<(), String> {

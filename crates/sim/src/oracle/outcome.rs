@@ -26,10 +26,13 @@ impl Recorded {
         if self.outcome_of(&end).is_some() {
             return end;
         }
-        // A scheduler may look at a pod before the claim of its ephemeral volume is there, or after. If it then waits for the
-        // claim to be bound, what it said before stays, by chance.
-        let by_chance = self.form(left, ledger, |pod| is_unschedulable(pod) && !says_claim_is_to_come(pod));
-        if self.outcome_of(&by_chance).is_some() { by_chance } else { end }
+        // Where it is chance what was said of a pod, it may as well be what was recorded.
+        let mut by_chance = self.outcomes.iter().map(|outcome| {
+            let is_recorded = |pod: &Value| outcome["pods"][text(&pod["metadata"]["name"])]["unschedulable"] == true;
+            let is_said = |pod: &Value| if is_chance(pod) { is_recorded(pod) } else { is_unschedulable(pod) };
+            self.form(left.clone(), ledger, is_said)
+        });
+        by_chance.find(|end| self.outcome_of(end).is_some()).unwrap_or(end)
     }
 
     fn form<'a>(
@@ -161,8 +164,12 @@ fn is_unschedulable(pod: &Value) -> bool {
     objection(pod).is_some()
 }
 
-fn says_claim_is_to_come(pod: &Value) -> bool {
-    objection(pod).is_some_and(|words| words.contains("waiting for ephemeral volume controller"))
+/// A scheduler may look at a pod before the claim of its ephemeral volume is there, or after. If it then waits for the claim to be
+/// bound, what it said before stays, by chance.
+fn is_chance(pod: &Value) -> bool {
+    let waits = list(&pod["spec"]["volumes"]).iter().any(|volume| !volume["ephemeral"].is_null())
+        && text(&pod["spec"]["nodeName"]).is_empty();
+    waits && objection(pod).is_none_or(|words| words.contains("waiting for ephemeral volume controller"))
 }
 
 fn annotations(object: &Value) -> Value {
