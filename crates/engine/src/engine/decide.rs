@@ -151,8 +151,8 @@ impl Engine {
 
 /// An object that is said to be missing, and was not looked for live: word of it may only be late, and then it is not missing.
 fn unproven(verdict: &Verdict, findings: &Findings) -> Option<ObjectKey> {
-    let missing = verdict.notices.iter().filter_map(|notice| notice.missing.as_ref());
-    missing.filter(|missing| !findings.has_read(missing)).next().cloned()
+    let mut missing = verdict.notices.iter().filter_map(|notice| notice.missing.as_ref());
+    missing.find(|missing| !findings.has_read(missing)).cloned()
 }
 
 /// Which step an action is, if it sends something that has a name.
