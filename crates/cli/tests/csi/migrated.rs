@@ -150,6 +150,12 @@ impl Bench {
             },
         });
         self.server.create(VOLUMES, &volume).await.expect("a volume");
+        // Volumes and claims are watched apart: for a claim that is seen first another volume would be asked for.
+        self.until("the binder knows the volume", async || {
+            let volume = self.server.get(&format!("{VOLUMES}/old")).await.expect("a volume");
+            volume["status"]["phase"] == "Available"
+        })
+        .await;
         let (_, volume) = self.bound("old", "aws", json!({})).await;
         assert_eq!(text(&volume["metadata"]["name"]), "old");
         assert_eq!(volume["metadata"]["annotations"]["pv.kubernetes.io/migrated-to"], "ebs.csi.aws.com");
