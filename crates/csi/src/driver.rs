@@ -48,12 +48,15 @@ pub struct Called {
 
 /// Hears of every call, to count it. Nothing waits for it.
 pub trait Calls: Send + Sync + 'static {
+    /// The driver has said what it is called.
+    fn met(&self, driver: &str);
     /// A call is over.
     fn called(&self, called: Called);
 }
 
 /// Nobody counts.
 impl Calls for () {
+    fn met(&self, _: &str) {}
     fn called(&self, _: Called) {}
 }
 
@@ -83,6 +86,7 @@ impl Driver {
     pub async fn connect(address: &str, timeout: Duration, calls: Arc<dyn Calls>) -> Result<Driver, String> {
         let path = socket(address)?;
         let until = Instant::now() + CONNECTS_WITHIN;
+        let mut was_told = false;
         loop {
             let (tell, gone) = watch::channel(false);
             match channel(&path, Arc::new(tell)).await {
@@ -90,7 +94,11 @@ impl Driver {
                 Err(error) if Instant::now() + TRIED_EVERY > until => {
                     return Err(format!("cannot connect to the CSI driver at {address}: {error}"));
                 }
-                Err(error) => tracing::debug!(address, error, "the driver cannot be reached yet"),
+                Err(error) if was_told => tracing::debug!(address, error, "the driver cannot be reached yet"),
+                Err(error) => {
+                    was_told = true;
+                    tracing::info!(address, error, within = ?CONNECTS_WITHIN, "waits for the driver to open its socket");
+                }
             }
             sleep(TRIED_EVERY).await;
         }
@@ -104,6 +112,7 @@ impl Driver {
         if info.name.is_empty() {
             return Err("the CSI driver has no name".into());
         }
+        self.calls.met(&info.name);
         let identity =
             |channel, request| async move { IdentityClient::new(channel).get_plugin_capabilities(request).await };
         let plugin =

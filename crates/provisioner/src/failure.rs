@@ -12,7 +12,7 @@ impl Decision<'_> {
     /// What follows from a failure for a claim. The intent stays on it for as long as nobody knows what the storage has made.
     pub fn failed(self, claim: &Claim, intent: Option<&Intent>, task: Task, failure: &Failure) -> Verdict {
         let error = &failure.error;
-        if let Some(intent) = intent {
+        if let Some(intent) = intent.filter(|_| failure.after != After::Stale) {
             let again = |rule| tell(Verdict::retry(rule, Pace::Storage, error), warning(claim, error));
             if !self.can_tell(task, failure.after) {
                 return again(&rules::UNTRIED);
@@ -24,6 +24,8 @@ impl Decision<'_> {
         let verdict = match failure.after {
             After::Unknown => Verdict::retry(&rules::UNCERTAIN, Pace::Storage, error),
             After::Untried => over(&rules::UNTRIED, claim, intent, Pace::Storage, error),
+            // Word of it comes. There is nobody left who could be told, and nothing has failed.
+            After::Stale => return Verdict::retry(&rules::STALE, Pace::Api, error),
             After::NotOurs => return others(claim, intent, error),
             After::Never => {
                 let message =

@@ -1,7 +1,7 @@
 //! Who looks again when something changes: those whose verdict it can change.
 
 use bindery_mirror::{Change, Mirror};
-use bindery_volumes::{Annotation, Claim, ClaimKey, Name, Object, ObjectKey, Volume, finalizer};
+use bindery_volumes::{Annotation, Claim, ClaimKey, CsiNode, Kind, Name, Object, ObjectKey, Volume, finalizer};
 
 use crate::volume::is_ours;
 use crate::{Config, intent};
@@ -21,6 +21,7 @@ pub(crate) fn wake(config: &Config, known: &Mirror, change: &Change, wake: &mut 
             wake(claim.key().into());
             wake_source(config, known, claim, wake);
         }
+        (before, Some(Object::CsiNode(node))) => wake_for_node(config, known, before.as_ref(), node, wake),
         (before, after) => {
             for object in after.iter().chain(before) {
                 match object {
@@ -100,5 +101,32 @@ fn wake_for_volume(config: &Config, known: &Mirror, volume: &Volume, wake: &mut 
     let Some(claim) = volume.claim_ref.as_ref().and_then(|claim| known.claim(&claim.key)) else { return };
     if concerns(config, claim) {
         wake(claim.key().into());
+    }
+}
+
+/// A node on which the driver runs now is one that volumes can be made for. Where it is the first, that is news to everybody who
+/// waits; else only to those for whom it was chosen.
+fn wake_for_node(
+    config: &Config,
+    known: &Mirror,
+    before: Option<&Object>,
+    node: &CsiNode,
+    wake: &mut dyn FnMut(ObjectKey),
+) {
+    let has_driver = |node: &CsiNode| node.driver(&config.name).is_some_and(|driver| !driver.topology_keys.is_empty());
+    let had_driver = matches!(before, Some(Object::CsiNode(before)) if has_driver(before));
+    if config.topology.is_none() || had_driver || !has_driver(node) {
+        return;
+    }
+    let others = known.keys(Kind::CsiNode).into_iter().filter(|key| key.name != node.meta.name);
+    let is_first = !others.filter_map(|key| known.csi_node(&key.name)).any(|other| has_driver(other));
+    let classes = known.keys(Kind::Class).into_iter().filter_map(|key| known.class(&key.name));
+    for class in classes.filter(|class| config.answers_to(&class.provisioner)) {
+        for key in known.looking(Some(&class.meta.name)) {
+            let chosen = known.claim(key).and_then(|claim| intent::chosen(claim));
+            if is_first || chosen == Some(&node.meta.name) {
+                wake(key.clone().into());
+            }
+        }
     }
 }

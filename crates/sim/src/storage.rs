@@ -126,16 +126,16 @@ impl Backend {
         }
         let mut says = self.makes.pop_front().unwrap_or(Says::Done);
         // What is there is not denied.
-        if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if after != After::Untried) {
+        if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if was_tried(after)) {
             says = Says::DoneUnheard;
         }
-        if says != Says::Fails(After::Untried) {
+        if !matches!(says, Says::Fails(after) if !was_tried(after)) {
             self.asked.insert(name.clone(), asked);
         }
         match says {
             Says::Fails(After::Unknown) => Err(Failure::uncertain("told not to answer")),
             Says::Fails(after) => {
-                if after != After::Untried {
+                if was_tried(after) {
                     self.asked.remove(&name);
                 }
                 Err(Failure::new("told to fail").with(after))
@@ -198,4 +198,9 @@ fn affinity(order: &Order) -> Value {
     let terms =
         places.requisite.iter().map(|term| json!({"matchExpressions": term.iter().map(label).collect::<Vec<_>>()}));
     json!({"required": {"nodeSelectorTerms": terms.collect::<Vec<_>>()}})
+}
+
+/// Whether a storage that failed so was asked at all.
+fn was_tried(after: After) -> bool {
+    after != After::Untried && after != After::Stale
 }

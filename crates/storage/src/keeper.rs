@@ -63,9 +63,14 @@ impl Storekeeper {
     /// The claim of an order and its class, as they are now.
     async fn objects(&self, order: &Order) -> Result<(Value, Value), Failure> {
         let untried = |error: String| Failure::new(error).with(After::Untried);
-        let claim = self.api.get(&claim_path(&order.claim)).await.map_err(|error| untried(error.to_string()))?;
+        let stale = |error: String| Failure::new(error).with(After::Stale);
+        let claim = match self.api.get(&claim_path(&order.claim)).await {
+            Ok(claim) => claim,
+            Err(NotHad::NotFound(error)) => return Err(stale(error)),
+            Err(NotHad::Refused(_, error) | NotHad::Lost(error)) => return Err(untried(error)),
+        };
         if claim["metadata"]["uid"] != *order.uid.as_str() {
-            return Err(untried(format!("{} is another claim by now", order.claim)));
+            return Err(stale(format!("{} is another claim by now", order.claim)));
         }
         let class = self.api.get(&class_path(&order.class)).await.map_err(|error| untried(error.to_string()))?;
         Ok((claim, class))

@@ -23,6 +23,8 @@ pub enum After {
     NotOurs,
     /// It was not even tried. What was known before still holds.
     Untried,
+    /// It was not even tried: whom it was for is gone, or another by now. What was known before still holds.
+    Stale,
     /// The storage is still in use. It may be done later.
     InUse,
 }

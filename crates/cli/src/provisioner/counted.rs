@@ -68,12 +68,6 @@ impl Counted {
         }))
     }
 
-    /// The driver has a name now.
-    pub fn name(&self, driver: &str) {
-        // It is told once.
-        let _ = self.0.driver.set(driver.to_owned());
-    }
-
     /// Where it is noted how many objects tell of room.
     pub fn capacities(&self) -> Arc<Counts> {
         self.0.capacities.clone()
@@ -104,6 +98,11 @@ impl Counted {
 }
 
 impl Calls for Counted {
+    fn met(&self, driver: &str) {
+        // It is told once.
+        let _ = self.0.driver.set(driver.to_owned());
+    }
+
     fn called(&self, called: Called) {
         let Called { method, code, took, is_migrated } = called;
         let driver = self.0.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::counted::Counted;
@@ -21,17 +22,23 @@ use bindery_volumes::migration::Plugin;
 
 /// Runs until it is told to stop, or until the driver or the lease is lost.
 pub async fn run(args: flags::Args) -> Result<(), String> {
+    // What is wrong with this side is said at once: a driver may be long in coming.
     let gates = Gates::read(&args.feature_gates)?;
     args.check()?;
+    let node_name = node::name(&args.node)?;
+    let pod = room::pod(&args.capacity)?;
+    let api = Arc::new(api(&args).await?);
+    let listener = match args.address() {
+        Some(address) => Some(endpoint::listen(address).await?),
+        None => None,
+    };
     let taken = Taken::default();
     let counted = Counted::new(taken.clone());
     let driver = Driver::connect(&args.csi_address, args.timeout, Arc::new(counted.clone())).await?;
     let mut introduced = driver.meet().await?;
     introduced.abilities.topology &= gates.topology;
-    counted.name(&introduced.name);
     tracing::info!(driver = introduced.name, version = introduced.version, abilities = ?introduced.abilities, "serves");
-    let api = Arc::new(api(&args).await?);
-    let own = node::own(&args.node, &driver).await?;
+    let own = node::own(node_name, &driver).await?;
     let setup = setup(&args, &gates, &introduced, own.as_ref(), &api).await;
     let config = config(&args, &introduced, own.as_ref(), &setup.identity);
     let engine = engine(&args, config.clone());
@@ -39,14 +46,20 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     let live = Arc::new(api_with(&args, None).await?);
     let look: Arc<dyn Look> = Arc::new(Server(live.clone()));
     let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
-    let room =
-        room::keeper(&args, &driver, &introduced.name, own.as_ref(), csi.changed(), &*look, counted.capacities())
-            .await?;
+    let room = match pod {
+        None => None,
+        Some(pod) => {
+            let identity = room::identity(pod, &introduced.name, own.as_ref(), &*look).await?;
+            Some(room::keeper(&args, identity, &driver, csi.changed(), counted.capacities()).await?)
+        }
+    };
     let taking = own.as_ref().and_then(|own| own.taking(&args.node, csi.clone(), look.clone()));
     let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(live, csi));
     let observer: Arc<dyn Observer> = Arc::new(counted.clone());
     let mut hosted = Hosted::start_with(&api, engine, &observer, |_| keeper);
-    serve(&args, &introduced.name, taken, counted, &mut hosted).await?;
+    if let Some(listener) = listener {
+        serve(&args, listener, &introduced.name, taken, counted, &mut hosted);
+    }
     let outbox = hosted.outbox.clone();
     let duties = async {
         tokio::select! {
@@ -59,7 +72,7 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
         driver.lost().await;
         "the connection to the CSI driver is lost"
     };
-    let lease = args.election.leader_election.then(|| args.election.lease(&introduced.name)).transpose()?;
+    let lease = args.election.leader_election.then(|| args.election.lease(&introduced.name));
     tokio::select! {
         ended = leading::lead(lease, api, observer, hosted, duties) => ended,
         lost = lost => {
@@ -106,10 +119,20 @@ pub(super) async fn api_with(args: &flags::Args, rate: Option<(f64, f64)>) -> Re
     // Who sets the variable means it, whatever a manifest says.
     let variable = std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
     let file = variable.or_else(|| args.kubeconfig.clone());
-    let mut config = connect::config(file.as_deref()).await?;
-    if !args.master.is_empty() {
-        config.cluster_url = args.master.parse().map_err(|error| format!("--master={}: {error}", args.master))?;
-    }
+    let master: Option<http::Uri> = match args.master.as_str() {
+        "" => None,
+        master => Some(master.parse().map_err(|error| format!("--master={master}: {error}"))?),
+    };
+    let config = match (master, file) {
+        (None, file) => connect::config(file.as_deref()).await?,
+        // An address is enough where nobody has to say who he is.
+        (Some(master), None) => kube::Config::new(master),
+        (Some(master), Some(file)) => {
+            let mut config = connect::config(Some(&file)).await?;
+            config.cluster_url = master;
+            config
+        }
+    };
     Ok(Api::new(bindery_runtime::client(config)?, CALL_DEADLINE, rate))
 }
 
@@ -182,22 +205,13 @@ fn engine(args: &flags::Args, config: Config) -> Engine {
     Engine::new(engine, vec![Box::new(Provisioner::new(config))])
 }
 
-/// Serves health and metrics, where that is asked for.
-async fn serve(
-    args: &flags::Args,
-    driver: &str,
-    taken: Taken,
-    counted: Counted,
-    hosted: &mut Hosted,
-) -> Result<(), String> {
-    let Some(address) = args.address() else { return Ok(()) };
-    let listener = endpoint::listen(address).await?;
+/// Serves health and metrics.
+fn serve(args: &flags::Args, listener: TcpListener, driver: &str, taken: Taken, counted: Counted, hosted: &mut Hosted) {
     let elects = args.election.leader_election;
-    let lease = if elects { Some(args.election.lease(driver)?.name) } else { None };
+    let lease = elects.then(|| args.election.lease(driver).name);
     let duration = args.election.leader_election_lease_duration;
     let election = elects.then(|| Election { taken: taken.clone(), duration });
     let shared = serve::Shared::new(hosted.outbox.clone(), taken, hosted.events.clone(), lease)
         .telling(Arc::new(move |registry| counted.register(registry)));
     hosted.run("the HTTP server", endpoint::serve(listener, shared, args.metrics_path.clone(), election));
-    Ok(())
 }

@@ -15,7 +15,7 @@ const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/names
 #[derive(clap::Args)]
 pub struct Flags {
     /// Whether one of several instances leads, and the others stand by.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub leader_election: bool,
     /// The namespace of the Lease [default: that of POD_NAMESPACE, or the one this runs in].
     #[arg(long, value_name = "NAMESPACE", default_value = "", hide_default_value = true)]
@@ -35,8 +35,8 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// The lease of a driver's provisioner.
-    pub fn lease(&self, driver: &str) -> Result<LeaseConfig, String> {
+    /// Whether the times of the election go together.
+    pub fn check(&self) -> Result<(), String> {
         let (duration, renew_deadline, retry_period) = (
             self.leader_election_lease_duration,
             self.leader_election_renew_deadline,
@@ -49,15 +49,20 @@ impl Flags {
                     .into(),
             );
         }
-        Ok(LeaseConfig {
+        Ok(())
+    }
+
+    /// The lease of a driver's provisioner.
+    pub fn lease(&self, driver: &str) -> LeaseConfig {
+        LeaseConfig {
             namespace: self.namespace(),
             name: plain(driver),
             identity: plain(&hostname()),
-            duration,
-            renew_deadline,
-            retry_period,
+            duration: self.leader_election_lease_duration,
+            renew_deadline: self.leader_election_renew_deadline,
+            retry_period: self.leader_election_retry_period,
             labels: self.leader_election_labels.clone(),
-        })
+        }
     }
 
     fn namespace(&self) -> String {

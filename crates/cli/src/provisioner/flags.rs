@@ -37,19 +37,19 @@ pub struct Args {
     #[arg(long, value_name = "TYPE", default_value = "", hide_default_value = true)]
     pub default_fstype: String,
     /// Whether the driver is told the names of claim and volume.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub extra_create_metadata: bool,
     /// Whether a volume that may only be read is published so.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub controller_publish_readonly: bool,
     /// Whether a snapshot's volume mode is kept, unless the snapshot allows otherwise.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub prevent_volume_mode_conversion: bool,
     /// Whether a volume is to be reachable from just the node that was chosen.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub strict_topology: bool,
     /// Whether places are asked for where no node was chosen.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub immediate_topology: bool,
 
     /// How long to wait after a failure; it doubles with each.
@@ -76,10 +76,10 @@ pub struct Args {
     pub election: election::Flags,
 
     /// How many calls a second the API server gets at most; 0 for no limit.
-    #[arg(long, default_value_t = 5.0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
     pub kube_api_qps: f64,
     /// How many calls it may get at once beyond that.
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 10.0)]
     pub kube_api_burst: f64,
 
     /// Where health and metrics are served, such as :8080 [default: nowhere].
@@ -105,10 +105,10 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct CapacityFlags {
     /// Whether it is told how much room there is, for schedulers.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub enable_capacity: bool,
     /// Whether for classes too whose volumes are made at once.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub capacity_for_immediate_binding: bool,
     /// How often the driver is asked.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
@@ -120,10 +120,10 @@ pub struct CapacityFlags {
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub capacity_threads: usize,
     /// How many calls a second the API server gets at most for it.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0)]
     pub kube_api_capacity_qps: f64,
     /// How many it may get at once beyond that.
-    #[arg(long, default_value_t = 5.0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
     pub kube_api_capacity_burst: f64,
 }
 
@@ -131,10 +131,10 @@ pub struct CapacityFlags {
 #[derive(clap::Args)]
 pub struct NodeFlags {
     /// Whether only the volumes of this node are made and removed. NODE_NAME says which it is.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub node_deployment: bool,
     /// Whether also for claims for which no node is chosen: one of all provisioners takes each.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub node_deployment_immediate_binding: bool,
     /// How long to wait at most before the first try to take such a claim.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration::parse)]
@@ -163,19 +163,19 @@ struct LogFlags {
     #[arg(long, hide = true)]
     log_json_info_buffer_size: Option<String>,
     /// Accepted as upstream has it.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     log_json_split_stream: Option<bool>,
     /// Accepted as upstream has it.
     #[arg(long, hide = true)]
     log_text_info_buffer_size: Option<String>,
     /// Accepted as upstream has it.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     log_text_split_stream: Option<bool>,
     /// Accepted as upstream has it: threads are as many as the machine has processors for us.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     automaxprocs: Option<bool>,
     /// Accepted as upstream has it: there is nothing to be profiled that way.
-    #[arg(long, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     enable_pprof: Option<bool>,
 }
 
@@ -202,6 +202,9 @@ impl Args {
         }
         if !self.metrics_path.starts_with('/') {
             return Err("--metrics-path begins with a slash".into());
+        }
+        if self.election.leader_election {
+            self.election.check()?;
         }
         if self.timeout.is_zero() {
             return Err("--timeout cannot be 0".into());

@@ -22,13 +22,18 @@ pub struct Own {
     pub place: Place,
 }
 
-/// The node that this provisioner is for, where there is one on each.
-pub async fn own(flags: &NodeFlags, driver: &Driver) -> Result<Option<Own>, String> {
+/// The name of the node that this provisioner is for, where there is one on each.
+pub fn name(flags: &NodeFlags) -> Result<Option<String>, String> {
     if !flags.node_deployment {
         return Ok(None);
     }
     let name = std::env::var("NODE_NAME").ok().filter(|name| !name.is_empty());
-    let name = name.ok_or("The NODE_NAME environment variable must be set when using --node-deployment.")?;
+    name.map(Some).ok_or_else(|| "the environment variable NODE_NAME must be set with --node-deployment".into())
+}
+
+/// The node of that name, and where the driver says it is.
+pub async fn own(name: Option<String>, driver: &Driver) -> Result<Option<Own>, String> {
+    let Some(name) = name else { return Ok(None) };
     let info = driver.node_info().await.map_err(|status| {
         let code = bindery_csi::code_name(status.code());
         format!("the CSI driver does not say which node it is on: {code}: {}", status.message())

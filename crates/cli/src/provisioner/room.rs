@@ -17,44 +17,60 @@ use super::csi::api_with;
 use super::flags;
 use super::node::Own;
 
-/// Whoever tells how much room there is, if that is asked for.
-pub async fn keeper(
-    args: &flags::Args,
-    driver: &Driver,
-    name: &str,
-    own: Option<&Own>,
-    changed: Arc<Notify>,
-    look: &dyn Look,
-    counts: Arc<Counts>,
-) -> Result<Option<Keeper>, String> {
-    let flags = &args.capacity;
+/// The pod that this runs in, as far as it has to be known.
+pub struct Pod {
+    namespace: String,
+    /// Its name, and how far above it the owner of what is told is looked for.
+    owner: Option<(String, u32)>,
+}
+
+/// The pod that this runs in, where it is told how much room there is.
+pub fn pod(flags: &flags::CapacityFlags) -> Result<Option<Pod>, String> {
     if !flags.enable_capacity {
         return Ok(None);
     }
-    let variable = |variable: &str| std::env::var(variable).ok().filter(|value| !value.is_empty());
-    let namespace = variable("NAMESPACE").ok_or("need NAMESPACE env variable for CSIStorageCapacity objects")?;
+    let variable = |variable: &str, what: &str| {
+        let value = std::env::var(variable).ok().filter(|value| !value.is_empty());
+        value.ok_or_else(|| format!("the environment variable {variable} must be set with --enable-capacity{what}"))
+    };
+    let namespace = variable("NAMESPACE", "")?;
     let owner = match u32::try_from(flags.capacity_ownerref_level) {
         Err(_) => None,
-        Ok(level) => {
-            let pod = variable("POD_NAME").ok_or("need POD_NAME env variable to determine CSIStorageCapacity owner")?;
-            Some(owner(look, &namespace, &pod, level).await?)
-        }
+        Ok(level) => Some((variable("POD_NAME", ", or --capacity-ownerref-level=-1")?, level)),
     };
+    Ok(Some(Pod { namespace, owner }))
+}
+
+/// Whose the objects are that tell of room.
+pub async fn identity(pod: Pod, driver: &str, own: Option<&Own>, look: &dyn Look) -> Result<Identity, String> {
+    let Pod { namespace, owner: above } = pod;
+    let owner = match above {
+        None => None,
+        Some((pod, level)) => Some(owner(look, &namespace, &pod, level).await?),
+    };
+    let managed_by = managed_by(own.map(|own| own.name.as_str()));
+    Ok(Identity { namespace, driver: driver.to_owned(), managed_by, owner })
+}
+
+/// Whoever tells how much room there is.
+pub async fn keeper(
+    args: &flags::Args,
+    identity: Identity,
+    driver: &Driver,
+    changed: Arc<Notify>,
+    counts: Arc<Counts>,
+) -> Result<Keeper, String> {
+    let flags = &args.capacity;
     let rate = Some((flags.kube_api_capacity_qps, flags.kube_api_capacity_burst));
-    Ok(Some(Keeper {
+    Ok(Keeper {
         api: Arc::new(api_with(args, rate).await?),
         driver: driver.clone(),
-        identity: Identity {
-            namespace,
-            driver: name.to_owned(),
-            managed_by: managed_by(own.map(|own| own.name.as_str())),
-            owner,
-        },
+        identity,
         poll: flags.capacity_poll_interval,
         calls_max: flags.capacity_threads,
         changed,
         counts,
-    }))
+    })
 }
 
 /// About what it is told: the driver's classes and places, as the engine knows them; `None` while it does not know all.

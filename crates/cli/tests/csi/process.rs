@@ -57,14 +57,24 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
 #[test]
 fn what_cannot_be_is_said_at_once() {
     let Some(lab) = Lab::for_test() else { return };
+    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     for (flags, said) in [
         (&["--feature-gates=Nonsense=true"][..], "unrecognized feature gate: Nonsense"),
         (&["--volume-name-prefix="], "--volume-name-prefix cannot be empty"),
         (&["--csi-address=tcp://somewhere:1"], "is no unix socket"),
         (&["--nonsense"], "unexpected argument '--nonsense'"),
+        // There is no driver: it is not waited for where nothing can come of it.
+        (&["--master=::"], "--master=::"),
+        (&["--http-endpoint=nowhere.invalid:1"], "nowhere.invalid:1"),
+        (&["--node-deployment"], "NODE_NAME must be set"),
+        (&["--enable-capacity"], "NAMESPACE must be set"),
+        (
+            &["--leader-election", "--leader-election-retry-period=1m"],
+            "--leader-election-lease-duration must be longer",
+        ),
     ] {
         let mut program = lab
-            .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi"], flags].concat())
+            .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi", &kubeconfig], flags].concat())
             .expect("it starts");
         let ended = program.wait(PATIENCE).expect("it ends");
         assert!(!ended.success() && program.log().contains(said), "{said} is not in {}", program.log());

@@ -4,7 +4,7 @@ use bindery_provisioner::{Config, Provisioner, TopologyConfig};
 use bindery_sim::notation;
 use bindery_sim::run::mirror_of;
 use bindery_verdict::{Accessibility, Action, After, Failure, Findings, Operation, Request, RuleSet, Term};
-use bindery_volumes::ClaimKey;
+use bindery_volumes::{ClaimKey, Kind};
 
 const NODES: &str = "node n1 label=zone:a label=rack:1
                      node n2 label=zone:a label=rack:2
@@ -155,4 +155,31 @@ fn a_plugins_class_says_where_in_the_drivers_words() {
         matches!(decided(&format!("pvc c-0#u 1Gi Pending class=gold sp={plugin}")), Action::Settle),
         "it is the plugin's"
     );
+}
+
+/// Who is woken when the driver comes to run on a node.
+fn woken(before: &str, node: &str) -> Vec<String> {
+    let claims = "sc gold d\nsc other e\npvc any#1 1Gi Pending class=gold sp=d\npvc here#2 1Gi Pending class=gold sp=d node=n2\n\
+                  pvc theirs#3 1Gi Pending class=other sp=e";
+    let mut world = notation::parse(&format!("{claims}\n{before}"));
+    let mut known = mirror_of(&world, &[]);
+    notation::add(&mut world, node);
+    let name = node.split_whitespace().nth(1).unwrap_or_default();
+    let (_, nodes) = world.list(Kind::CsiNode);
+    let changed = nodes.into_iter().find(|object| object.key().name == name).expect("the node");
+    let change = known.watched(changed).expect("a change");
+    let config = Config { topology: Some(TopologyConfig { strict: false, immediate: true }), ..Config::new("d") };
+    let mut woken = vec![];
+    Provisioner::new(config).wake(&known, &change, &mut |key| woken.push(key.name.to_string()));
+    woken.sort();
+    woken
+}
+
+#[test]
+fn where_the_driver_runs_now_is_news_to_those_who_wait_for_it() {
+    assert_eq!(woken("", "csinode n1 driver=d:zone"), ["any", "here"], "there was no place at all");
+    assert_eq!(woken("csinode n1 driver=d:zone", "csinode n2 driver=d:zone"), ["here"], "it was chosen");
+    assert!(woken("csinode n1 driver=d:zone", "csinode n3 driver=d:zone").is_empty());
+    assert!(woken("", "csinode n1 driver=e:zone").is_empty(), "it is another driver");
+    assert!(woken("", "csinode n1").is_empty());
 }

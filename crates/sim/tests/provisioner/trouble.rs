@@ -47,6 +47,14 @@ fn answers() -> Vec<Case> {
             .before(CLAIM)
             .storage(|storage| storage.makes = [Says::Fails(After::Unknown), Says::Fails(After::Unknown)].into())
             .end(MADE),
+        case("what it is asked for is gone, as far as it can see: nothing has failed")
+            .before(CLAIM)
+            .storage(|storage| {
+                storage.prepares = [After::Stale].into();
+                storage.makes = [Says::Fails(After::Stale)].into();
+            })
+            .end(MADE)
+            .events(&["Normal Provisioning", "Normal ProvisioningSucceeded"]),
         case("it does, and nobody hears of it")
             .before(CLAIM)
             .storage(|storage| storage.makes = [Says::DoneUnheard, Says::DoneUnheard].into())

@@ -1,0 +1,38 @@
+//! A CSI driver that stores nothing, on a socket, to try `bindery provisioner csi` by hand: it answers as a class's parameters tell it
+//! to (see [`bindery_csi::fake`]), and says what it is called for.
+//!
+//! ```console
+//! $ cargo run -p bindery-csi --features fake --example driver -- /tmp/csi.sock csi.example.com
+//! ```
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_csi::fake::Fake;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [socket, name] = arguments.as_slice() else {
+        eprintln!("usage: driver SOCKET NAME");
+        return ExitCode::from(2);
+    };
+    let driver = Arc::new(Fake::new(name));
+    let _serving = match driver.serve(Path::new(socket)) {
+        Ok(serving) => serving,
+        Err(error) => {
+            eprintln!("{socket}: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("{name} answers on {socket}");
+    let mut said = 0;
+    loop {
+        let calls = driver.calls();
+        calls[said..].iter().for_each(|call| println!("{call}"));
+        said = calls.len();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
