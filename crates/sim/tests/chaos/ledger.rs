@@ -51,10 +51,10 @@ pub struct Ledger {
     pieces: BTreeMap<String, Piece>,
     /// What is uncertain, by name.
     open: BTreeMap<String, Vec<Open>>,
-    /// The seats that were told something certain, by name, since the claim's intent was put down.
+    /// The seats that were told something certain, by name, since the claim's intent was put down, or again.
     certain: BTreeMap<String, BTreeSet<usize>>,
-    /// The claims that an intent is on, by UID.
-    intended: BTreeSet<String>,
+    /// The intents on claims, by UID.
+    intended: BTreeMap<String, String>,
     /// The UIDs of all claims that ever were, and the nodes that were ever chosen for them.
     claims: BTreeSet<String>,
     chosen: BTreeSet<(String, String)>,
@@ -87,15 +87,17 @@ fn holds(world: &World) -> &BTreeMap<String, String> {
 impl Ledger {
     /// Notes how things stand.
     pub fn look(&mut self, world: &World) {
-        let mut intended = BTreeSet::new();
+        let mut intended = BTreeMap::new();
         for (_, claim) in of_kind(world, Kind::Claim) {
             let uid = uid(claim).to_owned();
             if let Some(node) = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str() {
                 self.chosen.insert((uid.clone(), node.to_owned()));
             }
             if has_intent(claim) {
-                intended.insert(uid.clone());
-                if !self.intended.contains(&uid) {
+                let intent = claim["metadata"]["annotations"][Annotation::Provisioning.key()].to_string();
+                let is_same = self.intended.get(&uid) == Some(&intent);
+                intended.insert(uid.clone(), intent);
+                if !is_same {
                     self.certain.remove(&format!("pvc-{uid}"));
                 }
             }

@@ -40,7 +40,8 @@ fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
     let says = prop_oneof![3 => after.prop_map(Says::Fails), 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)];
     let more = prop_oneof![
         6 => (any::<u8>(), says).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
-        3 => any::<u8>().prop_map(Trouble::GiveUp),
+        4 => any::<u8>().prop_map(Trouble::Begin),
+        2 => any::<u8>().prop_map(Trouble::GiveUp),
         3 => any::<u8>().prop_map(Trouble::Crash),
         3 => any::<u8>().prop_map(Trouble::Land),
         1 => any::<u8>().prop_map(Trouble::Sink),
