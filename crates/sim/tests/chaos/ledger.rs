@@ -124,7 +124,11 @@ impl Ledger {
     pub fn begins(&mut self, caller: Caller, world: &World, request: &Request) {
         let Request::Operate(operation) = request else { return };
         match operation {
-            Operation::Make(order, prepared) => self.asks(caller, order, Asked::of(order, prepared)),
+            Operation::Make(order, prepared) => {
+                let is_its = prepared["uid"] == *order.uid.as_str() && prepared["node"].as_str() == order.node.as_deref();
+                assert!(is_its, "{} is asked for with what was found out for another: {prepared}", order.volume);
+                self.asks(caller, order, Asked::of(order, prepared));
+            }
             Operation::Remove(proof) => {
                 let volume = world.get(&ObjectKey::volume(proof.name().clone())).expect("it was read just now");
                 let policy = text(volume, "/spec/persistentVolumeReclaimPolicy");
