@@ -32,11 +32,12 @@ const LINES: [&str; 18] = [
 ];
 
 /// One claim, and whatever can happen to it.
-const CLOSE_LINES: [&str; 4] = [
+const CLOSE_LINES: [&str; 5] = [
     "pvc c#u-c 1Gi Pending class=now sp=csi.example.com",
     "pvc c#u-c 1Gi Pending class=now sp=csi.example.com guarded",
     "pvc c#u-c 1Gi Pending class=make sp=csi.example.com node=n1",
     "sc now csi.example.com",
+    "pv pvc-u-c 1Gi Pending ->c#u-c class=now policy=Delete source=csi:csi.example.com",
 ];
 
 /// What is there at the start.
@@ -91,6 +92,7 @@ fn close_troubles() -> impl Strategy<Value = Vec<Trouble>> {
         3 => any::<u8>().prop_map(Trouble::Delete),
         2 => prop::sample::select(&CLOSE_LINES).prop_map(Trouble::Create),
         1 => any::<u8>().prop_map(Trouble::ChangePolicy),
+        1 => any::<u8>().prop_map(Trouble::LetGoOfClaim),
     ];
     prop::collection::vec(trouble, 0..70)
 }
@@ -101,7 +103,7 @@ fn with_nodes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_that_a_storage_holds_is_forgotten_or_lost(

@@ -5,10 +5,12 @@ use bindery_engine::{Answer, Input, RequestId};
 use bindery_provisioner::{Config, TopologyConfig};
 use bindery_sim::storage::{Says, Seen};
 use bindery_verdict::{After, Failure, Operation, Request};
-use bindery_volumes::{Kind, Name, ObjectKey};
+use bindery_volumes::finalizer::PROVISIONING;
+use bindery_volumes::{Annotation, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::ledger::Caller;
+use crate::guards::{is_deleting, list};
+use crate::ledger::{Caller, has_intent};
 use crate::trouble::{World, pick};
 
 /// Something that takes its time. It goes on when nobody waits for it any more: its engine is gone, or has given it up.
@@ -82,7 +84,8 @@ impl World {
             let handle = format!("{}@{}", key.name, object["metadata"]["uid"].as_str().unwrap_or_default());
             object["spec"]["csi"]["volumeHandle"] = handle.as_str().into();
             self.ledger.brought(&handle, object);
-            storage.holds.insert(key.name.to_string(), handle);
+            // It is not known to the storage by the volume's name.
+            storage.holds.insert(handle.clone(), handle);
         }
         if key.kind == Kind::Node {
             let driver = json!({"name": "csi.example.com", "nodeID": "n", "topologyKeys": ["kubernetes.io/hostname"]});
@@ -102,6 +105,7 @@ impl World {
         let is_same_driver = |other: &Adrift| self.drivers == Drivers::One || other.caller.seat == seat;
         let is_before = |other: &&Adrift| is_same_driver(other) && name_of(&other.request) == Some(name);
         self.adrift.iter().find(is_before)?;
+        self.sets_out(seat, request)?;
         self.ledger.begins(self.caller(seat), &self.world, request);
         Some(Answer::Done(Err(Failure::uncertain("it is being dealt with"))))
     }
@@ -234,6 +238,20 @@ impl World {
         }
         let Adrift { caller, awaited, .. } = self.adrift.remove(usize::from(number) % self.adrift.len());
         self.answer(caller, awaited, Answer::Done(Err(Failure::uncertain("there is no answer"))));
+    }
+
+    pub fn let_go_of_claim(&mut self, number: u8) {
+        let intended = self.world.objects().filter(|(key, claim)| key.kind == Kind::Claim && has_intent(claim));
+        let intended: Vec<ObjectKey> = intended.map(|(key, _)| key.clone()).collect();
+        let Some((key, claim)) = pick(&intended, number).and_then(|key| Some((key, self.world.get(key)?))) else { return };
+        self.ledger.let_go(claim);
+        let kept: Vec<Value> = list(claim, "/metadata/finalizers").filter(|name| **name != PROVISIONING).cloned().collect();
+        let is_over = kept.is_empty() && is_deleting(claim);
+        let annotations = json!({Annotation::Provisioning.key(): null});
+        self.world.edit(key, json!({"metadata": {"finalizers": kept, "annotations": annotations}}));
+        if is_over {
+            self.world.remove(key);
+        }
     }
 
     pub fn edit_class(&mut self, number: u8) {

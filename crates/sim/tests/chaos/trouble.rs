@@ -83,6 +83,8 @@ pub enum Trouble {
     Land(u8),
     /// It never is.
     Sink(u8),
+    /// A user takes the intent off a claim, to have it go.
+    LetGoOfClaim(u8),
     /// A class is made otherwise.
     EditClass(u8),
     /// A user changes whether a volume is retained.
@@ -469,6 +471,7 @@ impl World {
             Trouble::Crash(n) => self.crash(self.seat(*n)),
             Trouble::Land(n) => self.land(*n),
             Trouble::Sink(n) => self.sink(*n),
+            Trouble::LetGoOfClaim(n) => self.let_go_of_claim(*n),
             Trouble::EditClass(n) => self.edit_class(*n),
             Trouble::ChangePolicy(n) => self.change_policy(*n),
         }
