@@ -34,14 +34,19 @@ impl Decision<'_> {
         if self.findings.is_done(Task::CleanUp) {
             return self.unmade(claim, intent.as_ref());
         }
+        let made = self.findings.yielded(Task::Provision);
         if intent.is_none()
+            && made.is_none()
             && let Some(verdict) = self.not_wanted(claim)
         {
             return verdict;
         }
         let name = self.config.volume_name(claim);
-        if let Some(volume) = self.known.volume(&name) {
+        if let Some(volume) = self.known.volume(&name).filter(|volume| self.tells_all(intent.as_ref(), volume)) {
             return self.volume_exists(claim, intent.as_ref(), volume);
+        }
+        if let Some(made) = made {
+            return self.keep(claim, intent.as_ref(), name, made);
         }
         let Some(class) = self.known.class(claim.class()) else {
             let message = format!("storageclass.storage.k8s.io {:?} not found", claim.class().as_str());
@@ -109,9 +114,6 @@ impl Decision<'_> {
 
     /// The steps, from the last to the first: what is done already is seen from what was found out.
     fn provision(self, claim: &Claim, intent: Option<&Intent>, order: Order) -> Verdict {
-        if let Some(made) = self.findings.yielded(Task::Provision) {
-            return self.keep(claim, intent, order, made);
-        }
         for task in [Task::Provision, Task::Prepare] {
             if let Some(failure) = self.findings.last_failure(task) {
                 return self.failed(claim, intent, task, failure);
@@ -138,13 +140,13 @@ impl Decision<'_> {
     }
 
     /// The storage has made it: the volume is created, or what was made is removed, where there is another of that name.
-    fn keep(self, claim: &Claim, intent: Option<&Intent>, order: Order, made: &Arc<Value>) -> Verdict {
+    fn keep(self, claim: &Claim, intent: Option<&Intent>, name: Name, made: &Arc<Value>) -> Verdict {
         if !self.findings.is_done(Task::SaveVolume) {
             return tell_of(claim, self.save(made, Task::SaveVolume));
         }
         // It was there already, and what is known does not show it.
-        match self.findings.volume(&order.volume) {
-            None => Verdict::request(&rules::CHECK, Ask::Read(ObjectKey::volume(order.volume))),
+        match self.findings.volume(&name) {
+            None => Verdict::request(&rules::CHECK, Ask::Read(ObjectKey::volume(name))),
             Some(Some(volume)) => self.volume_exists(claim, intent, volume),
             Some(None) => Verdict::retry(&rules::CHECK, Pace::Api, "there was a volume of that name, and it is gone"),
         }
@@ -164,15 +166,23 @@ impl Decision<'_> {
         Verdict::request(&rules::SAVE, Ask::Create(create))
     }
 
+    /// Whether a volume of the claim's name tells all there is to know. One that somebody else made does not show what the storage
+    /// may have made: where it may have, it is asked, and what it has is compared.
+    fn tells_all(self, intent: Option<&Intent>, volume: &Volume) -> bool {
+        let by = volume.annotations.get(Annotation::ProvisionedBy);
+        let is_compared = self.findings.yielded(Task::Provision).is_some();
+        intent.is_none() || is_compared || by.is_some_and(|by| self.config.answers_to(by))
+    }
+
     /// There is a volume of the claim's name. It is the claim's, or in the way.
     fn volume_exists(self, claim: &Claim, intent: Option<&Intent>, volume: &Volume) -> Verdict {
+        let made = self.findings.yielded(Task::Provision);
+        if let Some(made) = made.filter(|made| is_other_storage(made, volume)) {
+            return self.unmake(&claim.key(), Some(claim), made);
+        }
         if !volume.belongs_to(&claim.meta.uid) {
             let message = format!("a volume {} exists, and belongs to another claim", volume.name());
             return Verdict::settle(&rules::NAME_TAKEN).noting(&message).tell(warning(claim, message));
-        }
-        let made = self.findings.yielded(Task::Provision);
-        if let Some(made) = made.filter(|made| is_other_storage(made, volume)) {
-            return self.unmake(claim, made);
         }
         if volume.deleting {
             // The volume shows what there is, and stays until its claim is gone: which must not wait for the volume.
@@ -198,15 +208,16 @@ impl Decision<'_> {
     }
 
     /// Removes what was made in vain. The volume that is in the way has other storage behind it, so nothing of that is touched.
-    fn unmake(self, claim: &Claim, made: &Arc<Value>) -> Verdict {
+    fn unmake(self, key: &ClaimKey, claim: Option<&Claim>, made: &Arc<Value>) -> Verdict {
         let failures = self.findings.failure_count(Task::CleanUp);
         if failures > self.findings.pause_count() {
             let error = self.findings.last_failure(Task::CleanUp).map(|f| f.error.clone()).unwrap_or_default();
-            let notice = Notice::claim(claim, EventType::Warning, Reason::ProvisioningCleanupFailed, &error);
             let wait = Duration::from_millis(500).saturating_mul(1 << failures.min(8));
-            return Verdict::new(&rules::UNMAKE_FAILED, Action::Pause(wait)).noting(error).tell(notice);
+            let verdict = Verdict::new(&rules::UNMAKE_FAILED, Action::Pause(wait)).noting(&error);
+            let warn = |claim| Notice::claim(claim, EventType::Warning, Reason::ProvisioningCleanupFailed, &error);
+            return claim.map(warn).into_iter().fold(verdict, Verdict::tell);
         }
-        let operation = Operation::Unmake(claim.key(), made.clone());
+        let operation = Operation::Unmake(key.clone(), made.clone());
         Verdict::request(&rules::UNMAKE, Ask::Operate(operation))
     }
 
@@ -227,26 +238,42 @@ impl Decision<'_> {
         prepared.is_some_and(|prepared| intent.turn == intent::turn(self.config, prepared))
     }
 
-    /// The claim is gone. What was made for it becomes a volume all the same: it is released at once, and removed by its policy.
+    /// The claim is gone.
     fn claim_gone(self, key: &ClaimKey) -> Verdict {
-        match self.findings.yielded(Task::Provision) {
-            Some(made) if !self.findings.is_done(Task::SaveVolume) => self.save(made, Task::SaveVolume),
-            Some(_) | None => {
-                Verdict::settle(&rules::CLAIM_GONE).noting(key.to_string()).measuring(Measure::Drop(Timed::Provision))
-            }
-        }
+        let made = self.findings.yielded(Task::Provision);
+        made.and_then(|made| self.hand_over(key, made)).unwrap_or_else(|| {
+            Verdict::settle(&rules::CLAIM_GONE).noting(key.to_string()).measuring(Measure::Drop(Timed::Provision))
+        })
     }
 
-    /// What was made for a former claim of the same name becomes a volume first: it is released at once.
+    /// There is a claim, and something was made for a former one of its name, which comes first.
     fn orphan(self, claim: &Claim) -> Option<Verdict> {
         let made = self.findings.yielded(Task::Provision)?;
         if made["spec"]["claimRef"]["uid"] == *claim.meta.uid.as_str() {
             return None;
         }
-        Some(match self.findings.is_done(Task::SaveVolume) {
-            false => self.save(made, Task::SaveVolume),
-            true => Verdict::retry(&rules::STALE, Pace::Api, "there is a new claim of that name"),
-        })
+        let again = || Verdict::retry(&rules::STALE, Pace::Api, "there is a new claim of that name");
+        Some(self.hand_over(&claim.key(), made).unwrap_or_else(again))
+    }
+
+    /// What was made for a claim that is gone becomes a volume all the same: it is released at once, and removed by its policy.
+    /// Where there is another volume of that name, it is removed here. `None` once that is done.
+    fn hand_over(self, key: &ClaimKey, made: &Arc<Value>) -> Option<Verdict> {
+        if self.findings.is_done(Task::CleanUp) {
+            return None;
+        }
+        if !self.findings.is_done(Task::SaveVolume) {
+            return Some(self.save(made, Task::SaveVolume));
+        }
+        let name = Name::from(made["metadata"]["name"].as_str().unwrap_or_default());
+        match self.findings.volume(&name) {
+            None => Some(Verdict::request(&rules::CHECK, Ask::Read(ObjectKey::volume(name)))),
+            // It was created and has gone by its policy, or another was in the way: to create it once more does no harm.
+            Some(None) if self.findings.done_count(Task::SaveVolume) < 2 => Some(self.save(made, Task::SaveVolume)),
+            Some(None) => None,
+            Some(Some(volume)) if is_other_storage(made, volume) => Some(self.unmake(key, None, made)),
+            Some(Some(_)) => None,
+        }
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn wake(config: &Config, known: &Mirror, change: &Change, wake: &mut 
                         for claim in known.looking(Some(&class.meta.name)) {
                             wake(claim.clone().into());
                         }
+                        wake_intended(config, known, &class.meta.name, wake);
                     }
                     Object::Claim(_)
                     | Object::AttributesClass(_)
@@ -83,6 +84,16 @@ fn is_news(before: &Claim, after: &Claim) -> bool {
         || before.volume != after.volume
         || before.class_field != after.class_field
         || before.flaw != after.flaw
+}
+
+/// Claims that have got a volume meanwhile, and an intent all the same. Looks at all claims: a class changes seldom.
+fn wake_intended(config: &Config, known: &Mirror, class: &Name, wake: &mut dyn FnMut(ObjectKey)) {
+    for key in known.keys(Kind::Claim) {
+        let claim = known.claim(&key.claim_key()).filter(|claim| claim.class() == class && claim.volume.is_some());
+        if claim.is_some_and(|claim| intent::of(claim, config).is_some()) {
+            wake(key);
+        }
+    }
 }
 
 /// A claim that is filled, or gone, frees the one that it is filled from.

@@ -168,6 +168,11 @@ impl Findings {
         self.outcomes.iter().any(|(known, outcome)| *known == task && outcome.is_ok())
     }
 
+    /// How often a task was done.
+    pub fn done_count(&self, task: Task) -> usize {
+        self.outcomes.iter().filter(|(known, outcome)| *known == task && outcome.is_ok()).count()
+    }
+
     /// What a task yielded, when it was last done.
     pub fn yielded(&self, task: Task) -> Option<&Arc<Value>> {
         let of_task = self.outcomes.iter().rev().filter(|(known, _)| *known == task);

@@ -27,6 +27,9 @@ pub struct Caller {
     pub life: usize,
 }
 
+/// The seat of a user who is certain of something.
+const A_USER: usize = usize::MAX;
+
 /// What was asked for, and nobody knows yet what came of it.
 #[derive(Debug)]
 struct Open {
@@ -51,13 +54,16 @@ pub struct Ledger {
     pieces: BTreeMap<String, Piece>,
     /// What is uncertain, by name.
     open: BTreeMap<String, Vec<Open>>,
-    /// The seats that were told something certain, by name, since the claim's intent was put down.
+    /// The seats that were told something certain, by name, since the claim's intent was put down, or again.
     certain: BTreeMap<String, BTreeSet<usize>>,
-    /// The claims that an intent is on, by UID.
-    intended: BTreeSet<String>,
+    /// The intents on claims, by UID.
+    intended: BTreeMap<String, String>,
     /// The UIDs of all claims that ever were, and the nodes that were ever chosen for them.
     claims: BTreeSet<String>,
     chosen: BTreeSet<(String, String)>,
+    /// The names of volumes that users brought. Where one of them is in the way, and the intent is taken off too, what was made in
+    /// vain is known to one engine alone, and only for as long as it gets answers.
+    brought: BTreeSet<String>,
     /// The handles of volumes that somebody wanted to be retained: what becomes of their storage is up to whoever did.
     retained: BTreeSet<String>,
 }
@@ -66,7 +72,7 @@ fn handle(volume: &Value) -> &str {
     text(volume, "/spec/csi/volumeHandle")
 }
 
-fn has_intent(claim: &Value) -> bool {
+pub fn has_intent(claim: &Value) -> bool {
     list(claim, "/metadata/finalizers").any(|name| *name == finalizer::PROVISIONING)
 }
 
@@ -87,15 +93,17 @@ fn holds(world: &World) -> &BTreeMap<String, String> {
 impl Ledger {
     /// Notes how things stand.
     pub fn look(&mut self, world: &World) {
-        let mut intended = BTreeSet::new();
+        let mut intended = BTreeMap::new();
         for (_, claim) in of_kind(world, Kind::Claim) {
             let uid = uid(claim).to_owned();
             if let Some(node) = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str() {
                 self.chosen.insert((uid.clone(), node.to_owned()));
             }
             if has_intent(claim) {
-                intended.insert(uid.clone());
-                if !self.intended.contains(&uid) {
+                let intent = claim["metadata"]["annotations"][Annotation::Provisioning.key()].to_string();
+                let is_same = self.intended.get(&uid) == Some(&intent);
+                intended.insert(uid.clone(), intent);
+                if !is_same {
                     self.certain.remove(&format!("pvc-{uid}"));
                 }
             }
@@ -111,9 +119,19 @@ impl Ledger {
 
     /// A user brought storage along with its volume. Without a guard it is the user's to look after.
     pub fn brought(&mut self, handle: &str, volume: &Value) {
+        self.brought.insert(text(volume, "/metadata/name").to_owned());
         if list(volume, "/metadata/finalizers").any(|name| *name == finalizer::EXTERNAL_PROVISIONER) {
             self.pieces.insert(handle.to_owned(), Piece::default());
         }
+    }
+
+    /// A user takes the intent off a claim. Whoever does that has to look after what may be there, unless it comes to be known.
+    pub fn let_go(&mut self, claim: &Value) {
+        let name = format!("pvc-{}", uid(claim));
+        self.open.entry(name.clone()).or_default().iter_mut().for_each(|open| open.is_overtaken = true);
+        let is_its = |handle: &String| handle.starts_with(&format!("{name}@"));
+        self.pieces.iter_mut().filter(|(handle, _)| is_its(handle)).for_each(|(_, piece)| piece.is_overtaken = true);
+        self.certain.entry(name).or_default().insert(A_USER);
     }
 
     // === At every call ===
@@ -122,7 +140,12 @@ impl Ledger {
     pub fn begins(&mut self, caller: Caller, world: &World, request: &Request) {
         let Request::Operate(operation) = request else { return };
         match operation {
-            Operation::Make(order, prepared) => self.asks(caller, order, Asked::of(order, prepared)),
+            Operation::Make(order, prepared) => {
+                let is_its =
+                    prepared["uid"] == *order.uid.as_str() && prepared["node"].as_str() == order.node.as_deref();
+                assert!(is_its, "{} is asked for with what was found out for another: {prepared}", order.volume);
+                self.asks(caller, order, Asked::of(order, prepared));
+            }
             Operation::Remove(proof) => {
                 let volume = world.get(&ObjectKey::volume(proof.name().clone())).expect("it was read just now");
                 let policy = text(volume, "/spec/persistentVolumeReclaimPolicy");
@@ -184,8 +207,9 @@ impl Ledger {
     fn removed(&mut self, before: &World, name: &str, handle_of: &str, request: &Request) {
         self.pieces.remove(handle_of);
         self.open.remove(name);
-        nobody_has(before, name, name.trim_start_matches("pvc-"));
-        if matches!(request, Request::Operate(Operation::Unmake(..))) {
+        if !matches!(request, Request::Operate(Operation::Unmake(..))) {
+            nobody_has(before, name, name.trim_start_matches("pvc-"));
+        } else {
             let volume = of_kind(before, Kind::Volume).find(|(_, volume)| handle(volume) == handle_of);
             assert!(volume.is_none(), "{handle_of} lies behind {volume:?}, and was removed as if made in vain");
         }
@@ -193,15 +217,12 @@ impl Ledger {
 
     /// An engine was told what came of its call.
     pub fn heard(&mut self, caller: Caller, request: &Request, answer: &Answer) {
-        let (Some(name), Answer::Done(outcome)) = (name_of(request), answer) else { return };
-        match outcome.as_ref().map_err(|failure| failure.after) {
-            Err(After::Unknown | After::Untried) => return,
-            Ok(_) => {
-                for (_, piece) in self.pieces.iter_mut().filter(|(h, _)| h.starts_with(&format!("{name}@"))) {
-                    piece.known_by.insert(caller);
-                }
+        let Request::Operate(Operation::Make(order, _)) = request else { return };
+        if matches!(answer, Answer::Done(Ok(_))) {
+            let is_its = |handle: &String| handle.starts_with(&format!("{}@", order.volume));
+            for (_, piece) in self.pieces.iter_mut().filter(|(handle, _)| is_its(handle)) {
+                piece.known_by.insert(caller);
             }
-            Err(After::Nothing | After::Elsewhere | After::Never | After::NotOurs | After::InUse) => {}
         }
     }
 
@@ -251,7 +272,7 @@ impl Ledger {
             let is_told_of = of_kind(world, Kind::Claim).any(|(_, claim)| has_intent(claim) && its(claim));
             let is_lost = self.pieces.get(handle_of).is_some_and(|piece| {
                 let lives = |caller: &Caller| lives.get(caller.seat) == Some(&caller.life);
-                piece.is_overtaken && !piece.known_by.iter().any(lives)
+                piece.is_overtaken && (self.brought.contains(name) || !piece.known_by.iter().any(lives))
             });
             let is_forgotten = !is_behind && !is_told_of && !is_lost && !self.retained.contains(handle_of);
             assert!(!is_forgotten, "{handle_of} is forgotten: {self:?}\n{history}");

@@ -31,17 +31,24 @@ const LINES: [&str; 18] = [
     "pv b 1Gi Available class=now policy=Delete source=csi:csi.example.com",
 ];
 
+/// One claim, and whatever can happen to it.
+const CLOSE_LINES: [&str; 5] = [
+    "pvc c#u-c 1Gi Pending class=now sp=csi.example.com",
+    "pvc c#u-c 1Gi Pending class=now sp=csi.example.com guarded",
+    "pvc c#u-c 1Gi Pending class=make sp=csi.example.com node=n1",
+    "sc now csi.example.com",
+    "pv pvc-u-c 1Gi Pending ->c#u-c class=now policy=Delete source=csi:csi.example.com",
+];
+
 /// What is there at the start.
 const ALWAYS: &str = "sc now csi.example.com
                       sc make csi.example.com wffc";
 
 fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
-    let after =
-        prop::sample::select(vec![After::Nothing, After::Unknown, After::Elsewhere, After::Never, After::Untried]);
-    let says = prop_oneof![3 => after.prop_map(Says::Fails), 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)];
     let more = prop_oneof![
-        6 => (any::<u8>(), says).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
-        3 => any::<u8>().prop_map(Trouble::GiveUp),
+        6 => (any::<u8>(), says()).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
+        4 => any::<u8>().prop_map(Trouble::Begin),
+        2 => any::<u8>().prop_map(Trouble::GiveUp),
         3 => any::<u8>().prop_map(Trouble::Crash),
         3 => any::<u8>().prop_map(Trouble::Land),
         1 => any::<u8>().prop_map(Trouble::Sink),
@@ -59,13 +66,44 @@ fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
     })
 }
 
+fn says() -> impl Strategy<Value = Says> {
+    let after = vec![After::Nothing, After::Unknown, After::Elsewhere, After::Never, After::Untried];
+    let fails = prop::sample::select(after).prop_map(Says::Fails);
+    prop_oneof![3 => fails, 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)]
+}
+
+/// Troubles that all meet the same few objects.
+fn close_troubles() -> impl Strategy<Value = Vec<Trouble>> {
+    let trouble = prop_oneof![
+        12 => any::<u8>().prop_map(Trouble::Answer),
+        3 => any::<u8>().prop_map(Trouble::AnswerLate),
+        4 => any::<u8>().prop_map(Trouble::Deliver),
+        1 => any::<u8>().prop_map(Trouble::LoseAnswer),
+        1 => any::<u8>().prop_map(Trouble::LoseRequest),
+        4 => (any::<u8>(), says()).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
+        3 => any::<u8>().prop_map(Trouble::Begin),
+        1 => any::<u8>().prop_map(Trouble::GiveUp),
+        2 => any::<u8>().prop_map(Trouble::Crash),
+        1 => any::<u8>().prop_map(Trouble::Restart),
+        2 => any::<u8>().prop_map(Trouble::Land),
+        1 => any::<u8>().prop_map(Trouble::Sink),
+        8 => any::<u8>().prop_map(Trouble::Watch),
+        3 => Just(Trouble::Tick),
+        3 => any::<u8>().prop_map(Trouble::Delete),
+        2 => prop::sample::select(&CLOSE_LINES).prop_map(Trouble::Create),
+        1 => any::<u8>().prop_map(Trouble::ChangePolicy),
+        1 => any::<u8>().prop_map(Trouble::LetGoOfClaim),
+    ];
+    prop::collection::vec(trouble, 0..70)
+}
+
 /// Nodes are there from the start, with drivers on them.
 fn with_nodes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     ["node n1 cpu=2", "node n2 cpu=2"].into_iter().chain(lines.iter().copied()).collect()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_that_a_storage_holds_is_forgotten_or_lost(
@@ -87,6 +125,19 @@ proptest! {
         let apart = [Cast::WithScheduler, Cast::Provisioner, Cast::Provisioner];
         let casts: &[Cast] = if is_apart { &apart } else { &[Cast::All, Cast::All] };
         let mut world = World::start(casts, ALWAYS, &with_nodes(&lines));
+        world.drivers = drivers;
+        check_world(world, &troubles);
+    }
+
+    #[test]
+    fn nor_is_anything_of_one_claim(
+        provisioners in 1..=2usize,
+        drivers in prop::sample::select(vec![Drivers::One, Drivers::OneEach]),
+        line in prop::sample::select(CLOSE_LINES.to_vec()),
+        troubles in close_troubles(),
+    ) {
+        let casts = [Cast::Controllers, Cast::Provisioner, Cast::Provisioner];
+        let mut world = World::start(&casts[..=provisioners], ALWAYS, &["node n1", line]);
         world.drivers = drivers;
         check_world(world, &troubles);
     }

@@ -1,21 +1,27 @@
 //! Troubles of a provisioner: a storage that says what it likes or nothing, calls that go on when nobody waits for them any more,
 //! and users who change their minds about classes and volumes.
 
-use bindery_engine::{Answer, Input};
+use bindery_engine::{Answer, Input, RequestId};
 use bindery_provisioner::{Config, TopologyConfig};
 use bindery_sim::storage::{Says, Seen};
 use bindery_verdict::{After, Failure, Operation, Request};
-use bindery_volumes::{Kind, Name, ObjectKey};
+use bindery_volumes::finalizer::PROVISIONING;
+use bindery_volumes::{Annotation, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::ledger::Caller;
-use crate::trouble::World;
+use crate::guards::{is_deleting, list};
+use crate::ledger::{Caller, has_intent};
+use crate::trouble::{World, pick};
 
-/// Something that goes on though nobody waits for it any more: its engine is gone, or has given it up.
+/// Something that takes its time. It goes on when nobody waits for it any more: its engine is gone, or has given it up.
 #[derive(Debug, Clone)]
 pub struct Adrift {
     pub caller: Caller,
     pub request: Request,
+    /// The number that its engine waits for.
+    awaited: Option<RequestId>,
+    /// The class, as it was when that began.
+    class: Option<Value>,
     /// The volume behind which something is being removed, as it was when that began.
     volume: Option<Value>,
 }
@@ -78,7 +84,8 @@ impl World {
             let handle = format!("{}@{}", key.name, object["metadata"]["uid"].as_str().unwrap_or_default());
             object["spec"]["csi"]["volumeHandle"] = handle.as_str().into();
             self.ledger.brought(&handle, object);
-            storage.holds.insert(key.name.to_string(), handle);
+            // It is not known to the storage by the volume's name.
+            storage.holds.insert(handle.clone(), handle);
         }
         if key.kind == Kind::Node {
             let driver = json!({"name": "csi.example.com", "nodeID": "n", "topologyKeys": ["kubernetes.io/hostname"]});
@@ -98,6 +105,7 @@ impl World {
         let is_same_driver = |other: &Adrift| self.drivers == Drivers::One || other.caller.seat == seat;
         let is_before = |other: &&Adrift| is_same_driver(other) && name_of(&other.request) == Some(name);
         self.adrift.iter().find(is_before)?;
+        self.sets_out(seat, request)?;
         self.ledger.begins(self.caller(seat), &self.world, request);
         Some(Answer::Done(Err(Failure::uncertain("it is being dealt with"))))
     }
@@ -125,6 +133,10 @@ impl World {
         }
         let answer = self.carry_out(seat, &request);
         self.forget_script();
+        if number % 2 == 1 {
+            self.seats[seat].late.push((id, request, answer));
+            return;
+        }
         self.heard(seat, &request, &answer);
         self.tell(seat, Input::Answered(id, answer));
     }
@@ -140,29 +152,49 @@ impl World {
 
     /// Whether a storage is called by a request that was sent, and what that is about.
     fn sets_out(&mut self, seat: usize, request: &Request) -> Option<Adrift> {
-        let mut adrift = Adrift { caller: self.caller(seat), request: request.clone(), volume: None };
+        let caller = self.caller(seat);
+        let mut adrift = Adrift { caller, request: request.clone(), awaited: None, class: None, volume: None };
         if name_of(request).is_none() {
             let is_change = !matches!(request, Request::Read(_) | Request::List(_) | Request::Operate(_));
             return is_change.then_some(adrift);
         }
         let Request::Operate(operation) = request else { return None };
         let objects = self.world.objects().map(|(key, object)| (key.clone(), object.clone())).collect();
-        adrift.volume = Seen::find(operation, &objects).ok()?.volume.cloned();
+        let seen = Seen::find(operation, &objects).ok()?;
+        (adrift.class, adrift.volume) = (seen.class.cloned(), seen.volume.cloned());
         Some(adrift)
     }
 
-    pub fn give_up(&mut self, number: u8) {
+    pub fn begin(&mut self, number: u8) {
         let Some((seat, id, request)) = self.take_request(number, |request| name_of(request).is_some()) else { return };
         let answer = match (self.held_up(seat, &request), self.sets_out(seat, &request)) {
             (Some(answer), _) => answer,
             (None, Some(adrift)) => {
                 self.ledger.begins(adrift.caller, &self.world, &request);
-                self.adrift.push(adrift);
-                Answer::Done(Err(Failure::uncertain("it takes too long")))
+                self.adrift.push(Adrift { awaited: Some(id), ..adrift });
+                return;
             }
             (None, None) => Answer::Done(Err(Failure::new("it is not so any more").with(After::Untried))),
         };
         self.tell(seat, Input::Answered(id, answer));
+    }
+
+    pub fn give_up(&mut self, number: u8) {
+        let awaited: Vec<usize> = (0..self.adrift.len()).filter(|at| self.adrift[*at].awaited.is_some()).collect();
+        match pick(&awaited, number) {
+            Some(at) => {
+                let (caller, id) = (self.adrift[*at].caller, self.adrift[*at].awaited.take());
+                self.answer(caller, id, Answer::Done(Err(Failure::uncertain("it takes too long"))));
+            }
+            None => self.begin(number),
+        }
+    }
+
+    /// Answers an engine, if it is still there and waits.
+    fn answer(&mut self, caller: Caller, id: Option<RequestId>, answer: Answer) {
+        if let Some(id) = id.filter(|_| self.seats[caller.seat].life == caller.life) {
+            self.tell(caller.seat, Input::Answered(id, answer));
+        }
     }
 
     pub fn crash(&mut self, seat: usize) {
@@ -182,21 +214,46 @@ impl World {
         if self.adrift.is_empty() {
             return;
         }
-        let Adrift { caller, request, volume } = self.adrift.remove(usize::from(number) % self.adrift.len());
+        let at = usize::from(number) % self.adrift.len();
+        let Adrift { caller, request, awaited, class, volume } = self.adrift.remove(at);
         if name_of(&request).is_none() {
             self.carry_out(caller.seat, &request);
             return;
         }
         let before = self.world.clone();
-        if let (Request::Operate(operation), Some(storage)) = (&request, &mut self.world.storage) {
-            storage.operate(operation, Seen { class: None, volume: volume.as_ref() });
-        }
+        let (Request::Operate(operation), Some(storage)) = (&request, &mut self.world.storage) else { return };
+        let outcome = storage.operate(operation, Seen { class: class.as_ref(), volume: volume.as_ref() });
         self.ledger.landed(caller, &before, &self.world, &request);
+        if let (Some(outcome), Some(_)) = (outcome, awaited) {
+            let answer = Answer::Done(outcome);
+            self.ledger.said(caller, &request, &answer, self.drivers);
+            self.ledger.heard(caller, &request, &answer);
+            self.answer(caller, awaited, answer);
+        }
     }
 
     pub fn sink(&mut self, number: u8) {
-        if !self.adrift.is_empty() {
-            self.adrift.remove(usize::from(number) % self.adrift.len());
+        if self.adrift.is_empty() {
+            return;
+        }
+        let Adrift { caller, awaited, .. } = self.adrift.remove(usize::from(number) % self.adrift.len());
+        self.answer(caller, awaited, Answer::Done(Err(Failure::uncertain("there is no answer"))));
+    }
+
+    pub fn let_go_of_claim(&mut self, number: u8) {
+        let intended = self.world.objects().filter(|(key, claim)| key.kind == Kind::Claim && has_intent(claim));
+        let intended: Vec<ObjectKey> = intended.map(|(key, _)| key.clone()).collect();
+        let Some((key, claim)) = pick(&intended, number).and_then(|key| Some((key, self.world.get(key)?))) else {
+            return;
+        };
+        self.ledger.let_go(claim);
+        let kept: Vec<Value> =
+            list(claim, "/metadata/finalizers").filter(|name| **name != PROVISIONING).cloned().collect();
+        let is_over = kept.is_empty() && is_deleting(claim);
+        let annotations = json!({Annotation::Provisioning.key(): null});
+        self.world.edit(key, json!({"metadata": {"finalizers": kept, "annotations": annotations}}));
+        if is_over {
+            self.world.remove(key);
         }
     }
 

@@ -71,16 +71,20 @@ pub enum Trouble {
     FailToProvision(u8),
     /// A node is closed for new pods, or opened again.
     Cordon(u8),
-    /// The storage answers a call so.
+    /// The storage answers a call so, at once or late.
     StorageSays(u8, Says),
+    /// A call reaches the storage, and takes its time.
+    Begin(u8),
     /// A call of the storage is given up, and goes on.
     GiveUp(u8),
     /// An engine is replaced, and what it has sent goes on.
     Crash(u8),
-    /// Something that went on without anybody who waits for it is done.
+    /// Something that took its time, or went on without anybody who waits for it, is done.
     Land(u8),
     /// It never is.
     Sink(u8),
+    /// A user takes the intent off a claim, to have it go.
+    LetGoOfClaim(u8),
     /// A class is made otherwise.
     EditClass(u8),
     /// A user changes whether a volume is retained.
@@ -118,7 +122,7 @@ pub struct World {
     pub world: bindery_sim::World,
     past: Past,
     pub seats: Vec<Seat>,
-    /// What went on when nobody waited for it any more.
+    /// What takes its time, or went on when nobody waited for it any more.
     pub adrift: Vec<Adrift>,
     pub ledger: Ledger,
     pub drivers: Drivers,
@@ -142,7 +146,7 @@ pub struct Seat {
     engine: Engine,
     pub open: BTreeMap<RequestId, Request>,
     /// Requests that were carried out, and whose answers have not arrived.
-    late: Vec<(RequestId, Request, Answer)>,
+    pub late: Vec<(RequestId, Request, Answer)>,
     /// What the watches have yet to tell.
     untold: VecDeque<Told>,
     tick_at: Option<Moment>,
@@ -462,10 +466,12 @@ impl World {
                 world.edit(key, json!({"spec": {"unschedulable": is_open}}));
             }),
             Trouble::StorageSays(n, says) => self.storage_says(*n, says),
+            Trouble::Begin(n) => self.begin(*n),
             Trouble::GiveUp(n) => self.give_up(*n),
             Trouble::Crash(n) => self.crash(self.seat(*n)),
             Trouble::Land(n) => self.land(*n),
             Trouble::Sink(n) => self.sink(*n),
+            Trouble::LetGoOfClaim(n) => self.let_go_of_claim(*n),
             Trouble::EditClass(n) => self.edit_class(*n),
             Trouble::ChangePolicy(n) => self.change_policy(*n),
         }

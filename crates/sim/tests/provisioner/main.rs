@@ -13,10 +13,10 @@ mod volumes;
 use std::collections::BTreeSet;
 
 use bindery_mirror::Mirror;
-use bindery_provisioner::{Provisioner, rules};
+use bindery_provisioner::{Config, Provisioner, rules};
 use bindery_sim::notation;
 use bindery_sim::run::mirror_of;
-use bindery_verdict::{Action, Findings, Request, RuleSet, Task, Verdict, Yield};
+use bindery_verdict::{Action, Failure, Findings, Pace, Request, RuleSet, Task, Verdict, Yield};
 use bindery_volumes::{ClaimKey, Kind, ObjectKey};
 use case::{Case, check, config};
 use serde_json::{Value, json};
@@ -63,14 +63,41 @@ fn what_was_made_for_a_former_claim_becomes_a_volume_first() {
     let verdict = rules.decide(&known, &key, &findings);
     assert!(matches!(&verdict.action, Action::Request(Request::Create(create)) if create.key.name == "pvc-u1"));
     findings.note_outcome(Task::SaveVolume, Ok(Yield::default()));
+    assert_eq!(rules.decide(&known, &key, &findings).rule.name, "provision.claim.check", "is it this one?");
+    let lines = "pv pvc-u1 1Gi Pending ->c#u1 source=csi:csi.example.com";
+    let (_, found) = notation::parse(lines).list(Kind::Volume);
+    findings.note_read(ObjectKey::volume("pvc-u1"), found.into_iter().next());
     assert_eq!(rules.decide(&known, &key, &findings).rule.name, "provision.claim.stale");
+}
+
+/// What is decided when the storage said no, and the intent on the claim is in a turn of this asker.
+fn told_no(asker: &str) -> Verdict {
+    let lines = "sc gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning";
+    let mut world = notation::parse(lines);
+    let key: ObjectKey = ClaimKey::new("default", "c").into();
+    let intent = json!({"provisioner": "csi.example.com", "turn": {"asker": asker, "number": 1}}).to_string();
+    world.edit(&key, json!({"metadata": {"annotations": {"bindery.dev/provisioning": intent}}}));
+    let mut findings = Findings::default();
+    let found = json!({"uid": "u1", "node": null, "topology": null, "turn": null, "found": null});
+    findings.note_outcome(Task::Prepare, Ok(Yield::of(found)));
+    findings.note_outcome(Task::Provision, Err(Failure::new("no")));
+    let config = Config { asker: "me".into(), ..config() };
+    Provisioner::new(config).decide(&mirror_of(&world, &[]), &key, &findings)
+}
+
+#[test]
+fn what_was_told_before_somebody_else_asked_ends_nothing() {
+    assert!(matches!(told_no("me").action, Action::Request(Request::Write(_))), "there is nothing: the intent goes");
+    let verdict = told_no("another");
+    assert_eq!((verdict.rule.name, &verdict.action), ("provision.claim.overtaken", &Action::Retry(Pace::Storage)));
 }
 
 #[test]
 fn every_rule_is_exercised() {
     let node = ObjectKey::cluster(Kind::Node, "n1");
     let not_ours = Provisioner::new(config()).decide(&Mirror::default(), &node, &Findings::default());
-    let mut exercised = BTreeSet::from([not_ours.rule.name, stale(json!({})).rule.name]);
+    let mut exercised = BTreeSet::from([not_ours.rule.name, stale(json!({})).rule.name, told_no("another").rule.name]);
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
     let missing: Vec<_> = rules::ALL.iter().map(|rule| rule.name).filter(|name| !exercised.contains(name)).collect();
     assert!(missing.is_empty(), "no case exercises {missing:?}");
