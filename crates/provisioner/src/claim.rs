@@ -189,7 +189,10 @@ impl Decision<'_> {
             if intent.is_some() {
                 return Verdict::write(&rules::GOING, intent::take_off(&rules::GOING, claim, false));
             }
-            let message = format!("volume {} was made for it and is being deleted: once it is gone, another is made", volume.name());
+            let message = format!(
+                "volume {} was made for it and is being deleted: once it is gone, another is made",
+                volume.name()
+            );
             return Verdict::settle(&rules::GOING).noting(&message).tell(warning(claim, message));
         }
         let notice = made.map(|_| {

@@ -193,7 +193,9 @@ fn parameters(class: Option<&Value>) -> Value {
 /// From where a volume can be reached: from all the places that were asked for.
 fn affinity(order: &Order) -> Value {
     let Ok(Some(places)) = &order.topology else { return Value::Null };
-    let label = |(key, value): &(Name, Name)| json!({"key": key.as_str(), "operator": "In", "values": [value.as_str()]});
-    let terms = places.requisite.iter().map(|term| json!({"matchExpressions": term.iter().map(label).collect::<Vec<_>>()}));
+    let label =
+        |(key, value): &(Name, Name)| json!({"key": key.as_str(), "operator": "In", "values": [value.as_str()]});
+    let terms =
+        places.requisite.iter().map(|term| json!({"matchExpressions": term.iter().map(label).collect::<Vec<_>>()}));
     json!({"required": {"nodeSelectorTerms": terms.collect::<Vec<_>>()}})
 }

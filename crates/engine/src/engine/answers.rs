@@ -220,11 +220,9 @@ impl Engine {
 fn failure(refusal: &Refusal, after: After) -> Failure {
     let after = match refusal {
         Refusal::Lost => After::Unknown,
-        Refusal::Conflict
-        | Refusal::NotFound
-        | Refusal::AlreadyExists
-        | Refusal::Later(..)
-        | Refusal::Error(_) => after,
+        Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Later(..) | Refusal::Error(_) => {
+            after
+        }
     };
     Failure::new(refusal.to_string()).with(after)
 }
