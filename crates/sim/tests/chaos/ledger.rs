@@ -190,10 +190,8 @@ impl Ledger {
         let Some(name) = name_of(request) else { return };
         let (had, has) = (holds(before), holds(after));
         for handle in has.values().filter(|handle| !had.values().any(|old| old == *handle)) {
-            let asked = match request {
-                Request::Operate(Operation::Make(order, prepared)) => Some(Asked::of(order, prepared)),
-                _ => None,
-            };
+            let Request::Operate(Operation::Make(order, prepared)) = request else { continue };
+            let asked = Some(Asked::of(order, prepared));
             let others = self.certain.get(name).into_iter().flatten();
             let is_overtaken = others.into_iter().any(|seat| *seat != caller.seat);
             self.pieces.insert(handle.clone(), Piece { asked, is_overtaken, known_by: BTreeSet::new() });

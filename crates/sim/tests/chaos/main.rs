@@ -7,11 +7,13 @@ mod past;
 mod places;
 mod promises;
 mod provisioned;
+mod seats;
 mod storage;
 mod trouble;
 
 use proptest::prelude::*;
-use trouble::{Cast, Trouble, World};
+use seats::Cast;
+use trouble::{Trouble, World};
 
 /// What can stand in a world at the start, or come into it later.
 const LINES: [&str; 48] = [

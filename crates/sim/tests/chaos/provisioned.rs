@@ -4,8 +4,9 @@ use bindery_sim::storage::Says;
 use bindery_verdict::After;
 use proptest::prelude::*;
 
-use crate::storage::Drivers;
-use crate::trouble::{Cast, Trouble, World};
+use crate::seats::Cast;
+use crate::storage::{Drivers, StorageTrouble};
+use crate::trouble::{Trouble, World};
 use crate::{cases, check, check_world, scheduled_troubles};
 
 /// What a provisioner has to do with, and what comes in between.
@@ -46,14 +47,14 @@ const ALWAYS: &str = "sc now csi.example.com
 
 fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
     let more = prop_oneof![
-        6 => (any::<u8>(), says()).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
-        4 => any::<u8>().prop_map(Trouble::Begin),
-        2 => any::<u8>().prop_map(Trouble::GiveUp),
-        3 => any::<u8>().prop_map(Trouble::Crash),
-        3 => any::<u8>().prop_map(Trouble::Land),
-        1 => any::<u8>().prop_map(Trouble::Sink),
-        1 => any::<u8>().prop_map(Trouble::EditClass),
-        1 => any::<u8>().prop_map(Trouble::ChangePolicy),
+        6 => (any::<u8>(), says()).prop_map(|(n, says)| StorageTrouble::Says(n, says)).prop_map(Trouble::Storage),
+        4 => any::<u8>().prop_map(StorageTrouble::Begin).prop_map(Trouble::Storage),
+        2 => any::<u8>().prop_map(StorageTrouble::GiveUp).prop_map(Trouble::Storage),
+        3 => any::<u8>().prop_map(StorageTrouble::Crash).prop_map(Trouble::Storage),
+        3 => any::<u8>().prop_map(StorageTrouble::Land).prop_map(Trouble::Storage),
+        1 => any::<u8>().prop_map(StorageTrouble::Sink).prop_map(Trouble::Storage),
+        1 => any::<u8>().prop_map(StorageTrouble::EditClass).prop_map(Trouble::Storage),
+        1 => any::<u8>().prop_map(StorageTrouble::ChangePolicy).prop_map(Trouble::Storage),
     ];
     let usual = scheduled_troubles(&LINES);
     let is_in_place = |trouble: &Trouble| !matches!(trouble, Trouble::Provision(_) | Trouble::FailToProvision(_));
@@ -80,19 +81,19 @@ fn close_troubles() -> impl Strategy<Value = Vec<Trouble>> {
         4 => any::<u8>().prop_map(Trouble::Deliver),
         1 => any::<u8>().prop_map(Trouble::LoseAnswer),
         1 => any::<u8>().prop_map(Trouble::LoseRequest),
-        4 => (any::<u8>(), says()).prop_map(|(n, says)| Trouble::StorageSays(n, says)),
-        3 => any::<u8>().prop_map(Trouble::Begin),
-        1 => any::<u8>().prop_map(Trouble::GiveUp),
-        2 => any::<u8>().prop_map(Trouble::Crash),
+        4 => (any::<u8>(), says()).prop_map(|(n, says)| StorageTrouble::Says(n, says)).prop_map(Trouble::Storage),
+        3 => any::<u8>().prop_map(StorageTrouble::Begin).prop_map(Trouble::Storage),
+        1 => any::<u8>().prop_map(StorageTrouble::GiveUp).prop_map(Trouble::Storage),
+        2 => any::<u8>().prop_map(StorageTrouble::Crash).prop_map(Trouble::Storage),
         1 => any::<u8>().prop_map(Trouble::Restart),
-        2 => any::<u8>().prop_map(Trouble::Land),
-        1 => any::<u8>().prop_map(Trouble::Sink),
+        2 => any::<u8>().prop_map(StorageTrouble::Land).prop_map(Trouble::Storage),
+        1 => any::<u8>().prop_map(StorageTrouble::Sink).prop_map(Trouble::Storage),
         8 => any::<u8>().prop_map(Trouble::Watch),
         3 => Just(Trouble::Tick),
         3 => any::<u8>().prop_map(Trouble::Delete),
         2 => prop::sample::select(&CLOSE_LINES).prop_map(Trouble::Create),
-        1 => any::<u8>().prop_map(Trouble::ChangePolicy),
-        1 => any::<u8>().prop_map(Trouble::LetGoOfClaim),
+        1 => any::<u8>().prop_map(StorageTrouble::ChangePolicy).prop_map(Trouble::Storage),
+        1 => any::<u8>().prop_map(StorageTrouble::LetGoOfClaim).prop_map(Trouble::Storage),
     ];
     prop::collection::vec(trouble, 0..70)
 }
@@ -103,7 +104,7 @@ fn with_nodes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_that_a_storage_holds_is_forgotten_or_lost(

@@ -26,6 +26,29 @@ pub struct Adrift {
     volume: Option<Value>,
 }
 
+/// What happens to a storage, to what it is asked for, and to whoever asks. Numbers pick one of what there is.
+#[derive(Debug, Clone)]
+pub enum StorageTrouble {
+    /// The storage answers a call so, at once or late.
+    Says(u8, Says),
+    /// A call reaches the storage, and takes its time.
+    Begin(u8),
+    /// A call of the storage is given up, and goes on.
+    GiveUp(u8),
+    /// An engine is replaced, and what it has sent goes on.
+    Crash(u8),
+    /// Something that took its time, or went on without anybody who waits for it, is done.
+    Land(u8),
+    /// It never is.
+    Sink(u8),
+    /// A user takes the intent off a claim, to have it go.
+    LetGoOfClaim(u8),
+    /// A class is made otherwise.
+    EditClass(u8),
+    /// A user changes whether a volume is retained.
+    ChangePolicy(u8),
+}
+
 /// What is between provisioners and their storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drivers {
@@ -77,6 +100,20 @@ fn is_for_storage(request: &Request) -> bool {
 }
 
 impl World {
+    pub fn suffer_storage(&mut self, trouble: &StorageTrouble) {
+        match trouble {
+            StorageTrouble::Says(n, says) => self.storage_says(*n, says),
+            StorageTrouble::Begin(n) => self.begin(*n),
+            StorageTrouble::GiveUp(n) => self.give_up(*n),
+            StorageTrouble::Crash(n) => self.crash(self.seat(*n)),
+            StorageTrouble::Land(n) => self.land(*n),
+            StorageTrouble::Sink(n) => self.sink(*n),
+            StorageTrouble::LetGoOfClaim(n) => self.let_go_of_claim(*n),
+            StorageTrouble::EditClass(n) => self.edit_class(*n),
+            StorageTrouble::ChangePolicy(n) => self.change_policy(*n),
+        }
+    }
+
     /// What comes with an object: a node has drivers on it, and behind a volume there is something.
     pub fn bring_along(&mut self, key: &ObjectKey, object: &mut Value) {
         let Some(storage) = &mut self.world.storage else { return };

@@ -1,23 +1,19 @@
 //! A world with an engine in it, and the troubles that befall them.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use bindery_binder::{Binder, Config as BinderConfig};
-use bindery_companions::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
-use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
-use bindery_provisioner::Provisioner;
-use bindery_scheduler::Scheduler;
+use bindery_engine::{Answer, Input, Moment, Output, Refusal, RequestId};
 use bindery_sim::provisioner::Asked;
-use bindery_sim::storage::{Backend, Says};
-use bindery_sim::{Told, notation, provisioner};
-use bindery_verdict::{Notice, Request, RuleSet};
+use bindery_sim::storage::Backend;
+use bindery_sim::{notation, provisioner};
+use bindery_verdict::{Notice, Request};
 use bindery_volumes::{ClaimKey, Kind, Name, ObjectKey};
 use serde_json::{Value, json};
 
 use crate::ledger::Ledger;
 use crate::past::Past;
-use crate::storage::{self, Adrift, Drivers, was_untried};
+use crate::seats::{Cast, RESYNC, Seat};
+use crate::storage::{self, Adrift, Drivers, StorageTrouble, was_untried};
 use crate::{guards, places, promises};
 
 /// Something that happens. Numbers pick one of what there is.
@@ -71,51 +67,8 @@ pub enum Trouble {
     FailToProvision(u8),
     /// A node is closed for new pods, or opened again.
     Cordon(u8),
-    /// The storage answers a call so, at once or late.
-    StorageSays(u8, Says),
-    /// A call reaches the storage, and takes its time.
-    Begin(u8),
-    /// A call of the storage is given up, and goes on.
-    GiveUp(u8),
-    /// An engine is replaced, and what it has sent goes on.
-    Crash(u8),
-    /// Something that took its time, or went on without anybody who waits for it, is done.
-    Land(u8),
-    /// It never is.
-    Sink(u8),
-    /// A user takes the intent off a claim, to have it go.
-    LetGoOfClaim(u8),
-    /// A class is made otherwise.
-    EditClass(u8),
-    /// A user changes whether a volume is retained.
-    ChangePolicy(u8),
-}
-
-/// Who decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cast {
-    /// The controllers.
-    Controllers,
-    /// The controllers, and the scheduler.
-    WithScheduler,
-    /// A provisioner.
-    Provisioner,
-    /// All of them.
-    All,
-}
-
-impl Cast {
-    fn has_controllers(self) -> bool {
-        self != Cast::Provisioner
-    }
-
-    fn has_scheduler(self) -> bool {
-        matches!(self, Cast::WithScheduler | Cast::All)
-    }
-
-    fn has_provisioner(self) -> bool {
-        matches!(self, Cast::Provisioner | Cast::All)
-    }
+    /// Something happens to a storage, or to who has to do with it.
+    Storage(StorageTrouble),
 }
 
 pub struct World {
@@ -138,65 +91,8 @@ pub struct World {
     pub trace: Vec<String>,
 }
 
-/// An engine, and what is under way between it and the world. All engines lead: nothing may depend on there being one.
-pub struct Seat {
-    pub cast: Cast,
-    /// Which of all engines sits there.
-    pub life: usize,
-    engine: Engine,
-    pub open: BTreeMap<RequestId, Request>,
-    /// Requests that were carried out, and whose answers have not arrived.
-    pub late: Vec<(RequestId, Request, Answer)>,
-    /// What the watches have yet to tell.
-    untold: VecDeque<Told>,
-    tick_at: Option<Moment>,
-    /// What was published since the engine was started.
-    told: Vec<Notice>,
-}
-
-impl Seat {
-    fn new(cast: Cast, life: usize) -> Seat {
-        Seat {
-            cast,
-            life,
-            engine: engine(cast, life),
-            open: BTreeMap::new(),
-            late: Vec::new(),
-            untold: VecDeque::new(),
-            tick_at: None,
-            told: Vec::new(),
-        }
-    }
-}
-
-/// No resync comes to the rescue before all has come to rest by itself.
-const RESYNC: Duration = Duration::from_secs(3600);
-
 /// How long it may take to come to rest: long enough for every back-off to pass.
 const REST: Duration = Duration::from_secs(600);
-
-fn engine(cast: Cast, life: usize) -> Engine {
-    let mut rules: Vec<Box<dyn RuleSet + Send>> = Vec::new();
-    if cast.has_scheduler() {
-        rules.push(Box::new(Scheduler::default()));
-    }
-    if cast.has_controllers() {
-        let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
-        let controllers: [Box<dyn RuleSet + Send>; 6] = [
-            Box::new(Binder::new(config)),
-            Box::new(Ephemeral),
-            Box::new(ClaimProtection::default()),
-            Box::new(VolumeProtection),
-            Box::new(AttributesClassProtection),
-            Box::new(Expander),
-        ];
-        rules.extend(controllers);
-    }
-    if cast.has_provisioner() {
-        rules.push(Box::new(Provisioner::new(storage::config(life))));
-    }
-    Engine::new(Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() }, rules)
-}
 
 pub fn pick<T>(items: &[T], number: u8) -> Option<&T> {
     items.get(usize::from(number) % items.len().max(1))
@@ -465,15 +361,7 @@ impl World {
                 let is_open = world.get(key).is_some_and(|node| node["spec"]["unschedulable"] != true);
                 world.edit(key, json!({"spec": {"unschedulable": is_open}}));
             }),
-            Trouble::StorageSays(n, says) => self.storage_says(*n, says),
-            Trouble::Begin(n) => self.begin(*n),
-            Trouble::GiveUp(n) => self.give_up(*n),
-            Trouble::Crash(n) => self.crash(self.seat(*n)),
-            Trouble::Land(n) => self.land(*n),
-            Trouble::Sink(n) => self.sink(*n),
-            Trouble::LetGoOfClaim(n) => self.let_go_of_claim(*n),
-            Trouble::EditClass(n) => self.edit_class(*n),
-            Trouble::ChangePolicy(n) => self.change_policy(*n),
+            Trouble::Storage(trouble) => self.suffer_storage(trouble),
         }
         self.note();
     }
