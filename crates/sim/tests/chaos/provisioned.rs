@@ -129,6 +129,11 @@ proptest! {
         world.drivers = drivers;
         check_world(world, &troubles);
     }
+}
+
+proptest! {
+    // What takes long to come about is tried more often: these worlds are small.
+    #![proptest_config(ProptestConfig { cases: 4 * cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn nor_is_anything_of_one_claim(
