@@ -10,11 +10,11 @@ pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
         Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => After::Unknown,
         Code::ResourceExhausted if may_go_elsewhere => After::Elsewhere,
         Code::InvalidArgument => After::Never,
+        Code::AlreadyExists => After::Taken,
         Code::ResourceExhausted
         | Code::Ok
         | Code::Unknown
         | Code::NotFound
-        | Code::AlreadyExists
         | Code::PermissionDenied
         | Code::FailedPrecondition
         | Code::OutOfRange
@@ -71,7 +71,7 @@ mod tests {
             (Code::InvalidArgument, "InvalidArgument", After::Never, After::Never),
             (Code::DeadlineExceeded, "DeadlineExceeded", After::Unknown, After::Unknown),
             (Code::NotFound, "NotFound", After::Nothing, After::Nothing),
-            (Code::AlreadyExists, "AlreadyExists", After::Nothing, After::Nothing),
+            (Code::AlreadyExists, "AlreadyExists", After::Taken, After::Taken),
             (Code::PermissionDenied, "PermissionDenied", After::Nothing, After::Nothing),
             (Code::ResourceExhausted, "ResourceExhausted", After::Nothing, After::Elsewhere),
             (Code::FailedPrecondition, "FailedPrecondition", After::Nothing, After::Nothing),

@@ -36,7 +36,8 @@ impl Decision<'_> {
             After::Elsewhere if claim.annotations.has(Annotation::SelectedNode) => {
                 Verdict::write(&rules::ELSEWHERE, intent::take_off(&rules::ELSEWHERE, claim, true)).noting(error)
             }
-            After::Elsewhere | After::Nothing | After::InUse => {
+            After::Taken if self.was_asked_before() => Verdict::retry(&rules::OTHERWISE, Pace::Storage, error),
+            After::Elsewhere | After::Nothing | After::Taken | After::InUse => {
                 over(&rules::FAILED, claim, intent, Pace::Storage, error)
             }
         };
@@ -46,12 +47,13 @@ impl Decision<'_> {
     /// Whether a failure says anything of what may have been made before: only if the storage was asked, or there was nothing
     /// before.
     fn can_tell(self, task: Task, after: After) -> bool {
-        let was_asked_before = || match self.findings.yielded(Task::Prepare) {
-            Some(prepared) => !prepared["turn"].is_null(),
-            None => true,
-        };
         let was_asked_now = task == Task::Provision && after != After::Untried;
-        was_asked_now || !was_asked_before()
+        was_asked_now || !self.was_asked_before()
+    }
+
+    /// Whether the storage was asked before this attempt, and nobody knew what came of it.
+    fn was_asked_before(self) -> bool {
+        self.findings.yielded(Task::Prepare).is_none_or(|prepared| !prepared["turn"].is_null())
     }
 }
 

@@ -28,6 +28,7 @@ bindery_verdict::rules! {
     UNCERTAIN = "provision.claim.uncertain": "The storage did not answer, or is not ready yet: nobody knows what it made, and it is asked for the same again.";
     UNTRIED = "provision.claim.untried": "The storage could not even be asked: it is tried again, and what was known of it still holds.";
     OVERTAKEN = "provision.claim.overtaken": "Somebody else has put down an intent since the storage was asked: what it answered is not all there is to know, and it is asked again.";
+    OTHERWISE = "provision.claim.otherwise": "There is something under the volume's name that was asked for otherwise, by the class as it was then: it is not forgotten, and is had once the class asks for the same again.";
     HOPELESS = "provision.claim.hopeless": "The storage said that it will never make such a volume: it is asked again, but seldom.";
     OTHERS = "provision.claim.others": "The volume is somebody else's to make: a populator's, or a provisioner's on another node.";
     ELSEWHERE = "provision.claim.elsewhere": "There is nothing to be had on the node that was chosen, and nothing was made: a scheduler is asked for another.";

@@ -126,7 +126,8 @@ impl Backend {
         }
         let mut says = self.makes.pop_front().unwrap_or(Says::Done);
         // What is there is not denied.
-        if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if was_tried(after)) {
+        let denies = |after: After| was_tried(after) && after != After::Taken;
+        if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if denies(after)) {
             says = Says::DoneUnheard;
         }
         if !matches!(says, Says::Fails(after) if !was_tried(after)) {
@@ -135,7 +136,7 @@ impl Backend {
         match says {
             Says::Fails(After::Unknown) => Err(Failure::uncertain("told not to answer")),
             Says::Fails(after) => {
-                if was_tried(after) {
+                if denies(after) {
                     self.asked.remove(&name);
                 }
                 Err(Failure::new("told to fail").with(after))

@@ -19,6 +19,9 @@ pub enum After {
     Elsewhere,
     /// Nothing was done, and the very same will hardly ever be.
     Never,
+    /// Nothing was done, because there is something else under that name. An earlier call may have made it, if it asked for
+    /// something else.
+    Taken,
     /// Nothing was done: it is somebody else's business.
     NotOurs,
     /// It was not even tried. What was known before still holds.

@@ -71,6 +71,27 @@ fn answers() -> Vec<Case> {
                 world.delete(&ClaimKey::new("default", "c").into());
             })
             .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
+        case("it did, and is asked for something else after that: what there is is not forgotten")
+            .before(CLAIM)
+            .storage(|storage| storage.makes = vec![Says::DoneUnheard; 99].into())
+            .then(|world| {
+                heal(world);
+                if let Some(storage) = &mut world.storage {
+                    storage.makes = vec![Says::Fails(After::Taken); 3].into();
+                }
+                world.delete(&ClaimKey::new("default", "c").into());
+            })
+            .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
+        case("there is something else of that name, that it was never asked for")
+            .before(CLAIM)
+            .storage(|storage| storage.makes = [Says::Fails(After::Taken)].into())
+            .end(MADE)
+            .events(&[
+                "Normal Provisioning",
+                "Warning ProvisioningFailed told to fail",
+                "Normal Provisioning",
+                "Normal ProvisioningSucceeded",
+            ]),
         case("it cannot be asked for a while")
             .before(CLAIM)
             .storage(|storage| storage.prepares = [After::Untried, After::Untried].into())
