@@ -9,10 +9,10 @@
 mod cluster;
 
 use bindery_binder::Binder;
-use bindery_mirror::Mirror;
-use bindery_sim::run::companions;
-use bindery_verdict::{Findings, RuleSet};
-use bindery_volumes::{Kind, Object};
+use bindery_cache::Mirror;
+use bindery_simulation::run::companions;
+use bindery_rules_api::{Findings, RuleSet};
+use bindery_model::{Kind, Object};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -3,14 +3,14 @@
 //! Where `KUBEBUILDER_ASSETS` names a folder, they are there. Else they are built, once, by the Go toolchain from the module
 //! in xtask/assets: its go.mod says the versions and its go.sum pins the bytes.
 //!
-//! To move to another release, set `bindery_lab::assets::VERSION`, the requirement of k8s.io/kubernetes and the replaces in
+//! To move to another release, set `bindery_test_cluster::assets::VERSION`, the requirement of k8s.io/kubernetes and the replaces in
 //! go.mod (v1.N.P there is v0.N.P here; new staging modules stand in Kubernetes' own go.mod as `v0.0.0`), and run
 //! `go mod tidy` in that folder.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use bindery_lab::assets::{PROGRAMS, VARIABLE, VERSION, cache_folder, find, missing_in};
+use bindery_test_cluster::assets::{PROGRAMS, VARIABLE, VERSION, cache_folder, find, missing_in};
 
 use crate::golang;
 

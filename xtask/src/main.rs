@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
 use std::process::{Command, ExitCode};
 
-use bindery_lab::assets::VARIABLE;
+use bindery_test_cluster::assets::VARIABLE;
 use clap::{Parser, Subcommand};
 use xtask::assets::{Assets, provide};
 use xtask::bench::{apiserver, binder};

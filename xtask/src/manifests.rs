@@ -121,7 +121,7 @@ pub fn provide_helm() -> Result<PathBuf, String> {
 }
 
 fn cached_helm() -> Result<PathBuf, String> {
-    Ok(bindery_lab::assets::cache()?.join("tools/helm").join(VERSION).join("helm"))
+    Ok(bindery_test_cluster::assets::cache()?.join("tools/helm").join(VERSION).join("helm"))
 }
 
 /// The chart with its default values and some others, as it would be installed in kube-system under the name that the

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use bindery_verdict::Rule;
+use bindery_rules_api::Rule;
 
 /// Where the page is.
 pub fn path() -> PathBuf {
@@ -15,11 +15,11 @@ fn all() -> Vec<&'static Rule> {
     bindery_binder::rules::ALL
         .iter()
         .copied()
-        .chain(bindery_companions::rules::all())
+        .chain(bindery_lifecycle::rules::all())
         .chain(bindery_scheduler::rules::ALL.iter().copied())
         .chain(bindery_placement::rules::ALL.iter().copied())
         .chain(bindery_provisioner::rules::ALL.iter().copied())
-        .chain(bindery_local::rules::all())
+        .chain(bindery_local_disks::rules::all())
         .collect()
 }
 

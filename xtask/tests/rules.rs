@@ -8,7 +8,7 @@ const TEST: &str = "fn every_rule_is_exercised()";
 
 /// A list of rules in a crate's rules.rs.
 struct Declaration {
-    /// As it is called in code: `bindery_local`.
+    /// As it is called in code: `bindery_local_disks`.
     crate_name: String,
     /// The module that it is in, where there are several.
     module: Option<String>,

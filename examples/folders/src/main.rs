@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use bindery_storage::{Ask, Config, Failure, Storage, serve};
+use bindery_provisioner_sdk::{Ask, Config, Failure, Storage, serve};
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use bindery_apiserver::host::{Config, Server};
 use bindery_binder::Binder;
-use bindery_companions::{ClaimProtection, VolumeProtection};
 use bindery_engine::Engine;
+use bindery_lifecycle::{ClaimProtection, VolumeProtection};
+use bindery_rules_api::RuleSet;
 use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Nobody, NotHad, Observer};
-use bindery_verdict::RuleSet;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 

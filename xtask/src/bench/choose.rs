@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_binder::Binder;
-use bindery_mirror::Mirror;
-use bindery_verdict::{Findings, RuleSet};
-use bindery_volumes::{Object, ObjectKey};
+use bindery_cache::Mirror;
+use bindery_model::{Object, ObjectKey};
+use bindery_rules_api::{Findings, RuleSet};
 
 use super::objects::{claim, size_gib, volume};
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bindery_binder::Binder;
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output};
-use bindery_verdict::{Edit, Request, Write};
-use bindery_volumes::{Claim, ClaimPhase, Kind, Name, Object, ObjectKey, Volume};
+use bindery_model::{Claim, ClaimPhase, Kind, Name, Object, ObjectKey, Volume};
+use bindery_rules_api::{Edit, Request, Write};
 
 use super::objects::{claim, size_gib, volume};
 

@@ -1,6 +1,6 @@
 //! Claims and volumes shaped like real ones, managedFields included.
 
-use bindery_volumes::{Claim, Volume};
+use bindery_model::{Claim, Volume};
 use serde_json::{Value, json};
 
 /// A UID that looks like one.

@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_mirror::{Mirror, Reach};
+use bindery_cache::{Mirror, Reach};
+use bindery_model::{Capacity, Claim, Class, CsiDriver, CsiNode, Node, Object, Pod, Volume};
 use bindery_placement::{Placing, Shape, User};
-use bindery_volumes::{Capacity, Claim, Class, CsiDriver, CsiNode, Node, Object, Pod, Volume};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 31;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bindery_mirror::Mirror;
-use bindery_volumes::Object;
+use bindery_cache::Mirror;
+use bindery_model::Object;
 use xtask::bench::objects::{claim, size_gib, volume};
 use xtask::bench::placement::local_volume;
 

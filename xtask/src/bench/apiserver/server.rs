@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bindery_lab::Lab;
+use bindery_test_cluster::Lab;
 
 use super::folder;
 use super::wire::Endpoint;

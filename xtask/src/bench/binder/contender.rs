@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bindery_lab::{Lab, Running};
+use bindery_test_cluster::{Lab, Running};
 
 const BINDER: &str = "persistentvolume-binder-controller";
 const CONTROLLERS: &str = "persistentvolume-binder-controller,ephemeral-volume-controller,\

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bindery_lab::Lab;
+use bindery_test_cluster::Lab;
 use kube::Client;
 use serde_json::Value;
 use tokio::runtime::Runtime;

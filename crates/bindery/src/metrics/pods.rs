@@ -1,0 +1,64 @@
+//! How many pods wait for a node, and what for, under the name that upstream gives it.
+
+use bindery_cache::Mirror;
+use bindery_model::Pod;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::Labels;
+
+/// Has the pods that wait counted.
+pub fn collect(known: &Mirror, registry: &mut Registry) {
+    let pods = Family::<Labels, Gauge>::default();
+    let queue = |name: &str| pods.get_or_create_owned(&vec![("queue", name.to_owned())]);
+    // Each is there, be it with none.
+    ["active", "gated", "unschedulable"].into_iter().for_each(|name| drop(queue(name)));
+    for pod in known.tenants().waiting().filter_map(|key| known.pod(key)) {
+        queue(waits_in(pod)).inc();
+    }
+    registry.register("scheduler_pending_pods", "Pods that wait for a node", pods);
+}
+
+/// Where upstream would have a pod wait.
+fn waits_in(pod: &Pod) -> &'static str {
+    let scheduling = &pod.scheduling;
+    if scheduling.is_gated {
+        "gated"
+    } else if scheduling.unschedulable.is_some() && scheduling.nominated.is_empty() {
+        "unschedulable"
+    } else {
+        "active"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+    use bindery_model::{Kind, Object};
+
+    #[test]
+    fn pods_are_counted_by_what_they_wait_for() {
+        let mut known = Mirror::default();
+        let states = [
+            r#""spec":{"schedulingGates":[{"name":"g"}]}"#,
+            r#""status":{"conditions":[{"type":"PodScheduled","status":"False","message":"why"}]}"#,
+            r#""status":{"nominatedNodeName":"n","conditions":[{"type":"PodScheduled","status":"False","message":"why"}]}"#,
+            r#""spec":{}"#,
+            r#""spec":{"nodeName":"n"}"#,
+        ];
+        for (n, state) in states.into_iter().enumerate() {
+            let json = format!(r#"{{"metadata":{{"namespace":"d","name":"p{n}","uid":"p{n}"}},{state}}}"#);
+            known.watched(Object::from_json(Kind::Pod, json.as_bytes()).expect("it has a name"));
+        }
+        let (mut registry, mut page) = (Registry::default(), String::new());
+        collect(&known, &mut registry);
+        encode(&mut page, &registry).expect("text");
+        for (queue, count) in [("active", 2), ("gated", 1), ("unschedulable", 1)] {
+            let line = format!("scheduler_pending_pods{{queue=\"{queue}\"}} {count}\n");
+            assert!(page.contains(&line), "{line} in {page}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The controllers beside the binder, from the outside: the binary on a real API server and on the embedded one, with kubectl.
+//! What upstream's garbage collector does on a real cluster, the embedded server does by itself.
+
+#[macro_use]
+mod cluster;
+mod servers;
+
+use std::path::PathBuf;
+
+use bindery_test_cluster::{KUBECTL_PATIENCE, Running};
+use cluster::Cluster;
+use serde_json::Value;
+use servers::ApiServer;
+
+/// A cluster, and the controllers on it.
+fn start(api_server: ApiServer) -> Option<Cluster> {
+    let mut cluster = Cluster::new(api_server.start()?);
+    cluster.add_ours("controller", &[]);
+    if api_server == ApiServer::Real {
+        let kubeconfig = format!("--kubeconfig={}", cluster.lab.kubeconfig().display());
+        let only = "--controllers=garbage-collector-controller";
+        let args = [&kubeconfig, only, "--leader-elect=false", "--secure-port=0"];
+        cluster.add(cluster.lab.start_program("kube-controller-manager", args).expect("the garbage collector starts"));
+    }
+    Some(cluster)
+}
+
+impl Cluster {
+    fn controller(&self) -> &Running {
+        &self.programs[0]
+    }
+
+    fn apply(&self, objects: &str) {
+        self.lab.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are made");
+    }
+
+    fn kubectl(&self, words: &str) -> String {
+        self.lab.kubectl(words.split(' ')).unwrap_or_else(|error| panic!("kubectl {words}: {error}"))
+    }
+
+    /// A field of an object, or nothing where there is none.
+    fn field(&self, object: &str, path: &str) -> String {
+        self.lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
+    }
+
+    fn becomes(&self, object: &str, path: &str, expected: &str) {
+        self.eventually(&format!("{object} has {path} {expected}"), || self.field(object, path) == expected);
+    }
+
+    fn goes(&self, object: &str) {
+        self.kubectl(&format!("wait --for=delete {KUBECTL_PATIENCE} {object}"));
+    }
+
+    /// The events about an object of a reason: messages and counts.
+    fn events(&self, object: &str, reason: &str) -> Vec<(String, u64)> {
+        let selector = format!("--field-selector=involvedObject.name={object},reason={reason}");
+        let events = self.lab.kubectl(["get", "events", &selector, "-o", "json"]).expect("events");
+        let events: Value = serde_json::from_str(&events).expect("JSON");
+        let told = |event: &Value| {
+            (event["message"].as_str().unwrap_or_default().to_owned(), event["count"].as_u64().unwrap_or_default())
+        };
+        events["items"].as_array().into_iter().flatten().map(told).collect()
+    }
+
+    fn count_of(&self, metric: &str) -> String {
+        let text = self.controller().page("/metrics").expect("metrics");
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{metric}_total ")).map(str::to_owned));
+        line.unwrap_or_else(|| panic!("there is no {metric} in {text}"))
+    }
+}
+
+fn volume(name: &str, policy: &str, path: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: PersistentVolume, metadata: {{name: {name}}}, spec: {{capacity: {{storage: 1Gi}}, \
+         accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: {policy}, storageClassName: {name}, \
+         hostPath: {{path: {path}}}}}}}\n---\n"
+    )
+}
+
+fn claim(name: &str, class: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {name}}}, spec: {{accessModes: [ReadWriteOnce], \
+         resources: {{requests: {{storage: 1Gi}}}}, storageClassName: {class}}}}}\n---\n"
+    )
+}
+
+/// A pod with volumes, on a node or waiting for one.
+fn pod(name: &str, node: &str, volumes: &[String]) -> String {
+    let node = if node.is_empty() { String::new() } else { format!("nodeName: {node}, ") };
+    format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{{node}containers: [{{name: c, image: none}}], \
+         volumes: [{}]}}}}\n---\n",
+        volumes.join(", ")
+    )
+}
+
+fn ephemeral(volume: &str, class: &str) -> String {
+    format!(
+        "{{name: {volume}, ephemeral: {{volumeClaimTemplate: {{metadata: {{labels: {{made-for: {volume}}}}}, \
+         spec: {{accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}, storageClassName: {class}}}}}}}}}"
+    )
+}
+
+fn named(volume: &str, claim: &str) -> String {
+    format!("{{name: {volume}, persistentVolumeClaim: {{claimName: {claim}}}}}")
+}
+
+/// A folder under /tmp, where the host-path deleter may delete. It goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = PathBuf::from(format!("/tmp/bindery-companions-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("data")).expect("a folder");
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A pod with two ephemeral volumes gets both claims; one that is deleted comes back; they go with the pod.
+fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
+    let Some(cluster) = start(api_server) else { return };
+    let volumes: String = ["fast", "slow"].map(|name| volume(name, "Retain", &format!("/tmp/nothing-{name}"))).concat();
+    // Nobody gives it a node: a claim that is deleted goes at once.
+    cluster.apply(&(volumes + &pod("p", "", &[ephemeral("a", "fast"), ephemeral("b", "slow")])));
+    cluster.becomes("pvc/p-a", ".status.phase", "Bound");
+    cluster.becomes("pvc/p-b", ".status.phase", "Bound");
+    assert_eq!(cluster.field("pvc/p-a", ".metadata.labels"), r#"{"made-for":"a"}"#);
+    let owner = cluster.field("pvc/p-b", ".metadata.ownerReferences[0]");
+    let owner: Value = serde_json::from_str(&owner).expect("an owner");
+    let uid = cluster.field("pod/p", ".metadata.uid");
+    let expected = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": true,
+        "blockOwnerDeletion": true});
+    assert_eq!(owner, expected);
+
+    let before = cluster.field("pvc/p-a", ".metadata.uid");
+    cluster.kubectl("delete --wait=false pvc/p-a");
+    cluster.eventually("the claim is made again", || {
+        let uid = cluster.field("pvc/p-a", ".metadata.uid");
+        !uid.is_empty() && uid != before
+    });
+    cluster.becomes("pv/fast", ".status.phase", "Released");
+    assert_eq!(cluster.count_of("ephemeral_volume_controller_create"), "3");
+    assert_eq!(cluster.count_of("ephemeral_volume_controller_create_failures"), "0");
+
+    cluster.kubectl("delete --force --grace-period=0 pod/p");
+    cluster.goes("pvc/p-a");
+    cluster.goes("pvc/p-b");
+    cluster.becomes("pv/slow", ".status.phase", "Released");
+}
+
+/// A claim of the same name that is somebody else's is left alone, and the pod is told; once it is gone, the pod gets its own.
+fn a_foreign_claim_is_left_alone(api_server: ApiServer) {
+    let Some(cluster) = start(api_server) else { return };
+    cluster.apply(&claim("p-a", "nowhere"));
+    let foreign = cluster.field("pvc/p-a", "['metadata']['uid','ownerReferences']");
+    cluster.apply(&pod("p", "", &[ephemeral("a", "nowhere"), ephemeral("b", "nowhere")]));
+    cluster.eventually("the pod is told", || !cluster.events("p", "FailedBinding").is_empty());
+    let message = "ephemeral volume a: PVC default/p-a was not created for pod default/p (pod is not owner)";
+    assert_eq!(cluster.events("p", "FailedBinding"), [(message.to_owned(), 1)]);
+    let source =
+        cluster.lab.kubectl(["get", "events", "-o", "jsonpath={.items[?(@.reason==\"FailedBinding\")].source}"]);
+    assert!(source.expect("events").contains(r#"{"component":"ephemeral_volume"}"#));
+    assert_eq!(cluster.field("pvc/p-a", "['metadata']['uid','ownerReferences']"), foreign);
+    assert!(cluster.lab.kubectl(["get", "pvc/p-b"]).is_err(), "the first holds up the second, as upstream");
+
+    cluster.kubectl("delete --wait=false pvc/p-a");
+    let uid = cluster.field("pod/p", ".metadata.uid");
+    for name in ["pvc/p-a", "pvc/p-b"] {
+        cluster.becomes(name, ".metadata.ownerReferences[0].uid", &uid);
+    }
+}
+
+/// A claim in use stays until its pod is gone; then it goes, and its volume is released and reclaimed. A volume that is bound
+/// stays until its claim is gone.
+fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
+    let Some(cluster) = start(api_server) else { return };
+    let folder = Folder::new(&format!("{api_server:?}"));
+    let path = folder.0.join("data").display().to_string();
+    // One waits for a node, and holds nothing.
+    let pods = pod("p", "somewhere", &[named("d", "data")]) + &pod("waiting", "", &[named("d", "data")]);
+    let volumes = volume("disk", "Delete", &path) + &volume("other", "Retain", "/tmp/nothing");
+    cluster.apply(&(volumes + &claim("data", "disk") + &claim("more", "other") + &pods));
+    cluster.becomes("pvc/data", ".status.phase", "Bound");
+    cluster.becomes("pvc/more", ".status.phase", "Bound");
+    let unused = ".status.conditions[?(@.type==\"Unused\")].status";
+    cluster.becomes("pvc/data", unused, "False");
+
+    cluster.kubectl("delete --wait=false pvc/data");
+    cluster.kubectl("delete --wait=false pv/other");
+    cluster.eventually("the controller has looked at both", || {
+        let log = cluster.controller().log();
+        log.contains("held by Pod default/p") && log.contains("held by PersistentVolumeClaim default/more")
+    });
+    assert_eq!(cluster.field("pvc/data", ".metadata.finalizers"), r#"["kubernetes.io/pvc-protection"]"#);
+    assert_eq!(cluster.field("pv/other", ".metadata.finalizers"), r#"["kubernetes.io/pv-protection"]"#);
+    assert!(folder.0.join("data").exists());
+
+    cluster.kubectl("delete --force --grace-period=0 pod/p");
+    cluster.goes("pvc/data");
+    cluster.goes("pv/disk");
+    assert!(!folder.0.join("data").exists(), "it was reclaimed");
+    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/more"));
+    cluster.goes("pv/other");
+}
+
+/// An attributes class that a claim asks for stays until the claim is gone.
+fn an_attributes_class_in_use_stays(api_server: ApiServer) {
+    let Some(cluster) = start(api_server) else { return };
+    let class = "{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: quick}, \
+                 driverName: example.com, parameters: {iops: '7'}}\n---\n";
+    let claim =
+        claim("data", "nowhere").replace("storageClassName:", "volumeAttributesClassName: quick, storageClassName:");
+    cluster.apply(&(class.to_owned() + &claim));
+    cluster.kubectl("delete --wait=false volumeattributesclass/quick");
+    cluster.eventually("it is held", || {
+        cluster.controller().log().contains("referred to by PersistentVolumeClaim default/data")
+    });
+    assert_eq!(
+        cluster.field("volumeattributesclass/quick", ".metadata.finalizers"),
+        r#"["kubernetes.io/vac-protection"]"#
+    );
+    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/data"));
+    cluster.goes("volumeattributesclass/quick");
+}
+
+/// A claim that asks for more is told who makes its volume grow.
+fn who_makes_a_volume_grow_is_told(api_server: ApiServer) {
+    let Some(cluster) = start(api_server) else { return };
+    let class = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, \
+                 provisioner: kubernetes.io/no-provisioner, allowVolumeExpansion: true}\n---\n";
+    cluster.apply(&(class.to_owned() + &volume("disk", "Retain", "/tmp/nothing") + &claim("data", "disk")));
+    cluster.becomes("pvc/data", ".status.phase", "Bound");
+    let more = r#"{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}"#;
+    cluster.lab.kubectl(["patch", "pvc/data", "--type=merge", "-p", more]).expect("it asks for more");
+    cluster.eventually("it is told", || !cluster.events("data", "ExternalExpanding").is_empty());
+    let message = "waiting for an external controller to expand this PVC".to_owned();
+    assert_eq!(cluster.events("data", "ExternalExpanding"), [(message, 1)]);
+}
+
+/// Of pods that are made all at once some have to wait for a volume: each gets one claim, and each claim that waits is told so once.
+fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
+    const PODS: usize = 40;
+    const VOLUMES: usize = 15;
+    let Some(cluster) = start(api_server) else { return };
+    let make = |range: std::ops::Range<usize>| -> String {
+        let one = |n| {
+            volume(&format!("disk-{n}"), "Retain", "/tmp/nothing").replace(&format!("Name: disk-{n}"), "Name: disk")
+        };
+        range.map(one).collect()
+    };
+    let pods: String = (0..PODS).map(|n| pod(&format!("p-{n}"), "", &[ephemeral("v", "disk")])).collect();
+    // The binder knows all volumes before there is any claim: none is told to wait that need not.
+    cluster.apply(&make(0..VOLUMES));
+    let available = || cluster.kubectl("get pv -o jsonpath={.items[*].status.phase}").matches("Available").count();
+    cluster.eventually("all volumes are known", || available() == VOLUMES);
+    cluster.apply(&pods);
+    let bound = || {
+        let phases = cluster.kubectl("get pvc -o jsonpath={.items[*].status.phase}");
+        (phases.split(' ').count(), phases.split(' ').filter(|phase| *phase == "Bound").count())
+    };
+    cluster.eventually("each pod has a claim, and volumes are bound", || bound() == (PODS, VOLUMES));
+    // All that has to be said is said when the last of them has been told.
+    let events =
+        || cluster.kubectl("get events -o jsonpath={range.items[*]}{.involvedObject.name}={.count}{'\\n'}{end}");
+    cluster.eventually("who waits is told", || events().lines().count() == PODS - VOLUMES);
+    let told = events();
+    assert!(told.lines().all(|line| line.ends_with("=1")), "{told}");
+
+    cluster.apply(&make(VOLUMES..PODS));
+    cluster.eventually("all are bound", || bound() == (PODS, PODS));
+    assert_eq!(events().lines().count(), PODS - VOLUMES, "and nobody was told twice: {}", events());
+}
+
+on_each_server!(
+    ephemeral_claims_live_with_their_pod,
+    a_foreign_claim_is_left_alone,
+    a_claim_in_use_outlives_its_deletion,
+    an_attributes_class_in_use_stays,
+    who_makes_a_volume_grow_is_told,
+    waiting_makes_no_storm_of_events
+);

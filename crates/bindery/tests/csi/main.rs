@@ -1,0 +1,98 @@
+//! `bindery provisioner csi` on a real API server, beside drivers that answer as told: 150 recorded states must end where
+//! csi-provisioner was seen to take them, with the same requests to the drivers.
+//!
+//! `bindery controller` binds. The states do not touch one another, so all are carried out at once, in rounds.
+
+mod cluster;
+mod crashes;
+mod end;
+mod faults;
+mod fixtures;
+mod many;
+mod migrated;
+mod nodes;
+mod process;
+mod server;
+#[path = "../servers/mod.rs"]
+mod servers;
+mod state;
+mod wait;
+
+use std::collections::BTreeSet;
+
+use bindery_simulation::oracle::{CSI_DEVIATIONS, Recorded, difference, recorded_csi};
+use bindery_test_cluster::Lab;
+use cluster::Cluster;
+use end::{End, PARTS, sort};
+use serde_json::Value;
+
+/// So many in a hundred states must publish events for the same reasons.
+const REASONS_AGREE_MIN_PERCENT: usize = 95;
+
+/// So many states may end otherwise on purpose.
+const DEVIATIONS_MAX: usize = 4;
+
+#[test]
+fn every_state_ends_as_the_reference_was_seen_to_end() {
+    let Some(lab) = Lab::for_test() else { return };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let mut states = recorded_csi();
+    states.iter_mut().for_each(|recorded| sort(&mut recorded.outcomes[0]["calls"]));
+    let (ends, cluster) = runtime.block_on(async {
+        let mut cluster = Cluster::start(&lab).await;
+        let ends = cluster.carry_out(&states).await;
+        (ends, cluster)
+    });
+    let differs = |end: &&End<'_>| PARTS.iter().any(|part| end.end[part] != end.recorded.outcomes[0][part]);
+    let (excepted, failed): (Vec<_>, Vec<_>) =
+        ends.iter().filter(differs).partition(|end| end.recorded.is_among(CSI_DEVIATIONS));
+    println!(
+        "{} of {} states end as recorded, {} otherwise on purpose, {} otherwise",
+        ends.len() - excepted.len() - failed.len(),
+        ends.len(),
+        excepted.len(),
+        failed.len()
+    );
+    let same_reasons = ends.iter().filter(|end| tells_the_same(end)).count();
+    println!("{same_reasons} of {} publish events for the same reasons", ends.len());
+    let same_words =
+        ends.iter().filter(|end| said(&end.recorded.outcomes[0]["events"], 5) == said(&end.end["events"], 5));
+    println!("{} of {} in the very same words", same_words.count(), ends.len());
+    let failed: Vec<_> = failed.iter().map(|end| explained(end.recorded, &end.end, &cluster)).collect();
+    assert!(failed.is_empty(), "{} states end otherwise:\n\n{}", failed.len(), failed.join("\n\n"));
+    assert!(excepted.len() <= DEVIATIONS_MAX, "too many states are exceptions");
+    assert!(same_reasons * 100 >= ends.len() * REASONS_AGREE_MIN_PERCENT, "only {same_reasons} have the same reasons");
+}
+
+/// What events say, by so many of their words: kind, name, type, reason, message.
+fn said(events: &Value, words: usize) -> BTreeSet<Vec<String>> {
+    let word = |word: &Value| word.as_str().unwrap_or_default().to_owned();
+    let events = events.as_array().into_iter().flatten().filter_map(Value::as_array);
+    events.map(|event| event.iter().take(words).map(word).collect()).collect()
+}
+
+/// Whether events tell of the same objects, of the same type and for the same reasons. Says so where not, and where their words
+/// differ.
+fn tells_the_same(end: &End<'_>) -> bool {
+    let (theirs, ours) = (said(&end.recorded.outcomes[0]["events"], 5), said(&end.end["events"], 5));
+    if theirs != ours {
+        let missing: Vec<_> = theirs.difference(&ours).collect();
+        let besides: Vec<_> = ours.difference(&theirs).collect();
+        println!("{}: not published: {missing:?}; published besides: {besides:?}", end.recorded.id);
+    }
+    said(&end.recorded.outcomes[0]["events"], 4) == said(&end.end["events"], 4)
+}
+
+/// How an end differs from the recorded one, with what our provisioners say about it.
+fn explained(recorded: &Recorded, end: &Value, cluster: &Cluster) -> String {
+    let mut lines = vec![recorded.id.clone()];
+    for part in PARTS {
+        let differences = difference(&recorded.outcomes[0][part], &end[part]);
+        lines.extend(differences.into_iter().map(|line| format!("  {part}{line}")));
+    }
+    lines.push(format!("  state: {}", recorded.state));
+    let log = cluster.log();
+    let said = log.lines().filter(|line| line.contains(&recorded.id)).take(20);
+    lines.extend(said.map(|line| format!("  log: {line}")));
+    lines.join("\n")
+}

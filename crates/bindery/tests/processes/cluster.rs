@@ -1,0 +1,145 @@
+//! A cluster to try the controller on: an API server of its own, a client for it, and its history.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bindery_test_cluster::{Lab, PATIENCE, Running};
+use futures::{StreamExt, TryStreamExt};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+use crate::history::{self, History, Kind, Seen};
+use crate::promises;
+use crate::servers::{self, ApiServer};
+
+/// How many objects are made at once.
+const AT_ONCE: usize = 64;
+
+/// A cluster, and what happened on it.
+pub struct Cluster {
+    pub history: History,
+    pub client: Client,
+    pub lab: Lab,
+}
+
+impl Cluster {
+    /// A cluster for a test, or nothing where the test is skipped.
+    pub async fn for_test(api_server: ApiServer) -> Option<Cluster> {
+        let lab = api_server.start()?;
+        let kubeconfig = Kubeconfig::read_from(lab.kubeconfig()).expect("a kubeconfig");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        let client = Client::try_from(config.expect("a config")).expect("a client");
+        Some(Cluster { history: History::record(&client), client, lab })
+    }
+
+    /// Starts a controller that does not ask who leads.
+    pub fn controller(&self, flags: &[&str]) -> Running {
+        self.controller_at(&servers::kubeconfig(&self.lab, "controller"), &[&["--leader-elect=false"], flags].concat())
+    }
+
+    /// Starts a controller, on a server of one's choice.
+    pub fn controller_at(&self, kubeconfig: &Path, flags: &[&str]) -> Running {
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
+        let common = ["controller", "-v", "--listen=127.0.0.1:0", &kubeconfig];
+        let args = common.iter().chain(flags);
+        self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the controller starts")
+    }
+
+    /// Makes volumes and as many claims that they fit, all at once and in no order; `padding` makes them as large as one
+    /// likes. One volume more in ten is too small for any claim.
+    pub async fn make_pairs(&self, prefix: &str, count: usize, padding: usize) {
+        let padding = "x".repeat(padding);
+        let pair = |number: usize| {
+            let gib = if number.is_multiple_of(10) { &[5, 1][..] } else { &[5] };
+            let volumes = gib.iter().map(|gib| volume(&format!("{prefix}-{number}-{gib}"), *gib, &padding));
+            volumes.chain([claim(&format!("{prefix}-{number}"), number % 4 + 2, &padding)]).collect::<Vec<_>>()
+        };
+        let made = futures::stream::iter((0..count).flat_map(pair)).map(|object| self.make(object));
+        made.buffer_unordered(AT_ONCE).try_for_each(|()| async { Ok(()) }).await.expect("everything is made");
+    }
+
+    async fn make(&self, object: Value) -> Result<(), kube::Error> {
+        let path = match object["kind"] == "PersistentVolume" {
+            true => "/api/v1/persistentvolumes",
+            false => "/api/v1/namespaces/default/persistentvolumeclaims",
+        };
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let request = request.body(object.to_string().into_bytes()).expect("a request");
+        self.client.request_text(request).await.map(drop)
+    }
+
+    /// Waits until so many claims, and as many volumes, are Bound.
+    pub async fn bound(&self, count: usize) {
+        let bound = |kind| self.history.count(kind, "Bound");
+        eventually(
+            || format!("{count} pairs are bound: {} claims, {} volumes", bound(Kind::Claim), bound(Kind::Volume)),
+            || bound(Kind::Claim) == count && bound(Kind::Volume) == count,
+        )
+        .await;
+    }
+
+    /// Checks that the history is whole, ends as the server says, and kept every promise; and that it ended with so many
+    /// pairs bound.
+    pub async fn check(&self, pairs: usize) {
+        self.bound(pairs).await;
+        for kind in [Kind::Volume, Kind::Claim] {
+            let started = Instant::now();
+            // Listed anew each time: volumes that are too small for any claim may be marked after all claims are bound.
+            while self.history.now(kind) != self.listed(kind).await {
+                assert!(started.elapsed() < PATIENCE, "in vain: the history is complete");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        promises::check(&self.history.revisions()).expect("all promises are kept");
+        assert_eq!(self.history.now(Kind::Claim).len(), pairs, "no claim is left over");
+    }
+
+    async fn listed(&self, kind: Kind) -> Vec<Seen> {
+        let (_, mut listed) = history::list(&self.client, kind).await.expect("a list");
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        listed
+    }
+}
+
+fn volume(name: &str, gib: usize, padding: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "annotations": {"padding": padding}},
+        "spec": {
+            "capacity": {"storage": format!("{gib}Gi")},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": format!("/nowhere/{name}")},
+            "persistentVolumeReclaimPolicy": "Retain",
+        },
+    })
+}
+
+fn claim(name: &str, gib: usize, padding: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "annotations": {"padding": padding}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "resources": {"requests": {"storage": format!("{gib}Gi")}},
+        },
+    })
+}
+
+/// Looks again and again.
+pub async fn eventually(what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "in vain: {}", what());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The lines of a controller's log that say something.
+pub fn lines(controller: &Running, message: &str) -> Vec<Value> {
+    let said = |line: &Value| line["message"] == message;
+    controller.log().lines().filter_map(|line| serde_json::from_str(line).ok()).filter(said).collect()
+}

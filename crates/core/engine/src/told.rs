@@ -1,0 +1,37 @@
+//! What was told already: an event that says nothing new is kept back.
+
+use std::hash::{Hash, Hasher};
+
+use bindery_rules_api::Notice;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::progress::Work;
+
+/// For each key, a digest of what was last told about it.
+#[derive(Debug, Default)]
+pub(crate) struct Told(FxHashMap<Work, u64>);
+
+impl Told {
+    /// Whether the notices of a verdict say something that the last ones of the same key did not.
+    pub fn is_news(&self, work: &Work, notices: &[Notice]) -> bool {
+        self.0.get(work) != Some(&digest(notices))
+    }
+
+    /// Remembers the notices of a verdict as the last ones of their key.
+    pub fn note(&mut self, work: &Work, notices: &[Notice]) {
+        self.0.insert(work.clone(), digest(notices));
+    }
+
+    /// Forgets what was told about a key: what it was about is over.
+    pub fn forget(&mut self, work: &Work) {
+        self.0.remove(work);
+    }
+}
+
+fn digest(notices: &[Notice]) -> u64 {
+    let mut digest = FxHasher::default();
+    for notice in notices {
+        (&notice.about, &notice.meta.uid, notice.reason, &notice.message).hash(&mut digest);
+    }
+    digest.finish()
+}

@@ -1,0 +1,190 @@
+//! Protection: the finalizers that keep claims, volumes and attributes classes from going while they are in use, and the proof
+//! that they are not.
+
+use bindery_model::{AttributesClass, Claim, Kind, Meta, Name, Object, ObjectKey, Volume, VolumePhase, finalizer};
+use serde_json::{Map, Value, json};
+
+use crate::edit::list_of;
+use crate::{Findings, Listing};
+
+/// Something that is kept from going while it is in use.
+#[derive(Debug, Clone, Copy)]
+pub enum Guarded<'a> {
+    /// A claim, while pods use it.
+    Claim(&'a Claim),
+    /// A volume, while it is bound.
+    Volume(&'a Volume),
+    /// An attributes class, while claims or volumes refer to it.
+    AttributesClass(&'a AttributesClass),
+}
+
+impl Guarded<'_> {
+    /// Who it is.
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Guarded::Claim(claim) => &claim.meta,
+            Guarded::Volume(volume) => &volume.meta,
+            Guarded::AttributesClass(class) => &class.meta,
+        }
+    }
+
+    pub(crate) fn key(&self) -> ObjectKey {
+        match self {
+            Guarded::Claim(claim) => claim.key().into(),
+            Guarded::Volume(volume) => ObjectKey::volume(volume.name().clone()),
+            Guarded::AttributesClass(class) => ObjectKey::cluster(Kind::AttributesClass, class.meta.name.clone()),
+        }
+    }
+
+    /// The finalizer that guards it.
+    pub fn guard(&self) -> &'static str {
+        match self {
+            Guarded::Claim(_) => finalizer::PVC_PROTECTION,
+            Guarded::Volume(_) => finalizer::PV_PROTECTION,
+            Guarded::AttributesClass(_) => finalizer::VAC_PROTECTION,
+        }
+    }
+
+    fn finalizers(&self) -> &[Name] {
+        match self {
+            Guarded::Claim(claim) => &claim.finalizers,
+            Guarded::Volume(volume) => &volume.finalizers,
+            Guarded::AttributesClass(class) => &class.finalizers,
+        }
+    }
+
+    fn is_deleting(&self) -> bool {
+        match self {
+            Guarded::Claim(claim) => claim.deleting,
+            Guarded::Volume(volume) => volume.deleting,
+            Guarded::AttributesClass(class) => class.deleting,
+        }
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.finalizers().iter().any(|name| name == self.guard())
+    }
+
+    /// Whether somebody deleted it, and only its users keep it.
+    pub fn wants_to_go(&self) -> bool {
+        self.is_deleting() && self.is_guarded()
+    }
+
+    /// Whether it is to be guarded, and is not.
+    pub fn lacks_guard(&self) -> bool {
+        !self.is_deleting() && !self.is_guarded()
+    }
+}
+
+/// Puts a protection finalizer on an object, or takes it off. No other finalizer is touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectionEdit {
+    finalizers: Box<[Name]>,
+}
+
+impl ProtectionEdit {
+    pub(crate) fn guard(object: Guarded<'_>) -> ProtectionEdit {
+        let guard = Name::new_static(object.guard());
+        let others = object.finalizers().iter().filter(|name| **name != guard).cloned();
+        ProtectionEdit { finalizers: others.chain([guard.clone()]).collect() }
+    }
+
+    pub(crate) fn unguard(object: Guarded<'_>, proof: &UnusedProof) -> ProtectionEdit {
+        assert_eq!(*object.meta(), proof.0, "a proof is about one state of one object");
+        let others = object.finalizers().iter().filter(|name| *name != object.guard()).cloned();
+        ProtectionEdit { finalizers: others.collect() }
+    }
+
+    /// All finalizers that the object is to have.
+    pub fn finalizers(&self) -> &[Name] {
+        &self.finalizers
+    }
+
+    pub(crate) fn patch(&self) -> Map<String, Value> {
+        Map::from_iter([("metadata".into(), json!({"finalizers": list_of(&self.finalizers)}))])
+    }
+}
+
+/// A token that nothing uses an object, in the very state that the write which lets it go is conditional on. What others say of
+/// it was listed live after the decision; what it says itself is made sure of by the condition of that write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnusedProof(Meta);
+
+/// Why there is no proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotUnused {
+    /// These have to be listed first.
+    Look(Listing),
+    /// These use it.
+    UsedBy(Vec<ObjectKey>),
+}
+
+impl UnusedProof {
+    /// Looks at the pods that were listed live: none of them holds the claim.
+    pub fn of_claim(claim: &Claim, findings: &Findings) -> Result<UnusedProof, NotUnused> {
+        let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
+        Self::find(&claim.meta, findings, listing, |object| match object {
+            Object::Pod(pod) => pod.holds(claim),
+            Object::Claim(_)
+            | Object::Volume(_)
+            | Object::Class(_)
+            | Object::AttributesClass(_)
+            | Object::Node(_)
+            | Object::CsiNode(_)
+            | Object::CsiDriver(_)
+            | Object::Capacity(_)
+            | Object::Attachment(_) => false,
+        })
+    }
+
+    /// Looks at the volume itself: it is not bound. Else says to which claim.
+    pub fn of_volume(volume: &Volume) -> Result<UnusedProof, Vec<ObjectKey>> {
+        if volume.phase != VolumePhase::Bound {
+            return Ok(UnusedProof(volume.meta.clone()));
+        }
+        Err(volume.claim_ref.iter().map(|claim| claim.key.clone().into()).collect())
+    }
+
+    /// Looks at the claims and volumes that were listed live: none of them refers to the class.
+    pub fn of_attributes_class(class: &AttributesClass, findings: &Findings) -> Result<UnusedProof, NotUnused> {
+        let refers = |object: &Object| match object {
+            Object::Claim(claim) => claim.attributes_classes().any(|name| *name == class.meta.name),
+            Object::Volume(volume) => *volume.attributes() == class.meta.name,
+            Object::Class(_)
+            | Object::AttributesClass(_)
+            | Object::Pod(_)
+            | Object::Node(_)
+            | Object::CsiNode(_)
+            | Object::CsiDriver(_)
+            | Object::Capacity(_)
+            | Object::Attachment(_) => false,
+        };
+        for kind in [Kind::Claim, Kind::Volume] {
+            Self::find(&class.meta, findings, Listing { kind, namespace: Name::default() }, refers)?;
+        }
+        Ok(UnusedProof(class.meta.clone()))
+    }
+
+    fn find(
+        meta: &Meta,
+        findings: &Findings,
+        listing: Listing,
+        uses: impl Fn(&Object) -> bool,
+    ) -> Result<UnusedProof, NotUnused> {
+        let Some(listed) = findings.listed(&listing) else { return Err(NotUnused::Look(listing)) };
+        // An object that could not be understood may be a user: when in doubt, nothing goes.
+        let users: Vec<ObjectKey> =
+            listed.iter().filter(|object| object.flaw().is_some() || uses(object)).map(Object::key).collect();
+        if users.is_empty() { Ok(UnusedProof(meta.clone())) } else { Err(NotUnused::UsedBy(users)) }
+    }
+}
+
+/// Users in words: the first few, and how many more there are.
+pub fn users(keys: &[ObjectKey]) -> String {
+    const SHOWN: usize = 5;
+    let shown = keys.iter().take(SHOWN).map(ObjectKey::to_string).collect::<Vec<_>>().join(", ");
+    match keys.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,63 @@
+//! The node that this runs on: who it is, and the taint that is taken off it once its disks are there.
+
+use bindery_model::Node;
+use bindery_runtime::{Api, NotHad};
+use serde_json::{Value, json};
+
+/// Reads a node.
+pub async fn read_node(api: &Api, name: &str) -> Result<Node, String> {
+    let node = api.get(&path(name)).await.map_err(|error| format!("node {name:?}: {error}"))?;
+    Node::from_json(node.to_string().as_bytes()).map_err(|flaw| format!("node {name:?}: {flaw}"))
+}
+
+/// Takes a taint off a node, if it is there, and if the node is as it was read. Says whether there was one.
+pub async fn remove_taint(api: &Api, name: &str, key: &str) -> Result<bool, String> {
+    let node = api.get(&path(name)).await.map_err(|error| error.to_string())?;
+    let Some(patch) = without_taint(&node, key) else { return Ok(false) };
+    let request = http::Request::patch(path(name))
+        .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
+        .body(patch.to_string().into_bytes())
+        .map_err(|error| error.to_string())?;
+    match api.object(request).await {
+        Ok(_) => Ok(true),
+        Err(error @ (NotHad::NotFound(_) | NotHad::Refused(..) | NotHad::Lost(_))) => Err(error.to_string()),
+    }
+}
+
+/// The patch after which a node is without a taint; `None` when it has none.
+fn without_taint(node: &Value, key: &str) -> Option<Value> {
+    let taints = node["spec"]["taints"].as_array()?;
+    let rest: Vec<&Value> = taints.iter().filter(|taint| taint["key"] != key).collect();
+    (rest.len() < taints.len()).then(|| {
+        let metadata = &node["metadata"];
+        json!({
+            "metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
+            "spec": {"taints": rest},
+        })
+    })
+}
+
+fn path(name: &str) -> String {
+    format!("/api/v1/nodes/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_that_taint_goes() {
+        let node =
+            |taints: Value| json!({"metadata": {"uid": "u", "resourceVersion": "7"}, "spec": {"taints": taints}});
+        let (ours, other) =
+            (json!({"key": "ours", "effect": "NoSchedule"}), json!({"key": "other", "effect": "NoExecute"}));
+        let patch = without_taint(&node(json!([ours, other])), "ours").expect("there is something to do");
+        assert_eq!(
+            patch,
+            json!({"metadata": {"uid": "u", "resourceVersion": "7"}, "spec": {"taints": [other]}}),
+            "and only if the node is as it was read"
+        );
+        assert_eq!(without_taint(&node(json!([other])), "ours"), None);
+        assert_eq!(without_taint(&json!({"spec": {}}), "ours"), None);
+    }
+}

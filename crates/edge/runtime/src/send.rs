@@ -1,0 +1,209 @@
+//! Sending: each of the engine's requests becomes one call, and each call an answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_engine::{Answer, Refusal};
+use bindery_model::{Object, ObjectKey};
+use bindery_rules_api::{Bind, Create, Delete, Listing, PatchType, Request, Write};
+use http::StatusCode;
+use jiff::Timestamp;
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::request::Request as Call;
+
+use crate::api::{Api, Lost, Reply};
+use crate::events::wire_time;
+use crate::operate::Operate;
+use crate::{list, paths};
+
+/// How long to wait where a server is busy and does not say for how long.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Carries out the engine's requests.
+#[derive(Clone)]
+pub struct Caller {
+    api: Arc<Api>,
+    operator: Arc<dyn Operate>,
+}
+
+impl Caller {
+    /// A caller of an API server, with somebody for what lies outside it.
+    pub fn new(api: Arc<Api>, operator: Arc<dyn Operate>) -> Caller {
+        Caller { api, operator }
+    }
+
+    /// Carries out a request. There is always an answer.
+    pub async fn carry_out(&self, request: Request) -> Answer {
+        match request {
+            Request::Write(write) => self.write(&write).await,
+            Request::Create(create) => self.create(&create).await,
+            Request::Bind(bind) => self.bind(&bind).await,
+            Request::Delete(delete) => self.delete(&delete).await,
+            Request::Read(key) => self.read(&key).await,
+            Request::List(listing) => self.list(&listing).await,
+            Request::Operate(operation) => Answer::Done(self.operator.operate(operation).await),
+        }
+    }
+
+    async fn write(&self, write: &Write) -> Answer {
+        let key = write.target();
+        let call = Call::new(paths::collection(key));
+        let params = PatchParams::default();
+        let patch = write.patch(&wire_time(Timestamp::now()));
+        let patch = match write.edit().patch_type() {
+            PatchType::Merge => Patch::Merge(patch),
+            PatchType::Strategic => Patch::Strategic(patch),
+        };
+        let request = match write.edit().subresource() {
+            None => call.patch(&key.name, &params, &patch),
+            Some(subresource) => call.patch_subresource(subresource, &key.name, &params, &patch),
+        };
+        self.object(key, request).await
+    }
+
+    async fn create(&self, create: &Create) -> Answer {
+        let body = create.body.to_string().into_bytes();
+        let request = Call::new(paths::collection(&create.key)).create(&PostParams::default(), body);
+        self.object(&create.key, request).await
+    }
+
+    /// Gives a pod its node. The server does not answer with the pod, so that is read.
+    async fn bind(&self, bind: &Bind) -> Answer {
+        let key = bind.target();
+        let body = bind.body().to_string().into_bytes();
+        let path = format!("{}/{}/binding", paths::collection(key), key.name);
+        let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json").body(body);
+        let request = request.map_err(kube::core::request::Error::BuildRequest);
+        match self.call(request).await {
+            Err(refusal) => Answer::Refused(refusal),
+            Ok(_) => match self.read(key).await {
+                Answer::Read(Some(pod)) => Answer::Written(pod),
+                // It was carried out, and what became of it has to be seen.
+                Answer::Written(_)
+                | Answer::Deleted(_)
+                | Answer::Read(None)
+                | Answer::Listed(_)
+                | Answer::Done(_)
+                | Answer::Refused(_) => Answer::Refused(Refusal::Lost),
+            },
+        }
+    }
+
+    async fn delete(&self, delete: &Delete) -> Answer {
+        let volume = delete.proof().volume();
+        let key = ObjectKey::volume(volume.name.clone());
+        let preconditions =
+            Preconditions { uid: Some(volume.uid.to_string()), resource_version: Some(volume.version.to_string()) };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        match self.call(Call::new(paths::collection(&key)).delete(&key.name, &params)).await {
+            Err(refusal) => Answer::Refused(refusal),
+            // A server answers with the object while finalizers hold it, and with a Status once it is gone.
+            Ok(reply) => Answer::Deleted(decode(&key, &reply).ok().filter(|object| object.meta().uid == volume.uid)),
+        }
+    }
+
+    async fn read(&self, key: &ObjectKey) -> Answer {
+        let request = Call::new(paths::collection(key)).get(&key.name, &GetParams::default());
+        match self.call(request).await {
+            Err(Refusal::NotFound) => Answer::Read(None),
+            Err(refusal) => Answer::Refused(refusal),
+            Ok(reply) => match decode(key, &reply) {
+                Ok(object) => Answer::Read(Some(object)),
+                Err(error) => Answer::Refused(Refusal::Error(error)),
+            },
+        }
+    }
+
+    /// All objects there are, page by page. No version is asked for: what is listed is no older than the call.
+    async fn list(&self, listing: &Listing) -> Answer {
+        let mut objects = Vec::new();
+        let mut params = ListParams { limit: Some(list::PAGE), ..ListParams::default() };
+        loop {
+            let request = Call::new(paths::collection(&listing.target())).list(&params);
+            let reply = match self.call(request).await {
+                Ok(reply) => reply,
+                Err(refusal) => return Answer::Refused(refusal),
+            };
+            let next = match list::read_page(listing.kind, &reply.body, &mut objects) {
+                Ok((_, next)) => next,
+                Err(error) => return Answer::Refused(Refusal::Error(error)),
+            };
+            if next.is_empty() {
+                return Answer::Listed(objects);
+            }
+            params.continue_token = Some(next);
+        }
+    }
+
+    /// A call that answers with the object as it is now.
+    async fn object(&self, key: &ObjectKey, request: Built) -> Answer {
+        match self.call(request).await {
+            Err(refusal) => Answer::Refused(refusal),
+            Ok(reply) => match decode(key, &reply) {
+                Ok(object) => Answer::Written(object),
+                // It was carried out, and what became of it cannot be read from the answer.
+                Err(_) => Answer::Refused(Refusal::Lost),
+            },
+        }
+    }
+
+    async fn call(&self, request: Built) -> Result<Reply, Refusal> {
+        let request = request.map_err(|error| Refusal::Error(error.to_string()))?;
+        let may_have_changed = request.method() != http::Method::GET;
+        match self.api.call(request).await {
+            Err(Lost(error)) => {
+                tracing::debug!(error, "a call was not answered");
+                Err(Refusal::Lost)
+            }
+            Ok(reply) if reply.status.is_success() => Ok(reply),
+            Ok(reply) => Err(refusal(&reply, may_have_changed)),
+        }
+    }
+}
+
+type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+
+/// What a server's refusal means.
+fn refusal(reply: &Reply, may_have_changed: bool) -> Refusal {
+    match reply.status {
+        StatusCode::NOT_FOUND => Refusal::NotFound,
+        StatusCode::CONFLICT if reply.reason() == "AlreadyExists" => Refusal::AlreadyExists,
+        StatusCode::CONFLICT => Refusal::Conflict,
+        StatusCode::TOO_MANY_REQUESTS => Refusal::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
+        // A server that fails may have carried it out before.
+        status if status.is_server_error() && may_have_changed => Refusal::Lost,
+        status if status.is_server_error() => Refusal::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
+        _ => Refusal::Error(reply.message()),
+    }
+}
+
+fn decode(key: &ObjectKey, reply: &Reply) -> Result<Object, String> {
+    Object::from_json(key.kind, &reply.body).map_err(|flaw| flaw.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_mean_what_the_server_meant() {
+        let reply = |status: u16, reason: &str, retry_after: Option<u64>| Reply {
+            status: StatusCode::from_u16(status).expect("a status"),
+            retry_after: retry_after.map(Duration::from_secs),
+            body: format!(r#"{{"kind":"Status","reason":"{reason}","message":"why"}}"#).into_bytes().into(),
+        };
+        let cases = [
+            (reply(404, "NotFound", None), true, Refusal::NotFound),
+            (reply(409, "AlreadyExists", None), true, Refusal::AlreadyExists),
+            (reply(409, "Conflict", None), true, Refusal::Conflict),
+            (reply(429, "TooManyRequests", Some(3)), true, Refusal::Later(Duration::from_secs(3), "why".into())),
+            (reply(504, "Timeout", None), true, Refusal::Lost),
+            (reply(500, "InternalError", None), false, Refusal::Later(BUSY, "why".into())),
+            (reply(403, "Forbidden", None), true, Refusal::Error("why".into())),
+            (reply(422, "Invalid", None), true, Refusal::Error("why".into())),
+        ];
+        for (reply, may_have_changed, expected) in cases {
+            assert_eq!(refusal(&reply, may_have_changed), expected, "{}", reply.status);
+        }
+    }
+}

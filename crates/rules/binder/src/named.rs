@@ -1,0 +1,62 @@
+//! A claim that names the volume it wants, and is not bound yet.
+
+use bindery_model::event::{EventType, Reason};
+use bindery_model::{Annotation, Claim, Name, points_to, satisfies};
+use bindery_rules_api::{Notice, Verdict};
+
+use crate::claim::waits;
+use crate::decision::Decision;
+use crate::{bind, rules, status};
+
+impl Decision<'_> {
+    /// What a claim needs next that names its volume.
+    pub fn named(self, claim: &Claim, name: &Name) -> Verdict {
+        let Some(volume) = self.known.volume(name) else {
+            return Verdict::write_or_settle(&rules::CLAIM_NAMED_MISSING, status::pending(claim));
+        };
+        if let Some(flaw) = &volume.flaw {
+            let verdict = Verdict::write_or_settle(&rules::CLAIM_NAMED_UNREADABLE, status::pending(claim));
+            return verdict.noting(format!("{name}: {flaw}"));
+        }
+        match &volume.claim_ref {
+            // A claim that was bound to it comes first: its side of the volume is about to be restored.
+            None if self.belongs_to_another(claim, name) => taken(claim, name),
+            None => match satisfies(claim, volume) {
+                Ok(()) => bind::verdict(&rules::CLAIM_NAMED_FREE, claim, volume),
+                Err(why) => {
+                    let message = format!("Cannot bind to requested volume {:?}: {why}", name.as_str());
+                    let rule = &rules::CLAIM_NAMED_MISMATCH;
+                    waits(rule, claim, EventType::Warning, Reason::VolumeMismatch, &message)
+                }
+            },
+            Some(_) if points_to(volume, claim) => bind::verdict(&rules::CLAIM_NAMED_RESERVED, claim, volume),
+            Some(other) => {
+                if claim.annotations.has(Annotation::BoundByController) {
+                    let error = format!(
+                        "invalid binding of claim {:?} to volume {:?}: volume already claimed by {:?}",
+                        claim.key().to_string(),
+                        name.as_str(),
+                        other.key.to_string()
+                    );
+                    let notice = Notice::claim(claim, EventType::Warning, Reason::FailedBinding, taken_message(name));
+                    return Verdict::settle(&rules::CLAIM_NAMED_TAKEN_FROM_US).noting(error).tell(notice);
+                }
+                taken(claim, name)
+            }
+        }
+    }
+
+    /// Whether another claim was bound to a volume that nobody is written on.
+    fn belongs_to_another(self, claim: &Claim, volume: &Name) -> bool {
+        let mut naming = self.known.claims_naming(volume);
+        naming.any(|other| other.is_bind_completed() && other.meta.uid != claim.meta.uid)
+    }
+}
+
+fn taken(claim: &Claim, volume: &Name) -> Verdict {
+    waits(&rules::CLAIM_NAMED_TAKEN, claim, EventType::Warning, Reason::FailedBinding, &taken_message(volume))
+}
+
+fn taken_message(volume: &Name) -> String {
+    format!("volume {:?} already bound to a different claim.", volume.as_str())
+}

@@ -1,0 +1,111 @@
+//! The pod that scrubs a volume. Made anew for each: nothing is shared between two scrubs.
+
+use bindery_model::{Source, Volume};
+use serde_json::{Value, json};
+
+use crate::RecyclerConfig;
+
+const IMAGE: &str = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6";
+
+/// Removes everything below the mount point, and fails when something is left.
+const SCRIPT: &str = "test -e /scrub && find /scrub -mindepth 1 -delete && test -z \"$(ls -A /scrub)\" || exit 1";
+
+/// The pod for a volume, from the template that the controller was given or the built-in one.
+pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
+    let mut pod = config.pod_template.clone().unwrap_or_else(built_in);
+    let seconds = deadline_seconds(volume, config);
+    let source = match &volume.source {
+        Source::HostPath(path) => json!({"hostPath": {"path": path.as_str()}}),
+        Source::Nfs(export) => json!({"nfs": {"server": export.0.as_str(), "path": export.1.as_str()}}),
+        Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => json!({}),
+    };
+    let name = pod["spec"]["volumes"][0]["name"].clone();
+    let mut replaced = source;
+    replaced["name"] = if name.is_string() { name } else { "vol".into() };
+    if !pod["metadata"]["namespace"].is_string() {
+        pod["metadata"]["namespace"] = "default".into();
+    }
+    pod["metadata"]["name"] = format!("recycler-for-{}", volume.name()).into();
+    pod["spec"]["activeDeadlineSeconds"] = seconds.into();
+    if let Some(volumes) = pod["spec"]["volumes"].as_array_mut().filter(|volumes| !volumes.is_empty()) {
+        volumes[0] = replaced;
+    } else {
+        pod["spec"]["volumes"] = json!([replaced]);
+    }
+    pod
+}
+
+/// More time for larger volumes: so much a GiB, and never less than the minimum.
+fn deadline_seconds(volume: &Volume, config: &RecyclerConfig) -> u64 {
+    let gibs = u64::try_from(volume.holds().whole_units(1 << 30)).unwrap_or(0);
+    gibs.saturating_mul(config.timeout_per_gib_seconds).max(config.timeout_min_seconds).min(i64::MAX as u64)
+}
+
+fn built_in() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": "default"},
+        "spec": {
+            "restartPolicy": "Never",
+            "volumes": [{"name": "vol"}],
+            "containers": [{
+                "name": "pv-recycler",
+                "image": IMAGE,
+                "command": ["/bin/sh"],
+                "args": ["-c", SCRIPT],
+                "volumeMounts": [{"name": "vol", "mountPath": "/scrub"}],
+            }],
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn volume(json: Value) -> Volume {
+        Volume::from_json(json.to_string().as_bytes()).expect("a volume")
+    }
+
+    #[test]
+    fn each_plugin_scrubs_its_own_source_within_its_own_time() {
+        let config = Config::default();
+        let nfs = volume(json!({
+            "metadata": {"name": "a"},
+            "spec": {"capacity": {"storage": "20Gi"}, "nfs": {"server": "192.0.2.1", "path": "/a"}},
+        }));
+        let scrub = pod(&nfs, &config.recycler_nfs);
+        assert_eq!(scrub["metadata"]["name"], "recycler-for-a");
+        assert_eq!(scrub["metadata"]["namespace"], "default");
+        assert_eq!(scrub["spec"]["volumes"][0], json!({"name": "vol", "nfs": {"server": "192.0.2.1", "path": "/a"}}));
+        assert_eq!(scrub["spec"]["activeDeadlineSeconds"], 600);
+
+        let small = volume(json!({
+            "metadata": {"name": "b"},
+            "spec": {"capacity": {"storage": "1Gi"}, "hostPath": {"path": "/tmp/b"}},
+        }));
+        let scrub = pod(&small, &config.recycler_host_path);
+        assert_eq!(scrub["spec"]["volumes"][0]["hostPath"]["path"], "/tmp/b");
+        assert_eq!(scrub["spec"]["activeDeadlineSeconds"], 60);
+    }
+
+    #[test]
+    fn a_template_keeps_what_is_its_own() {
+        let template = json!({
+            "metadata": {"namespace": "scrubbers", "labels": {"a": "b"}},
+            "spec": {"volumes": [{"name": "data", "emptyDir": {}}, {"name": "tools"}]},
+        });
+        let config =
+            RecyclerConfig { pod_template: Some(template), timeout_min_seconds: 1, timeout_per_gib_seconds: 1 };
+        let host = volume(json!({"metadata": {"name": "a"}, "spec": {"hostPath": {"path": "/tmp/a"}}}));
+        let scrub = pod(&host, &config);
+        assert_eq!(scrub["metadata"]["namespace"], "scrubbers");
+        assert_eq!(scrub["metadata"]["labels"]["a"], "b");
+        assert_eq!(
+            scrub["spec"]["volumes"],
+            json!([{"name": "data", "hostPath": {"path": "/tmp/a"}}, {"name": "tools"}])
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! The index chooses what a naive scan over all volumes chooses, whatever happened to the pool before.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bindery_binder::matching::{Choice, choose, taker};
+use bindery_cache::Mirror;
+use bindery_model::{
+    AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity,
+    Request, Selector, Volume, VolumeMode, VolumePhase, misfit, points_to, reserved_misfit, satisfies,
+};
+use proptest::prelude::*;
+
+/// Something that happens to the cluster.
+#[derive(Debug, Clone)]
+enum Event {
+    Volume(Volume),
+    VolumeGone(Name),
+    Claim(Claim),
+    ClaimGone(ClaimKey),
+    /// A write of ours reserves a volume for a claim, and is not answered yet.
+    Reserve(Name, ClaimKey),
+    /// The write came to nothing.
+    Settle(Name),
+}
+
+const SIZES: [&str; 6] = ["0", "1Gi", "1500M", "2Gi", "1.5Gi", "800E"];
+
+fn meta(name: &str) -> Meta {
+    Meta { namespace: Name::default(), name: name.into(), uid: format!("uid-{name}").into(), version: 0 }
+}
+
+fn size() -> impl Strategy<Value = Option<Quantity>> {
+    prop::sample::select(SIZES.to_vec()).prop_map(|text| text.parse().ok())
+}
+
+fn modes() -> impl Strategy<Value = AccessModes> {
+    prop::collection::vec(prop::sample::select(AccessMode::ALL.to_vec()), 0..3).prop_map(|m| m.into_iter().collect())
+}
+
+fn volume_mode() -> impl Strategy<Value = VolumeMode> {
+    prop_oneof![5 => Just(VolumeMode::Filesystem), 1 => Just(VolumeMode::Block)]
+}
+
+/// Mostly nothing, now and then one of two.
+fn rarely(words: [&'static str; 2]) -> impl Strategy<Value = Option<Name>> {
+    prop_oneof![3 => Just(None), 1 => prop::sample::select(words.to_vec()).prop_map(|word| Some(word.into()))]
+}
+
+fn volume_name() -> impl Strategy<Value = Name> {
+    (0..8_u8).prop_map(|n| format!("v{n}").into())
+}
+
+fn claim_key() -> impl Strategy<Value = ClaimKey> {
+    (0..5_u8).prop_map(|n| ClaimKey::new("ns", format!("c{n}")))
+}
+
+fn claim_ref() -> impl Strategy<Value = Option<ClaimRef>> {
+    let uid = |key: &ClaimKey, kind: u8| match kind {
+        0 => Name::default(),
+        1 => format!("uid-{}", key.name).into(),
+        _ => "stale".into(),
+    };
+    let reserved = (claim_key(), 0..3_u8).prop_map(move |(key, kind)| Some(ClaimRef { uid: uid(&key, kind), key }));
+    prop_oneof![3 => Just(None), 1 => reserved]
+}
+
+fn phase() -> impl Strategy<Value = VolumePhase> {
+    prop_oneof![
+        4 => Just(VolumePhase::Available),
+        2 => Just(VolumePhase::Pending),
+        1 => Just(VolumePhase::Bound),
+        1 => Just(VolumePhase::Released),
+        1 => Just(VolumePhase::Failed),
+    ]
+}
+
+fn volume() -> impl Strategy<Value = Volume> {
+    let spec = (size(), modes(), volume_mode(), rarely(["fast", "slow"]), rarely(["gold", ""]));
+    let rest = (claim_ref(), phase(), prop::bool::weighted(0.1), rarely(["ssd", "hdd"]));
+    (volume_name(), spec, rest).prop_map(|(name, (capacity, modes, volume_mode, class, vac), rest)| {
+        let (claim_ref, phase, deleting, disk) = rest;
+        Volume {
+            meta: meta(&name),
+            capacity,
+            modes,
+            volume_mode,
+            class_field: class.unwrap_or_default(),
+            attributes_class: vac,
+            claim_ref,
+            phase,
+            deleting,
+            labels: disk.map(|disk| ("disk".into(), disk)).into_iter().collect::<Labels>(),
+            ..Volume::default()
+        }
+    })
+}
+
+fn claim() -> impl Strategy<Value = Claim> {
+    let spec = (size(), modes(), volume_mode(), rarely(["fast", "slow"]), rarely(["gold", ""]));
+    let named = prop_oneof![3 => Just(None), 1 => volume_name().prop_map(Some)];
+    (claim_key(), spec, named, rarely(["ssd", "hdd"]), prop::bool::weighted(0.1)).prop_map(
+        |(key, (request, modes, volume_mode, class_field, attributes_class), volume, disk, bound)| {
+            let selector = disk.map(|disk| {
+                let mut selector = Selector::default();
+                selector.require("disk".into(), disk);
+                Box::new(Ok(selector))
+            });
+            let mut claim = Claim {
+                meta: Meta { namespace: key.namespace, ..meta(&key.name) },
+                request,
+                modes,
+                volume_mode,
+                class_field,
+                attributes_class,
+                volume,
+                selector,
+                ..Claim::default()
+            };
+            if bound {
+                claim.annotations.set(Annotation::BindCompleted, Annotation::YES);
+            }
+            claim
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => volume().prop_map(Event::Volume),
+        1 => volume_name().prop_map(Event::VolumeGone),
+        3 => claim().prop_map(Event::Claim),
+        1 => claim_key().prop_map(Event::ClaimGone),
+        1 => (volume_name(), claim_key()).prop_map(|(volume, claim)| Event::Reserve(volume, claim)),
+        1 => volume_name().prop_map(Event::Settle),
+    ]
+}
+
+/// What the naive scan knows: everything, in plain maps.
+#[derive(Default)]
+struct Naive {
+    volumes: BTreeMap<Name, Volume>,
+    assumed: BTreeMap<Name, Volume>,
+    claims: BTreeMap<ClaimKey, Claim>,
+}
+
+impl Naive {
+    fn shown(&self) -> impl Iterator<Item = &Volume> {
+        let seen = self.volumes.iter().filter(|(name, _)| !self.assumed.contains_key(*name));
+        self.assumed.values().chain(seen.map(|(_, volume)| volume))
+    }
+
+    fn is_spoken_for(&self, volume: &Volume) -> bool {
+        self.claims.values().any(|claim| {
+            claim.volume.as_ref() == Some(volume.name())
+                && (claim.is_bind_completed() || satisfies(claim, volume).is_ok())
+        })
+    }
+
+    fn choose(&self, request: &Request<'_>) -> Option<Name> {
+        let claim = request.claim;
+        let rank = |volume: &&Volume| (volume.modes.set().count(), volume.holds().clone(), volume.name().clone());
+        let reserved = self
+            .shown()
+            .filter(|volume| points_to(volume, claim) && reserved_misfit(request, volume).is_none())
+            .min_by_key(|volume| (Reverse(volume.belongs_to(&claim.meta.uid)), rank(volume)));
+        let free = || {
+            let fits = |volume: &&Volume| {
+                volume.claim_ref.is_none() && misfit(request, volume).is_none() && !self.is_spoken_for(volume)
+            };
+            self.shown().filter(fits).min_by_key(rank)
+        };
+        reserved.or_else(free).map(|volume| volume.name().clone())
+    }
+
+    /// Of the claims that look and have nothing reserved, who asks for most and fits.
+    fn taker(&self, volume: &Volume) -> Option<ClaimKey> {
+        if !volume.is_free() || self.is_spoken_for(volume) {
+            return None;
+        }
+        let looks = |claim: &&Claim| {
+            let request = Request::of(claim, false).expect("these selectors make sense");
+            let serves = |other: &Volume| points_to(other, claim) && reserved_misfit(&request, other).is_none();
+            claim.is_looking() && !self.shown().any(serves) && misfit(&request, volume).is_none()
+        };
+        let most = self.claims.values().filter(looks);
+        most.min_by_key(|claim| (Reverse(claim.requested().clone()), claim.key())).map(Claim::key)
+    }
+
+    fn happen(&mut self, known: &mut Mirror, event: &Event, version: u64) {
+        match event {
+            Event::Volume(volume) => {
+                let mut volume = volume.clone();
+                volume.meta.version = version;
+                self.volumes.insert(volume.name().clone(), volume.clone());
+                known.watched(Object::Volume(Arc::new(volume)));
+            }
+            Event::VolumeGone(name) => {
+                self.volumes.remove(name);
+                known.watched_gone(&ObjectKey::volume(name.clone()), version);
+            }
+            Event::Claim(claim) => {
+                let mut claim = claim.clone();
+                claim.meta.version = version;
+                self.claims.insert(claim.key(), claim.clone());
+                known.watched(Object::Claim(Arc::new(claim)));
+            }
+            Event::ClaimGone(key) => {
+                self.claims.remove(key);
+                known.watched_gone(&key.clone().into(), version);
+            }
+            Event::Reserve(name, key) => {
+                if let Some(volume) = known.volume(name) {
+                    let mut volume = volume.as_ref().clone();
+                    volume.claim_ref = Some(ClaimRef { uid: format!("uid-{}", key.name).into(), key: key.clone() });
+                    self.assumed.insert(name.clone(), volume.clone());
+                    known.assume_volume(Arc::new(volume));
+                }
+            }
+            Event::Settle(name) => {
+                self.assumed.remove(name);
+                known.settle(&ObjectKey::volume(name.clone()));
+            }
+        }
+    }
+}
+
+fn chosen(choice: Option<Choice<'_>>) -> Option<Name> {
+    choice.map(|choice| match choice {
+        Choice::Reserved(volume) | Choice::Fits(volume) => volume.name().clone(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn the_index_chooses_what_a_scan_chooses(
+        events in prop::collection::vec(event(), 1..40),
+        asks in prop::collection::vec(claim(), 1..8),
+    ) {
+        let (mut naive, mut known) = (Naive::default(), Mirror::default());
+        for (version, event) in events.iter().enumerate() {
+            naive.happen(&mut known, event, version as u64 + 1);
+            for claim in &asks {
+                let request = Request::of(claim, false).expect("these selectors make sense");
+                prop_assert_eq!(chosen(choose(&known, &request)), naive.choose(&request), "for {:?}", claim);
+            }
+            for volume in naive.shown() {
+                prop_assert_eq!(taker(&known, volume, |_| false).cloned(), naive.taker(volume), "for {:?}", volume);
+            }
+        }
+    }
+
+    #[test]
+    fn a_delayed_claim_gets_only_what_is_reserved_for_it(
+        volumes in prop::collection::vec(volume(), 1..20),
+        claim in claim(),
+    ) {
+        let (mut naive, mut known) = (Naive::default(), Mirror::default());
+        for (version, volume) in volumes.into_iter().enumerate() {
+            naive.happen(&mut known, &Event::Volume(volume), version as u64 + 1);
+        }
+        let request = Request::of(&claim, true).expect("these selectors make sense");
+        let got = choose(&known, &request);
+        prop_assert!(!matches!(got, Some(Choice::Fits(_))));
+        if let Some(Choice::Reserved(volume)) = got {
+            prop_assert!(points_to(volume, &claim));
+        }
+    }
+}

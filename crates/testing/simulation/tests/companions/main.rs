@@ -1,0 +1,62 @@
+//! Upstream's own table cases for the controllers beside the binder, by what they are about, and cases of our own: run once,
+//! until stable, with a restart after every effect, and with two engines.
+
+mod case;
+
+mod attributes_classes;
+mod batches;
+mod claims;
+mod ephemeral;
+mod expander;
+mod faults;
+mod flex;
+mod owners;
+mod unused;
+mod volumes;
+
+use std::collections::BTreeSet;
+
+use bindery_cache::Mirror;
+use bindery_lifecycle::rules;
+use bindery_model::{Kind, Name, ObjectKey};
+use bindery_rules_api::Findings;
+use bindery_simulation::table::check;
+use case::{Case, everyone};
+
+/// Every case of every table.
+fn all() -> Vec<Case> {
+    [
+        attributes_classes::cases(),
+        claims::cases(),
+        ephemeral::cases(),
+        expander::cases(),
+        faults::cases(),
+        flex::cases(),
+        unused::cases(),
+        volumes::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[test]
+fn every_case_ends_as_it_should() {
+    let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
+    assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+#[test]
+fn every_rule_is_exercised() {
+    let node = ObjectKey::cluster(Kind::Node, Name::from("node1"));
+    let not_ours = |set: Box<dyn bindery_rules_api::RuleSet + Send>| {
+        set.decide(&Mirror::default(), &node, &Findings::default()).rule.name
+    };
+    let mut exercised: BTreeSet<&str> = everyone().into_iter().map(not_ours).collect();
+    // A case that fails exercises nothing: another test tells.
+    exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
+    let declared: BTreeSet<&str> = rules::all().map(|rule| rule.name).collect();
+    let missing: Vec<_> = declared.difference(&exercised).collect();
+    let undeclared: Vec<_> = exercised.difference(&declared).collect();
+    assert!(missing.is_empty() && undeclared.is_empty(), "not exercised: {missing:#?}\nnot declared: {undeclared:#?}");
+}

@@ -1,0 +1,289 @@
+//! The core of the embedded API server as a world: the engine's requests are the API's, and its watches tell what changed.
+//!
+//! There is no HTTP, and no clock but the engine's.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bindery_apiserver::api::{Body, Done, PatchType, Settings, Watch, WatchEventType};
+use bindery_apiserver::{Answer as Answered, Api, Moment as ServerMoment, Options, Status, Target, Verb};
+use bindery_engine::{Answer, Moment, Refusal};
+use bindery_model::{Kind, Object, ObjectKey};
+use bindery_rules_api::{Request, Write, Yield};
+use bindery_simulation::cluster::{Cluster, Refused};
+use bindery_simulation::{Answerer, Told, describe};
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The embedded API server's core, in the place of a `World`. What lies outside the API goes well.
+pub struct Served {
+    api: Api,
+    now: Timestamp,
+    /// How many moments there were: no two are alike.
+    moments: u128,
+    watches: BTreeMap<Kind, Watch>,
+    untold: VecDeque<Told>,
+    history: Vec<String>,
+    effects: usize,
+}
+
+impl Served {
+    fn moment(&mut self) -> ServerMoment {
+        self.moments += 1;
+        ServerMoment { now: self.now, seed: self.moments << 32 }
+    }
+
+    /// Sends a request about an object, or about all of its kind if it has no name.
+    fn send(&mut self, verb: Verb, key: &ObjectKey, subresource: &str, body: &Value) -> Result<Value, Status> {
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        let request = request(verb, key, subresource, body);
+        let moment = self.moment();
+        let answer = self.api.handle(&moment, &request)?;
+        self.tend();
+        Ok(read(&object_of(answer)))
+    }
+
+    /// Has the server do what it has to do by itself.
+    fn tend(&mut self) {
+        loop {
+            let moment = self.moment();
+            if self.api.tend(&moment) != Some(self.now) {
+                return;
+            }
+        }
+    }
+
+    /// Creates something at its collection.
+    fn make(&mut self, key: &ObjectKey, object: &Value) -> Result<Value, Status> {
+        let collection = ObjectKey { name: "".into(), ..key.clone() };
+        self.send(Verb::Create, &collection, "", object)
+    }
+
+    fn carry_out(&mut self, request: &Request) -> Answer {
+        let key = request.target();
+        let decoded = |object: &Value| decode(key.kind, object.to_string().as_bytes());
+        let written = |answer: Result<Value, Status>| match answer {
+            Ok(object) => Answer::Written(decoded(&object)),
+            Err(status) => Answer::Refused(refusal(&status)),
+        };
+        match request {
+            Request::Read(_) => match self.send(Verb::Get, &key, "", &Value::Null) {
+                Ok(object) => Answer::Read(Some(decoded(&object))),
+                Err(status) if status.http_code() == 404 => Answer::Read(None),
+                Err(status) => Answer::Refused(refusal(&status)),
+            },
+            Request::List(listing) => {
+                let (_, objects) = self.read_all(listing.kind);
+                let mut objects: Vec<Object> = objects.iter().map(|object| decode(listing.kind, object)).collect();
+                objects.retain(|object| listing.namespace.is_empty() || object.meta().namespace == listing.namespace);
+                Answer::Listed(objects)
+            }
+            Request::Write(write) => written(self.write(write)),
+            Request::Create(create) => written(self.make(&key, &create.body)),
+            Request::Bind(bind) => {
+                let bound = self.send(Verb::Create, &key, "binding", &bind.body());
+                written(bound.and_then(|_| self.send(Verb::Get, &key, "", &Value::Null)))
+            }
+            Request::Delete(delete) => {
+                let volume = delete.proof().volume();
+                let preconditions = json!({"uid": *volume.uid, "resourceVersion": volume.version.to_string()});
+                let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
+                match self.send(Verb::Delete, &key, "", &options) {
+                    Ok(object) => Answer::Deleted(Some(decoded(&object))),
+                    Err(status) => Answer::Refused(refusal(&status)),
+                }
+            }
+            Request::Operate(_) => Answer::Done(Ok(Yield::default())),
+        }
+    }
+
+    fn write(&mut self, write: &Write) -> Result<Value, Status> {
+        let subresource = write.edit().subresource().unwrap_or_default();
+        let patch_type = match write.edit().patch_type() {
+            bindery_rules_api::PatchType::Merge => PatchType::Merge,
+            bindery_rules_api::PatchType::Strategic => PatchType::Strategic,
+        };
+        let patch = write.patch(&self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        self.send(Verb::Patch(patch_type), write.target(), subresource, &patch)
+    }
+
+    /// Reads all objects of a kind, and the revision they are of.
+    fn read_all(&self, kind: Kind) -> (u64, Vec<Bytes>) {
+        let answer = self.api.read(&request(Verb::List, &ObjectKey::cluster(kind, ""), "", Bytes::new()));
+        match answer.map(|answer| answer.body) {
+            Ok(Done::List(list)) => (list.revision, list.items),
+            Ok(Done::Object(_) | Done::Status(_)) => panic!("a list is answered with a list"),
+            Err(status) => panic!("a list was refused: {}", status.message),
+        }
+    }
+
+    /// Reads on in all watches, in the order in which things happened.
+    fn read_watches(&mut self) {
+        let revision = self.api.revision();
+        let mut seen = Vec::new();
+        for (kind, watch) in &mut self.watches {
+            let changes = self.api.changes_after(watch.kind, watch.revision, revision, usize::MAX);
+            for change in changes.expect("history reaches back to the last look") {
+                let Some(event) = watch.select(&change) else { continue };
+                let object = decode(*kind, &event.object);
+                let told = match event.kind {
+                    WatchEventType::Added | WatchEventType::Modified => Told::Changed(object),
+                    WatchEventType::Deleted => Told::Gone(object.key(), change.revision),
+                };
+                seen.push((change.revision, told));
+            }
+            watch.revision = revision;
+        }
+        seen.sort_by_key(|(revision, _)| *revision);
+        self.untold.extend(seen.into_iter().map(|(_, told)| told));
+    }
+}
+
+impl Answerer for Served {
+    fn list(&mut self, kind: Kind) -> (u64, Vec<Object>) {
+        let (revision, objects) = self.read_all(kind);
+        let options = Options { resource_version: revision.to_string(), ..Options::default() };
+        let watch = self.api.watch(&target(&ObjectKey::cluster(kind, ""), ""), &options);
+        self.watches.insert(kind, watch.expect("a watch from now on is granted"));
+        self.untold.retain(|told| told.kind() != kind);
+        (revision, objects.iter().map(|object| decode(kind, object)).collect())
+    }
+
+    fn told(&mut self) -> Option<Told> {
+        if self.untold.is_empty() {
+            self.read_watches();
+        }
+        self.untold.pop_front()
+    }
+
+    fn answer(&mut self, request: &Request) -> Answer {
+        let answer = self.carry_out(request);
+        let (_, words) = describe(request);
+        let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
+        if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
+            self.effects += 1;
+        }
+        self.history.push(words + &refused);
+        answer
+    }
+
+    fn pass(&mut self, now: Moment) {
+        self.now = start() + jiff::SignedDuration::try_from(now.0).unwrap_or(jiff::SignedDuration::MAX);
+        self.tend();
+    }
+
+    fn effects(&self) -> usize {
+        self.effects
+    }
+
+    fn history(&self) -> &[String] {
+        &self.history
+    }
+}
+
+impl Cluster for Served {
+    fn empty() -> Served {
+        let now = start();
+        Served {
+            api: Api::new(Settings::default(), &ServerMoment { now, seed: 0 }),
+            now,
+            moments: 0,
+            watches: BTreeMap::new(),
+            untold: VecDeque::new(),
+            history: Vec::new(),
+            effects: 0,
+        }
+    }
+
+    fn create(&mut self, key: &ObjectKey, object: Value) -> Result<String, Refused> {
+        let made = self.make(key, &object).map_err(|status| refused(&status))?;
+        Ok(made["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
+    }
+
+    fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+        let patched = self.send(Verb::Patch(PatchType::Merge), key, "", patch);
+        patched.map(drop).map_err(|status| refused(&status))
+    }
+
+    fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+        let patched = self.send(Verb::Patch(PatchType::Merge), key, "status", patch);
+        patched.map(drop).map_err(|status| refused(&status))
+    }
+
+    fn delete(&mut self, key: &ObjectKey) -> Result<(), Refused> {
+        self.send(Verb::Delete, key, "", &Value::Null).map(drop).map_err(|status| refused(&status))
+    }
+
+    fn get(&self, key: &ObjectKey) -> Option<Value> {
+        let answer = self.api.read(&request(Verb::Get, key, "", Bytes::new()));
+        answer.ok().map(|answer| read(&object_of(answer)))
+    }
+
+    fn objects(&self) -> Vec<(ObjectKey, Value)> {
+        let of_kind = |kind| {
+            let with_key = move |object: &Bytes| (decode(kind, object).key(), read(object));
+            self.read_all(kind).1.iter().map(with_key).collect::<Vec<_>>()
+        };
+        [Kind::Claim, Kind::Volume].into_iter().flat_map(of_kind).collect()
+    }
+}
+
+/// When everything begins.
+fn start() -> Timestamp {
+    Timestamp::UNIX_EPOCH
+}
+
+fn target(key: &ObjectKey, subresource: &str) -> Target {
+    let known = |version: &&str| bindery_apiserver::Kind::of_object(version, key.kind.as_str());
+    let kind =
+        ["v1", "storage.k8s.io/v1"].iter().find_map(known).expect("the server has all kinds that engines look at");
+    Target {
+        kind,
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
+        subresource: subresource.to_owned(),
+    }
+}
+
+fn request(verb: Verb, key: &ObjectKey, subresource: &str, body: Bytes) -> bindery_apiserver::Request {
+    bindery_apiserver::Request {
+        verb,
+        target: target(key, subresource),
+        options: Options::default(),
+        body: Body { bytes: body, ..Body::default() },
+        user_agent: "sim".to_owned(),
+    }
+}
+
+fn object_of(answer: Answered) -> Bytes {
+    match answer.body {
+        Done::Object(object) => object,
+        Done::List(_) | Done::Status(_) => panic!("what is done with a claim, a volume or a class is answered with it"),
+    }
+}
+
+fn read(object: &Bytes) -> Value {
+    serde_json::from_slice(object).expect("the server answers with JSON")
+}
+
+fn decode(kind: Kind, object: &[u8]) -> Object {
+    Object::from_json(kind, object).expect("objects of the server have names")
+}
+
+/// What a refusal means to the engine, as `bindery_runtime` understands it.
+fn refusal(status: &Status) -> Refusal {
+    match (status.http_code(), status.reason) {
+        (404, _) => Refusal::NotFound,
+        (409, "AlreadyExists") => Refusal::AlreadyExists,
+        (409, _) => Refusal::Conflict,
+        (_, _) => Refusal::Error(status.message.clone()),
+    }
+}
+
+fn refused(status: &Status) -> Refused {
+    match status.reason {
+        "AlreadyExists" => Refused::AlreadyExists,
+        "NotFound" => Refused::NotFound,
+        _ => Refused::Invalid(status.message.clone()),
+    }
+}

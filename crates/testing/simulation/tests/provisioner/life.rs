@@ -1,0 +1,97 @@
+//! The life of a volume, with the binder: asked for, made, bound, released, removed.
+
+use bindery_model::{ClaimKey, Kind, ObjectKey};
+use bindery_rules_api::After;
+use bindery_simulation::storage::Says;
+use serde_json::json;
+
+use crate::case::{Case, case};
+use crate::trouble::heal;
+
+fn claim() -> ObjectKey {
+    ClaimKey::new("default", "c").into()
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case("from claim to volume")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .end(
+                "pv  pvc-u1 1Gi Bound ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
+                 pvc c#u1 1Gi Bound class=gold sp=csi.example.com vol=pvc-u1 bc bbc",
+            ),
+        case("and to nothing again")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .then(|world| {
+                assert_eq!(world.storage.as_ref().map(|storage| storage.holds.len()), Some(1));
+                world.delete(&claim());
+            })
+            .end(""),
+        case("with a storage that does everything, and says nothing, for a while")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .storage(|storage| {
+                storage.makes = [Says::DoneUnheard, Says::Fails(After::Unknown)].into();
+                storage.removes = [Says::DoneUnheard, Says::Fails(After::Nothing)].into();
+            })
+            .then(|world| world.delete(&claim()))
+            .end(""),
+        case("deleted while nobody knows what was made: all of it goes")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .storage(|storage| storage.makes = vec![Says::DoneUnheard; 99].into())
+            .then(|world| {
+                world.delete(&claim());
+                heal(world);
+            })
+            .end(""),
+        case("a claim of the same name is made anew: each has its own volume, and the first one's goes")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .then(|world| {
+                world.delete(&claim());
+                bindery_simulation::notation::add(world, "pvc c#u2 1Gi Pending class=gold");
+            })
+            .end(
+                "pv  pvc-u2 1Gi Bound ->c#u2 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
+                 pvc c#u2 1Gi Bound class=gold sp=csi.example.com vol=pvc-u2 bc bbc",
+            ),
+        case("somebody deletes its volume before it is bound, and then the claim: neither waits for the other")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer deleting
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning deleting",
+            )
+            .end(""),
+        case("its policy is changed to Retain: it stays, unguarded, and what lies behind it too")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .then(|world| {
+                let patch = json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}});
+                world.edit(&ObjectKey::cluster(Kind::Volume, "pvc-u1"), patch);
+            })
+            .then(|world| world.delete(&claim()))
+            .end("pv pvc-u1 1Gi Released ->c#u1 class=gold source=csi:csi.example.com by=csi.example.com"),
+    ]
+}

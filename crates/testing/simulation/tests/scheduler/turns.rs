@@ -1,0 +1,188 @@
+//! Whose turn it is: gates, priorities, pods that are none of our business or over.
+
+use serde_json::json;
+
+use crate::case::{Case, case, pod_key, put};
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    [none_of_ours(), gates(), priorities(), answers()].into_iter().flatten().collect()
+}
+
+fn none_of_ours() -> Vec<Case> {
+    vec![
+        case("a pod of another scheduler")
+            .before(
+                "node n1
+                 pod p scheduler=other",
+            )
+            .places(&["p: "])
+            .history(&[]),
+        case("a pod that has its node, be it one that does not exist")
+            .before(
+                "node n1
+                 pod p node=n9",
+            )
+            .places(&["p@n9"])
+            .history(&[]),
+        case("pods that are over, or are being deleted")
+            .before(
+                "node n1
+                 pod p phase=Failed
+                 pod q phase=Succeeded
+                 pod r deleting=30",
+            )
+            .places(&["p: ", "q: ", "r: "])
+            .history(&[]),
+        case("a pod that makes no sense is left alone, until it is mended")
+            .before("node n1")
+            .meanwhile(|world| {
+                put(world, "pod p");
+                world.edit(&pod_key("p"), json!({"spec": {"containers": "none"}}));
+            })
+            .then(|world| put(world, "pod p"))
+            .places(&["p@n1"]),
+        case("a pod that makes no sense")
+            .before("node n1")
+            .meanwhile(|world| {
+                put(world, "pod p");
+                world.edit(&pod_key("p"), json!({"spec": {"containers": "none"}}));
+            })
+            .places(&["p: "])
+            .history(&[]),
+        case("a pod is deleted while it waits, and comes again")
+            .before("pod p#one")
+            .then(|world| world.remove(&pod_key("p")))
+            .then(|world| put(world, "pod p#two\nnode n1"))
+            .places(&["p@n1"]),
+        case("a pod is deleted while it waits, and its node comes")
+            .before("pod p")
+            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
+            .then(|world| put(world, "node n1"))
+            .places(&["p: no nodes available"]),
+    ]
+}
+
+fn gates() -> Vec<Case> {
+    vec![
+        case("a gate")
+            .before(
+                "node n1
+                 pod p gate=one",
+            )
+            .places(&["p: "])
+            .history(&[]),
+        case("the last gate goes")
+            .before(
+                "node n1
+                 pod p gate=one gate=two",
+            )
+            .then(|world| put(world, "pod p gate=two"))
+            .then(|world| put(world, "pod p"))
+            .places(&["p@n1"]),
+        case("a gated pod lets others go first, whatever it matters")
+            .before(
+                "node n1 cpu=1
+                 pod p gate=one cpu=1 priority=9
+                 pod q cpu=1",
+            )
+            .places(&["p: ", "q@n1"]),
+    ]
+}
+
+fn priorities() -> Vec<Case> {
+    vec![
+        case("who matters more goes first")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 priority=1
+                 pod b cpu=1 priority=5
+                 pod c cpu=1 priority=3",
+            )
+            .places(&["a: 0/1", "b@n1", "c: 0/1"]),
+        case("of those that matter as much, who has waited longest goes first")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 created=2026-01-01T00:00:02Z
+                 pod b cpu=1 created=2026-01-01T00:00:00Z
+                 pod c cpu=1 created=2026-01-01T00:00:01Z",
+            )
+            .places(&["a: 0/1", "b@n1", "c: 0/1"]),
+        case("who matters more goes before who has waited longer")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 priority=1 created=2026-01-01T00:00:01Z
+                 pod b cpu=1 created=2026-01-01T00:00:00Z",
+            )
+            .places(&["a@n1", "b: 0/1"]),
+        case("room that comes back goes to who has waited longest")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 node=n1
+                 pod b cpu=1 created=2026-01-01T00:00:01Z
+                 pod c cpu=1 created=2026-01-01T00:00:00Z",
+            )
+            .then(|world| world.remove(&pod_key("a")))
+            .places(&["b: 0/1", "c@n1"]),
+        case("who matters more, and cannot be placed, holds up nobody")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 priority=1
+                 pod b cpu=2 priority=5",
+            )
+            .places(&["a@n1", "b: 0/1"]),
+        case("room that comes back goes to who matters more")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1 node=n1
+                 pod b cpu=1 priority=1
+                 pod c cpu=1 priority=5",
+            )
+            .then(|world| world.remove(&pod_key("a")))
+            .places(&["b: 0/1", "c@n1"]),
+        case("another scheduler's pod that matters more holds up nobody")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1
+                 pod b cpu=1 priority=5 scheduler=other",
+            )
+            .places(&["a@n1", "b: "]),
+        case("a pod that makes no sense and matters more holds up nobody")
+            .before(
+                "node n1 cpu=1
+                 pod a cpu=1",
+            )
+            .meanwhile(|world| {
+                put(world, "pod b priority=5");
+                world.edit(&pod_key("b"), json!({"spec": {"tolerations": "none"}}));
+            })
+            .places(&["a@n1", "b: "]),
+    ]
+}
+
+/// Answers that are lost, and refusals.
+fn answers() -> Vec<Case> {
+    use bindery_engine::Refusal;
+    use bindery_model::Kind;
+    vec![
+        case("the answer to giving a node is lost")
+            .before(
+                "node n1
+                 pod p",
+            )
+            .lost_answer("bind", Kind::Pod)
+            .places(&["p@n1"]),
+        case("giving a node is refused, then granted")
+            .before(
+                "node n1
+                 pod p",
+            )
+            .error("bind", Kind::Pod, Refusal::Error("forbidden".into()))
+            .error("bind", Kind::Pod, Refusal::Conflict)
+            .places(&["p@n1"]),
+        case("saying that there is no node is refused, then granted")
+            .before("pod p")
+            .error("write", Kind::Pod, Refusal::Error("forbidden".into()))
+            .places(&["p: no nodes available"]),
+    ]
+}

@@ -1,0 +1,35 @@
+//! A case of the binder's tables.
+
+use bindery_binder::Config;
+use bindery_model::{ClaimKey, ObjectKey};
+use bindery_simulation::table;
+
+pub use bindery_simulation::table::check;
+
+/// A case in which the binder decides.
+pub type Case = table::Case<Config>;
+
+/// A case that looks at a claim.
+pub fn claim(name: &'static str, claim: &str) -> Case {
+    case(name, Some(claim_key(claim)))
+}
+
+/// A case that looks at a volume.
+pub fn volume(name: &'static str, volume: &str) -> Case {
+    case(name, Some(ObjectKey::volume(volume)))
+}
+
+/// A case in which only the end counts.
+pub fn multi(name: &'static str) -> Case {
+    case(name, None)
+}
+
+/// The key of a claim in the default namespace.
+pub fn claim_key(name: &str) -> ObjectKey {
+    ClaimKey::new("default", name).into()
+}
+
+fn case(name: &'static str, sync: Option<ObjectKey>) -> Case {
+    // As upstream's tests: the one in-tree provisioner works.
+    Case::new(name, sync, Config { host_path_provisioner: true, ..Config::default() })
+}

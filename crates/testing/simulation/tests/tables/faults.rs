@@ -1,0 +1,176 @@
+//! Cases of our own: answers that are lost, requests that fail, and what happens once all is quiet.
+
+use bindery_engine::Refusal;
+use bindery_model::{Kind, ObjectKey};
+use bindery_rules_api::Task;
+use bindery_simulation::notation;
+
+use crate::case::{Case, claim, claim_key, multi, volume};
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    [deleting(), scrubbing(), saving(), mended(), pods(), lives()].into_iter().flatten().collect()
+}
+
+fn broken() -> Refusal {
+    Refusal::Error("Mock server error".into())
+}
+
+/// A released volume is deleted, whatever is refused or not answered on the way.
+fn deleting() -> Vec<Case> {
+    let delete = |name| {
+        multi(name)
+            .before(
+                "pv volume1 1Gi Bound ->claim1#uid1 policy=Delete source=hostPath:/tmp/1 \
+                    fin=kubernetes.io/pv-controller",
+            )
+            .after("")
+            .events(&[])
+    };
+    vec![
+        delete("delete: the claim cannot be read").error("read", Kind::Claim, broken()),
+        delete("delete: the volume cannot be read").error("read", Kind::Volume, broken()),
+        delete("delete: it is not marked").error("write", Kind::Volume, broken()),
+        delete("delete: marking it is not answered").lost_answer("write", Kind::Volume),
+        delete("delete: the volume is not deleted").error("delete", Kind::Volume, broken()),
+        delete("delete: deleting the volume conflicts").error("delete", Kind::Volume, Refusal::Conflict),
+        delete("delete: deleting the volume is not answered").lost_answer("delete", Kind::Volume),
+        delete("delete: everything goes unanswered once")
+            .lost_answer("write", Kind::Volume)
+            .lost_answer("write", Kind::Volume)
+            .lost_answer("delete", Kind::Volume),
+    ]
+}
+
+/// A released volume is scrubbed and offered again.
+fn scrubbing() -> Vec<Case> {
+    let scrub = |name| {
+        multi(name)
+            .before("pv volume1 1Gi Bound ->claim1#uid1 bbc policy=Recycle source=hostPath:/tmp/1")
+            .after("pv volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1")
+    };
+    vec![
+        scrub("recycle: the volume cannot be read").error("read", Kind::Volume, broken()),
+        scrub("recycle: three writes are refused")
+            .error("write", Kind::Volume, broken())
+            .error("write", Kind::Volume, Refusal::Conflict)
+            .error("write", Kind::Volume, broken()),
+        scrub("recycle: three writes are not answered")
+            .lost_answer("write", Kind::Volume)
+            .lost_answer("write", Kind::Volume)
+            .lost_answer("write", Kind::Volume),
+    ]
+}
+
+/// Storage is never removed while there may be a volume for it.
+fn saving() -> Vec<Case> {
+    let error = |case: Case, _| case.error("create", Kind::Volume, broken());
+    vec![
+        (1..=4)
+            .fold(claim("provision.in-tree.clean-up: the fifth attempt at saving it was not answered", "claim1"), error)
+            .lost_answer("create", Kind::Volume)
+            .before(
+                "sc  gold kubernetes.io/host-path
+                 pvc claim1#uid1 1Gi Pending class=gold",
+            )
+            .after(
+                "pv  pvc-uid1 1Gi Bound ->claim1#uid1 class=gold policy=Delete bbc by=kubernetes.io/host-path \
+                     source=hostPath:/tmp/hostpath_pv/uid1 fin=kubernetes.io/pv-controller
+                 pvc claim1#uid1 1Gi Bound vol=pvc-uid1 bbc bc class=gold sp=kubernetes.io/host-path",
+            )
+            .events(&[]),
+        multi("provision.in-tree.announce: refused, then not answered")
+            .before(
+                "sc  gold kubernetes.io/host-path
+                 pvc claim1#uid1 1Gi Pending class=gold",
+            )
+            .error("write", Kind::Claim, broken())
+            .lost_answer("write", Kind::Claim)
+            .error("read", Kind::Volume, broken())
+            .after(
+                "pv  pvc-uid1 1Gi Bound ->claim1#uid1 class=gold policy=Delete bbc by=kubernetes.io/host-path \
+                     source=hostPath:/tmp/hostpath_pv/uid1 fin=kubernetes.io/pv-controller
+                 pvc claim1#uid1 1Gi Bound vol=pvc-uid1 bbc bc class=gold sp=kubernetes.io/host-path",
+            )
+            .events(&["Normal ProvisioningSucceeded"]),
+    ]
+}
+
+/// What a claim waits for comes.
+fn mended() -> Vec<Case> {
+    let comes = |name, before| {
+        claim(name, "claim1")
+            .before(before)
+            .unchanged()
+            .events(&["Warning ProvisioningFailed"])
+            .then(|world| notation::add(world, "sc slow vendor.com/slow"))
+            .stable("pvc claim1#uid1 1Gi Pending class=slow sp=vendor.com/slow")
+    };
+    vec![
+        comes("provision.class-missing: it comes", "pvc claim1#uid1 1Gi Pending class=slow"),
+        comes(
+            "provision.no-plugin: the class is replaced",
+            "sc slow kubernetes.io/unknown\n pvc claim1#uid1 1Gi Pending class=slow",
+        ),
+        comes(
+            "provision.in-tree.data-source: the class is replaced",
+            "sc slow kubernetes.io/host-path\n pvc claim1#uid1 1Gi Pending class=slow source=VolumeSnapshot",
+        ),
+    ]
+}
+
+/// What holds a volume back from being scrubbed goes away.
+fn pods() -> Vec<Case> {
+    let used = |name| {
+        volume(name, "volume1")
+            .before(
+                "pv  volume1 1Gi Bound ->claim1#uid1 bbc policy=Recycle source=hostPath:/tmp/1
+                 pod pod1 claim=claim1 phase=Running
+                 pod pod2 claim=claim1 phase=Running",
+            )
+            .after("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Recycle source=hostPath:/tmp/1")
+            .events(&["Normal VolumeFailedRecycle Volume is used by pods: default/pod1,default/pod2"])
+    };
+    vec![
+        used("reclaim.recycle.in-use: the pods are deleted")
+            .then(|world| {
+                for name in ["pod1", "pod2"] {
+                    world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: name.into() });
+                }
+            })
+            .stable("pv volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1"),
+        used("reclaim.recycle.in-use: a new claim of that name comes")
+            .then(|world| notation::add(world, "pvc claim1#uid2 10Gi Pending"))
+            .stable(
+                "pv  volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1
+                 pvc claim1#uid2 10Gi Pending",
+            ),
+    ]
+}
+
+/// From a claim to nothing.
+fn lives() -> Vec<Case> {
+    vec![
+        multi("a volume is made for a claim, and deleted after it")
+            .before(
+                "sc  gold kubernetes.io/host-path
+                 pvc claim1#uid1 1Gi Pending class=gold",
+            )
+            .then(|world| world.delete(&claim_key("claim1")))
+            .after("")
+            .events(&["Normal ProvisioningSucceeded"]),
+        multi("a volume is scrubbed after one claim, and bound to the next")
+            .before(
+                "pv  volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1
+                 pvc claim1#uid1 1Gi Pending",
+            )
+            .script(Task::Recycle, &[Err("Mock recycle error")])
+            .then(|world| world.delete(&claim_key("claim1")))
+            .then(|world| notation::add(world, "pvc claim2#uid2 1Gi Pending"))
+            .after(
+                "pv  volume1 1Gi Bound ->claim2#uid2 bbc policy=Recycle source=hostPath:/tmp/1
+                 pvc claim2#uid2 1Gi Bound vol=volume1 bbc bc",
+            )
+            .events(&["Warning VolumeFailedRecycle Recycle failed: Mock recycle error", "Normal VolumeRecycled"]),
+    ]
+}

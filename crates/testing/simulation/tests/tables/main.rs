@@ -1,0 +1,58 @@
+//! Upstream's own table cases, by their numbers, run three ways: once, until stable, and with a restart after every write.
+
+mod case;
+
+mod binder;
+mod controller;
+mod delete;
+mod faults;
+mod migration;
+mod provision;
+mod recycle;
+mod rest;
+mod retroactive;
+
+use std::collections::BTreeSet;
+
+use bindery_binder::{Binder, rules};
+use bindery_cache::Mirror;
+use bindery_model::{Kind, Name, ObjectKey};
+use bindery_rules_api::{Findings, RuleSet};
+use case::Case;
+
+/// Every case of every table.
+fn all() -> Vec<Case> {
+    [
+        binder::cases(),
+        controller::cases(),
+        delete::cases(),
+        faults::cases(),
+        migration::cases(),
+        provision::cases(),
+        recycle::cases(),
+        rest::cases(),
+        retroactive::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[test]
+fn every_case_ends_as_it_should() {
+    let failures: Vec<String> = all().iter().filter_map(|case| case::check(case).err()).collect();
+    assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+#[test]
+fn every_rule_is_exercised() {
+    let node = ObjectKey { kind: Kind::Node, namespace: Name::default(), name: Name::from("node1") };
+    let not_ours = Binder::default().decide(&Mirror::default(), &node, &Findings::default()).rule.name;
+    let mut exercised = BTreeSet::from([not_ours]);
+    // A case that fails exercises nothing: another test tells.
+    exercised.extend(all().iter().filter_map(|case| case::check(case).ok()).flatten());
+    let declared: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).collect();
+    let missing: Vec<_> = declared.difference(&exercised).collect();
+    let undeclared: Vec<_> = exercised.difference(&declared).collect();
+    assert!(missing.is_empty() && undeclared.is_empty(), "not exercised: {missing:#?}\nnot declared: {undeclared:#?}");
+}

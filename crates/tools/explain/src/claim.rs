@@ -1,0 +1,92 @@
+//! Explaining a claim.
+
+use bindery_binder::{Binder, matching, rules};
+use bindery_cache::Mirror;
+use bindery_model::{Claim, ClaimKey, Kind, Name, Request};
+use bindery_rules_api::{Action, Notice, Request as Ask, Verdict};
+
+use crate::candidates::{self, Ranked};
+use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
+
+/// Why a claim is as it is, and at most so many candidates one by one.
+pub fn explain_claim(
+    binder: &Binder,
+    known: &Mirror,
+    key: &ClaimKey,
+    lines_max: usize,
+) -> Result<Explanation, NotFound> {
+    let claim = known.claim(key).ok_or_else(|| NotFound(key.clone().into()))?;
+    let verdict = next::verdict(binder, known, &key.clone().into());
+    let bound = next::bound_volume(claim, &verdict);
+    let terms = terms::of_claim(claim);
+    let candidates = if claim.flaw.is_some() || verdict.rule == &rules::CLAIM_BOUND {
+        Vec::new()
+    } else {
+        candidates_of(known, claim, bound.as_ref().map(|(volume, _)| volume))
+    };
+    let (candidates, more) = candidates::lines(candidates, lines_max);
+    let bind = bound.map(|(volume, is_done)| Bind {
+        rivals: rivals(binder, known, claim, &volume),
+        to: volume.to_string(),
+        is_done,
+    });
+    Ok(Explanation {
+        kind: Kind::Claim.as_str(),
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        phase: claim.status.phase.as_str().into(),
+        rule: verdict.rule.name,
+        reason: verdict.rule.why,
+        note: verdict.note.clone(),
+        events: events(&verdict),
+        provisioning: None,
+        waits_for: beside::claim_goes_when(known, claim)
+            .or_else(|| waits::claim(known, claim, &verdict, &terms, bind.as_ref())),
+        is_deleting: claim.deleting,
+        beside: beside::of_claim(known, claim),
+        terms: claim.flaw.is_none().then_some(terms),
+        next: next::next(&verdict),
+        bind,
+        candidates,
+        more,
+        matrix: None,
+        change: None,
+    })
+}
+
+fn candidates_of(known: &Mirror, claim: &Claim, chosen: Option<&Name>) -> Vec<Ranked> {
+    if let Some(name) = &claim.volume {
+        return vec![candidates::named(known, claim, name, chosen.is_some())];
+    }
+    // Where the class or the selector makes no sense, nothing can be said of any volume.
+    let delayed = matching::is_delayed(known, claim);
+    let request = delayed.ok().filter(|_| claim.is_looking()).and_then(|delayed| Request::of(claim, delayed).ok());
+    request.map(|request| candidates::volumes(known, &request, chosen)).unwrap_or_default()
+}
+
+/// Other claims that would take the same volume, as long as it is nobody's.
+fn rivals(binder: &Binder, known: &Mirror, claim: &Claim, name: &Name) -> Vec<String> {
+    let Some(volume) = known.volume(name).filter(|volume| volume.claim_ref.is_none()) else { return Vec::new() };
+    let class = Some(volume.class());
+    let classless = volume.class().is_empty().then(|| known.looking(None)).into_iter().flatten();
+    let looking = known.looking(class).chain(classless).filter_map(|key| known.claim(key));
+    let others = looking.chain(known.claims_naming(name)).filter(|other| other.meta != claim.meta);
+    let would_take = |other: &&std::sync::Arc<Claim>| {
+        let verdict = next::verdict(binder, known, &other.key().into());
+        next::bound_volume(other, &verdict).is_some_and(|(volume, _)| volume == *name)
+    };
+    others.filter(would_take).map(|other| other.key().to_string()).collect()
+}
+
+/// What a verdict tells as events, now or once its write has succeeded.
+pub(crate) fn events(verdict: &Verdict) -> Vec<String> {
+    let later: &[Notice] = match &verdict.action {
+        Action::Request(Ask::Write(write)) => &write.then,
+        Action::Request(Ask::Create(create)) => &create.then,
+        Action::Request(Ask::Bind(bind)) => &bind.then,
+        Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::Operate(_)) => &[],
+        Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => &[],
+    };
+    let said = |notice: &Notice| format!("{}: {}", notice.reason.as_str(), notice.message);
+    verdict.notices.iter().chain(later).map(said).collect()
+}

@@ -1,0 +1,87 @@
+//! An explanation, as a person reads it.
+
+use std::fmt;
+
+use bindery_model::Kind;
+
+use crate::{Bind, Explanation, table};
+
+/// Names longer than this push their own text to the right, and nobody else's.
+const NAME_WIDTH_MAX: usize = 40;
+
+impl Explanation {
+    /// Its name, with the namespace if it has one.
+    fn title(&self) -> String {
+        if self.namespace.is_empty() { self.name.to_string() } else { format!("{}/{}", self.namespace, self.name) }
+    }
+
+    fn is_claim(&self) -> bool {
+        self.kind == Kind::Claim.as_str()
+    }
+
+    /// What comes before the candidates, with its label.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = Vec::new();
+        let label = if self.is_claim() { "asks for" } else { "offers" };
+        facts.extend(self.terms.iter().map(|terms| (label, terms.words())));
+        facts.extend(self.note.iter().map(|note| ("note", note.clone())));
+        facts.extend(self.events.iter().map(|event| ("event", event.clone())));
+        facts.extend(self.bind.as_ref().map(|bind| (if bind.is_done { "bound" } else { "bind" }, bind.to_string())));
+        if self.bind.as_ref().is_none_or(|bind| !bind.is_done) || self.next.action != "nothing" {
+            facts.push(("next", self.next.text.clone()));
+        }
+        facts.extend(self.provisioning.iter().flat_map(|provisioning| provisioning.facts()));
+        for beside in &self.beside {
+            let note = beside.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            facts.push(("beside", format!("{}{note} [{}]", beside.reason, beside.rule)));
+            facts.extend(beside.events.iter().map(|event| ("event", event.clone())));
+            if beside.next.action != "nothing" {
+                facts.push(("next", beside.next.text.clone()));
+            }
+        }
+        facts
+    }
+}
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_done {
+            return write!(f, "is bound to {}", self.to);
+        }
+        write!(f, "would bind to {}", self.to)?;
+        if !self.rivals.is_empty() {
+            write!(f, ", unless {} takes it first", self.rivals.join(" or "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Plain text. The alternate form (`{:#}`) is for a terminal: it sets off the first line, and dims the rule's name.
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bold, dim, plain) = if f.alternate() { ("\x1b[1m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
+        let deleting = if self.is_deleting { ", and being deleted" } else { "" };
+        writeln!(f, "{bold}{} is {}{deleting}{plain}   {dim}[{}]{plain}", self.title(), self.phase, self.rule)?;
+        writeln!(f, "{}", self.reason)?;
+        let facts = self.facts();
+        let labels = facts.iter().map(|(label, _)| label.len());
+        let names = self.candidates.iter().map(|candidate| candidate.name.len().min(NAME_WIDTH_MAX));
+        let width = labels.chain(names).max().unwrap_or(0);
+        for (label, fact) in &facts {
+            writeln!(f, "  {dim}{label:width$}{plain}  {fact}")?;
+        }
+        for candidate in &self.candidates {
+            writeln!(f, "  {:width$}  {}", candidate.name, candidate.why.join("; "))?;
+        }
+        for more in &self.more {
+            writeln!(f, "  {:width$}  {}", format!("{} more", more.count), more.what)?;
+        }
+        if let Some(matrix) = &self.matrix {
+            table::lines(matrix).into_iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        }
+        match &self.waits_for {
+            Some(sentence) => writeln!(f, "{bold}{sentence}{plain}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Whatever state a recorded cluster is in: a claim is said to bind to a volume exactly when the engine binds it next.
+
+use std::collections::VecDeque;
+
+use bindery_binder::{Binder, rules};
+use bindery_cache::Mirror;
+use bindery_engine::{Config, Engine, Input, Moment, Output, RequestId};
+use bindery_explain::{Explanation, explain_claim};
+use bindery_model::{Kind, ObjectKey};
+use bindery_rules_api::{Edit, RefEdit, Request};
+use bindery_simulation::oracle::memory::{act, begin};
+use bindery_simulation::oracle::recorded;
+use bindery_simulation::run::mirror_of;
+use bindery_simulation::{Told, World};
+
+/// Counts, so that a test that compares nothing is noticed.
+#[derive(Debug, Default)]
+struct Compared {
+    binds: usize,
+    waits: usize,
+}
+
+/// An engine that has one request under way at most: what it decides by is what is in the world.
+struct OneByOne {
+    world: World,
+    engine: Engine,
+    inbox: VecDeque<(RequestId, Request)>,
+    compared: Compared,
+}
+
+impl OneByOne {
+    fn start(world: World) -> OneByOne {
+        let mut run = OneByOne::idle(world);
+        for kind in Kind::ALL {
+            let (version, objects) = run.world.list(kind);
+            run.tell(Input::Listed { kind, version, objects });
+        }
+        run.tell(Input::Leading(true));
+        run
+    }
+
+    fn idle(mut world: World) -> OneByOne {
+        world.untold.clear();
+        let config = Config { requests_max: 1, ..Config::default() };
+        let engine = Engine::new(config, vec![Box::new(Binder::default())]);
+        OneByOne { world, engine, inbox: VecDeque::new(), compared: Compared::default() }
+    }
+
+    fn tell(&mut self, input: Input) {
+        let known = mirror_of(&self.world, &[]);
+        let mut outputs = self.engine.handle(Moment::default(), input).into_iter().peekable();
+        while let Some(output) = outputs.next() {
+            match output {
+                Output::Decided(decided) if decided.key.kind == Kind::Claim => {
+                    // What a decision asks for comes right after it.
+                    let request = match outputs.peek() {
+                        Some(Output::Send(_, request)) => Some(request),
+                        Some(_) | None => None,
+                    };
+                    self.compare(&known, &decided.key, decided.rule.name, request);
+                }
+                Output::Send(id, request) => self.inbox.push_back((id, request)),
+                Output::Decided(_) | Output::Publish(_) | Output::TickAt(_) | Output::Measured(_) => {}
+            }
+        }
+    }
+
+    fn compare(&mut self, known: &Mirror, key: &ObjectKey, rule: &str, request: Option<&Request>) {
+        let Ok(explained) = explain_claim(&Binder::default(), known, &key.claim_key(), 10) else {
+            assert_eq!(rule, rules::CLAIM_GONE.name, "{key} is there for the engine, and not for explain");
+            return;
+        };
+        let said = would_bind_to(&explained);
+        let done = request.and_then(|request| bound_by(known, key, request));
+        assert_eq!(said, done, "{key} by {rule}:\n{explained}\n{request:#?}");
+        match said {
+            Some(volume) => {
+                assert!(explained.to_string().contains(&format!("would bind to {volume}")), "{explained}");
+                self.compared.binds += 1;
+            }
+            None => {
+                assert!(!explained.to_string().contains("would bind to"), "{explained}");
+                self.compared.waits += 1;
+            }
+        }
+    }
+
+    fn until_idle(&mut self) {
+        for _ in 0..10_000 {
+            if let Some(told) = self.world.untold.pop_front() {
+                self.tell(match told {
+                    Told::Changed(object) => Input::Watched(object),
+                    Told::Gone(key, version) => Input::Gone { key, version },
+                });
+            } else if let Some((id, request)) = self.inbox.pop_front() {
+                let answer = self.world.answer(&request);
+                self.tell(Input::Answered(id, answer));
+            } else {
+                return;
+            }
+        }
+        panic!("the engine does not come to rest");
+    }
+}
+
+fn would_bind_to(explained: &Explanation) -> Option<String> {
+    explained.bind.as_ref().filter(|bind| !bind.is_done).map(|bind| bind.to.clone())
+}
+
+/// The volume that a claim is bound to by a request that the engine sends for it, seen from the request alone: it writes the
+/// claim into the volume or the volume into the claim, or marks one of a pair.
+fn bound_by(known: &Mirror, claim: &ObjectKey, request: &Request) -> Option<String> {
+    let Request::Write(write) = request else { return None };
+    let named = || known.claim(&claim.claim_key()).and_then(|claim| claim.volume.as_ref()).map(ToString::to_string);
+    match write.edit() {
+        Edit::Volume(edit) => match &edit.claim_ref {
+            Some(RefEdit::Set(owner, _)) => {
+                assert_eq!(ObjectKey::from(owner.key.clone()), *claim, "a volume is written for the claim at hand");
+                Some(write.target().name.to_string())
+            }
+            Some(RefEdit::Clear | RefEdit::ClearUid) => None,
+            // The mark that a controller bound it.
+            None => Some(write.target().name.to_string()),
+        },
+        Edit::VolumeStatus(_) => Some(write.target().name.to_string()),
+        Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) => None,
+        Edit::Claim(edit) => {
+            let is_completed =
+                edit.annotations.iter().any(|(annotation, _)| annotation.key().ends_with("bind-completed"));
+            edit.volume.as_ref().map(ToString::to_string).or_else(|| named().filter(|_| is_completed))
+        }
+        Edit::ClaimStatus(edit) => named().filter(|_| edit.phase.as_str() == "Bound"),
+    }
+}
+
+#[test]
+fn it_says_that_a_claim_would_bind_exactly_when_the_engine_binds_it() {
+    let (mut states, mut binds, mut waits) = (0, 0, 0);
+    for recorded in recorded() {
+        let (mut world, mut ledger) = begin(&recorded);
+        let mut go_on = |world: &mut World| {
+            let mut run = OneByOne::start(std::mem::take(world));
+            run.until_idle();
+            binds += run.compared.binds;
+            waits += run.compared.waits;
+            *world = run.world;
+        };
+        go_on(&mut world);
+        for action in recorded.actions() {
+            act(&recorded, &action, &mut world, &mut ledger);
+            go_on(&mut world);
+        }
+        states += 1;
+    }
+    assert_eq!(states, 600);
+    assert!(binds > 500 && waits > 2_000, "{binds} binds and {waits} other decisions were compared");
+    println!("{binds} steps of binds, {waits} other decisions");
+}
