@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig};
-use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
+use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, RequestError, RequestId};
 use bindery_simulation::World;
 use bindery_simulation::run::companions;
 use bindery_rules_api::{Request, RuleSet};
@@ -76,7 +76,7 @@ impl Cluster {
             let (version, objects) = self.world.list(kind);
             self.tell(Input::Listed { kind, version, objects });
         }
-        self.tell(Input::Leading(true));
+        self.tell(Input::Leader(true));
     }
 
     fn tell(&mut self, input: Input) {
@@ -117,8 +117,8 @@ impl Cluster {
         if choice & 64 != 0 {
             self.world.answer(&request);
         }
-        let is_operation = matches!(request, Request::Operate(_));
-        let refusal = if is_operation { Refusal::Error("it failed".into()) } else { Refusal::Lost };
+        let is_operation = matches!(request, Request::RunOperation(_));
+        let refusal = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
         self.tell(Input::Answered(id, Answer::Refused(refusal)));
         true
     }

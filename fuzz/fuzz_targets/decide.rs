@@ -9,9 +9,9 @@
 mod cluster;
 
 use bindery_binder::Binder;
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_simulation::run::companions;
-use bindery_rules_api::{Findings, RuleSet};
+use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_model::{Kind, Object};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -60,15 +60,15 @@ fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
 fn decide_once(documents: &[(Kind, Value, bool)]) {
     let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
     let sets: Vec<_> = std::iter::once(binder).chain(companions()).collect();
-    let findings = Findings::default();
-    let mut known = Mirror::default();
+    let live_reads = LiveReads::default();
+    let mut known = Cache::default();
     for (kind, json, _) in documents {
         let object = Object::from_json(*kind, json.to_string().as_bytes()).expect("it was decoded before");
         known.watched(object);
         for rules in &sets {
             for key in rules.profile().decides().flat_map(|kind| known.keys(kind)) {
-                let verdict = rules.decide(&known, &key, &findings);
-                assert!(verdict == rules.decide(&known, &key, &findings), "two verdicts about {key}");
+                let verdict = rules.decide(&known, &key, &live_reads);
+                assert!(verdict == rules.decide(&known, &key, &live_reads), "two verdicts about {key}");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bindery_apiserver::host::{Config, Server};
 
-use bindery_runtime::told_to_stop;
+use bindery_runtime::shutdown_signal;
 
 /// How the API server is run.
 #[derive(clap::Args)]
@@ -55,7 +55,7 @@ impl Args {
 pub async fn run(args: Args) -> Result<(), String> {
     let server = args.start().await?;
     let ended = tokio::select! {
-        told = told_to_stop() => told,
+        told = shutdown_signal() => told,
         why = server.failed() => return Err(unkept(&why)),
     };
     server.stop().await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Engine;
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, LeaseConfig, Observer};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer};
 use clap::ArgAction::Set;
 
 use crate::{connect, duration, leading, metrics, serve};
@@ -75,7 +75,7 @@ impl Common {
         ));
         let taken = metrics::Taken::default();
         let observer: Arc<dyn Observer> = Arc::new(taken.clone());
-        let mut hosted = Hosted::start(&api, engine, &observer);
+        let mut hosted = EngineHost::start(&api, engine, &observer);
         let address = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], itself.port)));
         let listener = serve::listen(address).await?;
         let name = self.leader_elect_resource_name.clone().unwrap_or_else(|| itself.lease.to_owned());

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 use bindery_binder::Binder;
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_explain::{Explanation, LINES, explain_claim, explain_pod, explain_volume, provisioning};
 use bindery_model::{ClaimKey, Kind, Name, PodKey};
 use serde_json::Value;
@@ -90,7 +90,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     })
 }
 
-fn explain(known: &Mirror, events: &[Value], args: &Args, context: &str) -> Result<Explanation, String> {
+fn explain(known: &Cache, events: &[Value], args: &Args, context: &str) -> Result<Explanation, String> {
     let binder = Binder::default();
     let lines_max = if args.all { usize::MAX } else { LINES };
     let namespace = args.namespace.as_deref().unwrap_or(context);
@@ -114,13 +114,13 @@ fn explain(known: &Mirror, events: &[Value], args: &Args, context: &str) -> Resu
 }
 
 /// Explains a claim, to be read by a person.
-pub fn of_claim(known: &Mirror, namespace: &str, name: &str) -> Result<String, String> {
+pub fn of_claim(known: &Cache, namespace: &str, name: &str) -> Result<String, String> {
     let explanation = explain_claim(&Binder::default(), known, &ClaimKey::new(namespace, name), LINES);
     explanation.map(|explanation| explanation.to_string()).map_err(|not_found| not_found.to_string())
 }
 
 /// Where else there is an object of that kind and name.
-fn elsewhere(known: &Mirror, kind: Kind, name: &Name) -> String {
+fn elsewhere(known: &Cache, kind: Kind, name: &Name) -> String {
     let mut namespaces: Vec<Name> =
         known.keys(kind).into_iter().filter(|key| key.name == *name).map(|key| key.namespace).collect();
     namespaces.sort();

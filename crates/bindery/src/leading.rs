@@ -1,9 +1,9 @@
-//! Leading: at once, or when the lease is had.
+//! Leader: at once, or when the lease is had.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use bindery_runtime::{Api, Hosted, Lease, LeaseConfig, Observer, told_to_stop};
+use bindery_runtime::{Api, EngineHost, Lease, LeaseConfig, Observer, shutdown_signal};
 
 /// Leads until told to stop, at once or when the lease is had, and sees to its duties meanwhile, which never end. It is an error
 /// when the lease is lost, or when anything ends that should not.
@@ -11,10 +11,10 @@ pub async fn lead(
     lease: Option<LeaseConfig>,
     api: Arc<Api>,
     observer: Arc<dyn Observer>,
-    mut hosted: Hosted,
+    mut hosted: EngineHost,
     duties: impl Future<Output = ()>,
 ) -> Result<(), String> {
-    let (mut stop, mut duties) = (std::pin::pin!(told_to_stop()), std::pin::pin!(duties));
+    let (mut stop, mut duties) = (std::pin::pin!(shutdown_signal()), std::pin::pin!(duties));
     let neglected = || "what a leader has to see to ended unexpectedly".to_owned();
     let Some(lease) = lease else {
         hosted.lead(true)?;

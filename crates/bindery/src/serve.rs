@@ -205,7 +205,7 @@ fn inside(engine: &Engine, taken: &Taken) -> Value {
         "controllers": engine.controllers().collect::<Vec<_>>(),
         "watches": watches,
         "synced": engine.is_synced(),
-        "leading": engine.is_leading(),
+        "leading": engine.is_leader(),
         "lease": lease,
         "keysPending": engine.pending(),
         "requestsInFlight": requests,

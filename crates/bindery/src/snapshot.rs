@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Kind, Object};
 use bindery_runtime::{Api, list};
 use kube::Client;
@@ -20,7 +20,7 @@ const YAML_NODES_MAX: usize = 100_000_000;
 #[derive(Default)]
 pub struct Snapshot {
     /// The objects.
-    pub known: Mirror,
+    pub known: Cache,
     /// Events, as far as they were read.
     pub events: Vec<Value>,
     /// What is missing, or could not be read, in words.

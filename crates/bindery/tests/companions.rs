@@ -126,7 +126,7 @@ impl Drop for Folder {
 fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
     let volumes: String = ["fast", "slow"].map(|name| volume(name, "Retain", &format!("/tmp/nothing-{name}"))).concat();
-    // Nobody gives it a node: a claim that is deleted goes at once.
+    // NoObserver gives it a node: a claim that is deleted goes at once.
     cluster.apply(&(volumes + &pod("p", "", &[ephemeral("a", "fast"), ephemeral("b", "slow")])));
     cluster.becomes("pvc/p-a", ".status.phase", "Bound");
     cluster.becomes("pvc/p-b", ".status.phase", "Bound");

@@ -5,7 +5,7 @@ mod service_account;
 
 use std::process::Command;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Lab, Running, comes_to_hold};
+use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, comes_to_hold};
 use serde_json::Value;
 
 const OBJECTS: &str = r#"
@@ -37,8 +37,8 @@ fn state(controller: &Running, query: &str) -> Value {
 }
 
 /// A lab with objects, and a controller that leads and has settled them.
-fn settled() -> Option<(Lab, Running)> {
-    let lab = service_account::lab(Lab::builder())?;
+fn settled() -> Option<(TestCluster, Running)> {
+    let lab = service_account::lab(TestCluster::builder())?;
     lab.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are made");
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];

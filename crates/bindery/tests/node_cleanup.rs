@@ -3,12 +3,12 @@
 
 mod servers;
 
-use bindery_test_cluster::{Lab, Running, comes_to_hold};
+use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
 use serde_json::{Value, json};
 use servers::ApiServer;
 
 struct World {
-    lab: Lab,
+    lab: TestCluster,
     cleanup: Running,
     /// Lets go what nobody uses.
     _protection: Running,
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-fn create(lab: &Lab, objects: &[Value]) {
+fn create(lab: &TestCluster, objects: &[Value]) {
     let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
     lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
 }
@@ -78,7 +78,7 @@ fn claim(name: &str) -> Value {
 
 /// A volume, and the phase that it is to have.
 fn volume(
-    lab: &Lab,
+    lab: &TestCluster,
     name: &str,
     host: &str,
     class: &str,

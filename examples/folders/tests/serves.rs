@@ -10,7 +10,7 @@ use bindery_binder::Binder;
 use bindery_engine::Engine;
 use bindery_lifecycle::{ClaimProtection, VolumeProtection};
 use bindery_rules_api::RuleSet;
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Nobody, NotHad, Observer};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, GetError, NoObserver, Observer};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl Drop for Example {
     }
 }
 
-async fn call(api: &Api, method: &str, path: &str, body: Value) -> Result<Value, NotHad> {
+async fn call(api: &Api, method: &str, path: &str, body: Value) -> Result<Value, GetError> {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let request =
         http::Request::builder().method(method).uri(path).header("content-type", "application/json").body(body);
@@ -65,11 +65,11 @@ async fn claims_get_directories_and_leave_none_behind() {
     let cluster = kube::Config::from_custom_kubeconfig(cluster, &KubeConfigOptions::default()).await;
     let client = bindery_runtime::client(cluster.expect("a configuration")).expect("a client");
     let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
-    let observer: Arc<dyn Observer> = Arc::new(Nobody);
+    let observer: Arc<dyn Observer> = Arc::new(NoObserver);
     let binder = Box::new(Binder::new(Default::default()));
     let rules: Vec<Box<dyn RuleSet + Send>> =
         vec![binder, Box::new(ClaimProtection::default()), Box::new(VolumeProtection)];
-    let hosted = Hosted::start(&api, Engine::new(Default::default(), rules), &observer);
+    let hosted = EngineHost::start(&api, Engine::new(Default::default(), rules), &observer);
     hosted.lead(true).expect("it leads");
 
     let class = json!({

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_binder::Binder;
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Object, ObjectKey};
-use bindery_rules_api::{Findings, RuleSet};
+use bindery_rules_api::{LiveReads, RuleSet};
 
 use super::objects::{claim, size_gib, volume};
 
@@ -17,7 +17,7 @@ const ROUNDS: usize = 7;
 
 /// Decisions a second in a pool of `volumes`: the best of some rounds.
 pub fn decisions_a_second(volumes: usize) -> f64 {
-    let mut known = Mirror::default();
+    let mut known = Cache::default();
     for n in 0..volumes {
         known.watched(Object::Volume(Arc::new(volume(n, size_gib(n), false))));
     }
@@ -29,12 +29,12 @@ pub fn decisions_a_second(volumes: usize) -> f64 {
             key
         })
         .collect();
-    let (binder, findings) = (Binder::default(), Findings::default());
+    let (binder, live_reads) = (Binder::default(), LiveReads::default());
     let round = || {
         let (start, mut decisions) = (Instant::now(), 0_u32);
         while start.elapsed() < ROUND {
             for key in &keys {
-                black_box(binder.decide(&known, key, &findings));
+                black_box(binder.decide(&known, key, &live_reads));
             }
             decisions += keys.len() as u32;
         }

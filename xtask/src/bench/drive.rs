@@ -92,7 +92,7 @@ pub fn drive(pairs: usize) -> Drive {
             },
         })
         .collect();
-    inputs.push_back(Input::Leading(true));
+    inputs.push_back(Input::Leader(true));
     let mut writes = 0;
     while let Some(input) = inputs.pop_front() {
         for output in engine.handle(now(), input) {

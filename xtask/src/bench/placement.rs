@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_cache::{Mirror, Reach};
+use bindery_cache::{Cache, TopologyIndex};
 use bindery_model::{Capacity, Claim, Class, CsiDriver, CsiNode, Node, Object, Pod, Volume};
 use bindery_placement::{Placing, Shape, User};
 use serde_json::{Value, json};
@@ -118,8 +118,8 @@ fn room(n: usize) -> Capacity {
 }
 
 /// A cluster of so many nodes and volumes.
-fn cluster(nodes: usize, volumes: usize, storage: Storage) -> Mirror {
-    let mut known = Mirror::default();
+fn cluster(nodes: usize, volumes: usize, storage: Storage) -> Cache {
+    let mut known = Cache::default();
     let provisioner = if storage == Storage::Made { "d.example.com" } else { "kubernetes.io/no-provisioner" };
     let json = json!({
         "metadata": {"name": "fast", "uid": "c"}, "provisioner": provisioner,
@@ -179,7 +179,7 @@ pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
 pub fn index(nodes: usize, volumes: usize) -> Duration {
     let all: Vec<Arc<Volume>> = (0..volumes).map(|n| Arc::new(volume(n, nodes, Storage::Local))).collect();
     let start = Instant::now();
-    let mut reach = Reach::default();
+    let mut reach = TopologyIndex::default();
     all.iter().for_each(|volume| reach.insert(volume));
     black_box(&reach);
     start.elapsed()

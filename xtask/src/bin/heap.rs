@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::Object;
 use xtask::bench::objects::{claim, size_gib, volume};
 use xtask::bench::placement::local_volume;
@@ -18,7 +18,7 @@ fn live_bytes() -> usize {
 
 fn main() {
     let _profiler = dhat::Profiler::builder().testing().build();
-    let mut known = Mirror::default();
+    let mut known = Cache::default();
     let mut fill = |name: &str, bound: bool, from: usize| {
         let before = live_bytes();
         for n in from..from + PAIRS {

@@ -13,7 +13,7 @@ use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
 use bindery_conformance::suite::{Choice, HISTORY_SECONDS, run};
 use bindery_conformance::{real, report};
-use bindery_test_cluster::{Lab, Running};
+use bindery_test_cluster::{Running, TestCluster};
 use clap::Parser;
 
 /// Sends the same requests to two API servers, and tells what differs in their answers.
@@ -86,7 +86,7 @@ async fn compare(args: Args) -> Result<bool, String> {
 /// A server that was there, or one that is started for this.
 enum Side {
     There(PathBuf),
-    Real(Box<(Option<Running>, Lab)>),
+    Real(Box<(Option<Running>, TestCluster)>),
     Embedded {
         kubeconfig: PathBuf,
         /// It serves as long as this is held.
@@ -98,7 +98,7 @@ impl Side {
     async fn open(name: &str, chores: bool) -> Result<Side, String> {
         match name {
             "lab" => {
-                let mut lab = Lab::start()?;
+                let mut lab = TestCluster::start()?;
                 real::forget_the_past(&mut lab)?;
                 let controllers = if chores { Some(real::start_controllers(&lab)?) } else { None };
                 Ok(Side::Real(Box::new((controllers, lab))))

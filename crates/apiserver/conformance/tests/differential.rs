@@ -10,7 +10,7 @@ use bindery_conformance::known::Known;
 use bindery_conformance::notation::Library;
 use bindery_conformance::suite::{Choice, HISTORY_SECONDS, Outcome, run};
 use bindery_conformance::{real, report};
-use bindery_test_cluster::Lab;
+use bindery_test_cluster::TestCluster;
 
 /// Fewer would leave out too much to speak of conformance.
 const SHAPES_MIN: usize = 300;
@@ -18,7 +18,7 @@ const REQUESTS_MIN: usize = 2_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_embedded_server_answers_as_a_real_one_does() -> Result<(), String> {
-    let Some(mut lab) = Lab::for_test() else { return Ok(()) };
+    let Some(mut lab) = TestCluster::for_test() else { return Ok(()) };
     real::forget_the_past(&mut lab)?;
     let outcome = beside_the_embedded(&lab, &Choice::default()).await?;
     assert!(outcome.shapes.len() >= SHAPES_MIN, "{} shapes", outcome.shapes.len());
@@ -33,7 +33,7 @@ async fn the_embedded_server_answers_as_a_real_one_does() -> Result<(), String> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_does_the_chores_that_controllers_do_for_a_real_one() -> Result<(), String> {
-    let Some(lab) = Lab::for_test() else { return Ok(()) };
+    let Some(lab) = TestCluster::for_test() else { return Ok(()) };
     let _controllers = real::start_controllers(&lab)?;
     let outcome = beside_the_embedded(&lab, &Choice { chores: true, ..Choice::default() }).await?;
     assert!(!outcome.shapes.is_empty());
@@ -42,7 +42,7 @@ async fn it_does_the_chores_that_controllers_do_for_a_real_one() -> Result<(), S
 }
 
 /// Runs what is chosen on a lab and on an embedded server.
-async fn beside_the_embedded(lab: &Lab, choice: &Choice) -> Result<Outcome, String> {
+async fn beside_the_embedded(lab: &TestCluster, choice: &Choice) -> Result<Outcome, String> {
     let kubeconfig = lab.folder().join("embedded");
     let settings = Settings { chores: choice.chores, history_seconds: HISTORY_SECONDS, ..Settings::default() };
     let config = Config { kubeconfig: Some(kubeconfig.clone()), settings, ..Config::in_memory() };

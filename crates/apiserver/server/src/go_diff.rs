@@ -32,7 +32,8 @@ const TYPED_ANYWHERE: Shape =
     &[("APIGroup", "apiGroup", NIL), ("Kind", "kind", TEXT), ("Name", "name", TEXT), ("Namespace", "namespace", NIL)];
 const REQUIREMENT: Shape =
     &[("key", "key", TEXT), ("operator", "operator", TEXT), ("values", "values", Part::MaybeLeaf)];
-const NODE_REQUIREMENT: Shape = &[("Key", "key", TEXT), ("Operator", "operator", TEXT), ("Values", "values", NIL)];
+const NODE_REQUIREMENT: Shape =
+    &[("Key", "key", TEXT), ("InTreeOperations", "operator", TEXT), ("Values", "values", NIL)];
 
 const CLAIM_SPEC: Shape = &[
     ("AccessModes", "accessModes", NIL),

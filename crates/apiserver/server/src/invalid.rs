@@ -6,19 +6,19 @@ use serde_json::Value;
 
 /// What is wrong with an object, in the order in which it was found.
 #[derive(Debug, Default)]
-pub struct Flaws(Vec<Flaw>);
+pub struct FieldErrors(Vec<FieldError>);
 
 /// What is wrong with one field.
 #[derive(Debug, Clone, PartialEq)]
-struct Flaw {
+struct FieldError {
     field: String,
     reason: &'static str,
     text: String,
 }
 
-impl Flaws {
+impl FieldErrors {
     fn push(&mut self, field: impl Into<String>, reason: &'static str, text: String) {
-        self.0.push(Flaw { field: field.into(), reason, text });
+        self.0.push(FieldError { field: field.into(), reason, text });
     }
 
     /// It has to be there.
@@ -69,8 +69,8 @@ impl Flaws {
     }
 
     /// Takes over what is wrong with a part of an object.
-    pub fn extend_within(&mut self, path: &str, part: Flaws) {
-        self.0.extend(part.0.into_iter().map(|flaw| Flaw { field: format!("{path}.{}", flaw.field), ..flaw }));
+    pub fn extend_within(&mut self, path: &str, part: FieldErrors) {
+        self.0.extend(part.0.into_iter().map(|flaw| FieldError { field: format!("{path}.{}", flaw.field), ..flaw }));
     }
 
     /// All of them in one text, each once.

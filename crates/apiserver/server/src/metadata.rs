@@ -1,7 +1,7 @@
 //! The rules for metadata that all kinds share.
 
 use crate::go_diff;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::kinds::Kind;
 use crate::names;
 use crate::value::{at, entries, list, text, texts};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const ANNOTATION_BYTES: usize = 256 << 10;
 
 /// Looks for flaws in the metadata of a new object, or a changed one.
-pub fn check(kind: &Kind, object: &Value, flaws: &mut Flaws) {
+pub fn check(kind: &Kind, object: &Value, flaws: &mut FieldErrors) {
     let (name, prefix) = (text(object, &["metadata", "name"]), text(object, &["metadata", "generateName"]));
     if !prefix.is_empty() {
         for flaw in kind.rules.check_name(prefix, true) {
@@ -30,7 +30,7 @@ pub fn check(kind: &Kind, object: &Value, flaws: &mut Flaws) {
 }
 
 /// Finalizers of these kinds say who they belong to.
-fn check_finalizer_names(object: &Value, flaws: &mut Flaws) {
+fn check_finalizer_names(object: &Value, flaws: &mut FieldErrors) {
     for (index, finalizer) in texts(object, &["metadata", "finalizers"]).enumerate() {
         if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
@@ -40,7 +40,7 @@ fn check_finalizer_names(object: &Value, flaws: &mut Flaws) {
 }
 
 /// What is asked of all objects, whatever their kind says.
-fn check_common(kind: &Kind, object: &Value, flaws: &mut Flaws) {
+fn check_common(kind: &Kind, object: &Value, flaws: &mut FieldErrors) {
     if !kind.namespaced && !text(object, &["metadata", "namespace"]).is_empty() {
         flaws.forbidden("metadata.namespace", "not allowed on this type");
     }
@@ -49,7 +49,7 @@ fn check_common(kind: &Kind, object: &Value, flaws: &mut Flaws) {
 }
 
 /// Labels, annotations and owners.
-fn check_notes(object: &Value, flaws: &mut Flaws) {
+fn check_notes(object: &Value, flaws: &mut FieldErrors) {
     check_labels(entries(object, &["metadata", "labels"]), "metadata.labels", flaws);
     let mut bytes = 0;
     for (key, value) in entries(object, &["metadata", "annotations"]) {
@@ -65,7 +65,7 @@ fn check_notes(object: &Value, flaws: &mut Flaws) {
 }
 
 /// Looks for flaws in labels.
-pub fn check_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a Value)>, path: &str, flaws: &mut Flaws) {
+pub fn check_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a Value)>, path: &str, flaws: &mut FieldErrors) {
     for (key, value) in labels {
         for flaw in names::qualified(key) {
             flaws.invalid(path, key, &flaw);
@@ -77,7 +77,7 @@ pub fn check_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a Value)>, path
     }
 }
 
-fn check_owners(owners: &[Value], flaws: &mut Flaws) {
+fn check_owners(owners: &[Value], flaws: &mut FieldErrors) {
     const PATH: &str = "metadata.ownerReferences";
     let mut controller: Option<String> = None;
     for owner in owners {
@@ -112,7 +112,7 @@ fn check_owners(owners: &[Value], flaws: &mut Flaws) {
     }
 }
 
-fn check_finalizers(object: &Value, flaws: &mut Flaws) {
+fn check_finalizers(object: &Value, flaws: &mut FieldErrors) {
     let finalizers = list(object, &["metadata", "finalizers"]);
     for finalizer in texts(object, &["metadata", "finalizers"]) {
         for flaw in names::qualified(finalizer) {
@@ -125,7 +125,7 @@ fn check_finalizers(object: &Value, flaws: &mut Flaws) {
     }
 }
 
-/// What a kind's own rules look at when the metadata of an object has changed, after what is looked at for all kinds. Flaws that both
+/// What a kind's own rules look at when the metadata of an object has changed, after what is looked at for all kinds. FieldErrors that both
 /// find are told twice, as upstream does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
@@ -142,7 +142,7 @@ pub enum Care {
 }
 
 /// Looks for changes of metadata that may not be.
-pub fn check_change(kind: &Kind, new: &Value, old: &Value, care: Care, flaws: &mut Flaws) {
+pub fn check_change(kind: &Kind, new: &Value, old: &Value, care: Care, flaws: &mut FieldErrors) {
     check_common(kind, new, flaws);
     changes(new, old, flaws);
     if matches!(care, Care::Change | Care::Both) {
@@ -157,7 +157,7 @@ pub fn check_change(kind: &Kind, new: &Value, old: &Value, care: Care, flaws: &m
     }
 }
 
-fn changes(new: &Value, old: &Value, flaws: &mut Flaws) {
+fn changes(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     if at(old, &["metadata", "deletionTimestamp"]).is_some() {
         let before: BTreeSet<&str> = texts(old, &["metadata", "finalizers"]).collect();
         let now: BTreeSet<&str> = texts(new, &["metadata", "finalizers"]).collect();

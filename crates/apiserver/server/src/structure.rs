@@ -1,7 +1,7 @@
 //! Where this room meets `bindery-fields`: bodies become objects, patches become objects, and owners of fields are kept.
 
 use crate::api::{Body, Format, PatchType};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::kinds::Kind;
 use crate::status::{Cause, Details, Status};
 use bindery_fields::managed::{self, ApplyError, Writer};
@@ -100,7 +100,7 @@ fn name_kind(object: &mut Value, kind: &Kind) {
     crate::value::set(object, &["apiVersion"], kind.api_version());
 }
 
-/// Applies a patch that is not server-side apply. Flaws are refused here if the client asked for that.
+/// Applies a patch that is not server-side apply. FieldErrors are refused here if the client asked for that.
 pub fn patched(
     kind: &Kind,
     live: &Value,
@@ -130,7 +130,7 @@ pub fn patched(
                 "no kind {said_kind:?} is registered for version {said:?} in scheme \"pkg/runtime/scheme.go:111\""
             ),
         };
-        let mut flaws = Flaws::default();
+        let mut flaws = FieldErrors::default();
         flaws.invalid("patch", decoded.value.to_string(), &why);
         flaws.refuse_as("", "", "")?;
     }
@@ -146,7 +146,7 @@ fn refusal(flaw: PatchError) -> Status {
         PatchError::TooLarge(_) => Status::failure(413, "RequestEntityTooLarge", message),
         PatchError::Internal(_) => Status::failure(500, "", message),
         PatchError::Invalid { value, detail } => {
-            let mut flaws = Flaws::default();
+            let mut flaws = FieldErrors::default();
             flaws.invalid("patch", value, &detail);
             flaws.refuse_as("", "", "").err().unwrap_or_else(|| Status::internal(message))
         }

@@ -146,7 +146,7 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         ("bindery_requests_in_flight", "Requests under way", requests),
         ("bindery_operations_in_flight", "Operations under way", operations),
         ("bindery_keys_pending", "Keys that are not at rest", engine.pending()),
-        ("bindery_leading", "Whether this instance leads", usize::from(engine.is_leading())),
+        ("bindery_leading", "Whether this instance leads", usize::from(engine.is_leader())),
     ];
     for (name, help, value) in gauges {
         let gauge = Gauge::<i64>::default();

@@ -1,6 +1,6 @@
 //! How many pods wait for a node, and what for, under the name that upstream gives it.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::Pod;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 use super::Labels;
 
 /// Has the pods that wait counted.
-pub fn collect(known: &Mirror, registry: &mut Registry) {
+pub fn collect(known: &Cache, registry: &mut Registry) {
     let pods = Family::<Labels, Gauge>::default();
     let queue = |name: &str| pods.get_or_create_owned(&vec![("queue", name.to_owned())]);
     // Each is there, be it with none.
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn pods_are_counted_by_what_they_wait_for() {
-        let mut known = Mirror::default();
+        let mut known = Cache::default();
         let states = [
             r#""spec":{"schedulingGates":[{"name":"g"}]}"#,
             r#""status":{"conditions":[{"type":"PodScheduled","status":"False","message":"why"}]}"#,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bindery_engine::{Engine, Queue, Spread};
+use bindery_engine::{Engine, Histogram, Queue};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -39,11 +39,11 @@ struct Times(Vec<(Labels, Queue)>);
 
 impl Collector for Times {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let mut family = |name, help, of: fn(&Queue) -> &Spread| {
+        let mut family = |name, help, of: fn(&Queue) -> &Histogram| {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
             for (labels, queue) in &self.0 {
                 let spread = of(queue);
-                let bounds = Spread::BOUNDS.into_iter().chain([f64::MAX]);
+                let bounds = Histogram::BOUNDS.into_iter().chain([f64::MAX]);
                 let above = spread.count - spread.buckets.iter().sum::<u64>();
                 let counts = spread.buckets.into_iter().chain([above]);
                 let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();

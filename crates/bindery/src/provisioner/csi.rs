@@ -17,8 +17,8 @@ use bindery_csi::capacity::Keeper;
 use bindery_csi::{Csi, Driver, Introduction, Look, Server, Setup, sweep};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
-use bindery_provisioner_sdk::{Config, Provisioner, Storekeeper, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Message, Observer, Operate};
+use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Message, Observer, RunOperation};
 
 /// Runs until it is told to stop, or until the driver or the lease is lost.
 pub async fn run(args: flags::Args) -> Result<(), String> {
@@ -54,9 +54,9 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
         }
     };
     let taking = own.as_ref().and_then(|own| own.taking(&args.node, csi.clone(), look.clone()));
-    let keeper: Arc<dyn Operate> = Arc::new(Storekeeper::new(live, csi));
+    let keeper: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(live, csi));
     let observer: Arc<dyn Observer> = Arc::new(counted.clone());
-    let mut hosted = Hosted::start_with(&api, engine, &observer, |_| keeper);
+    let mut hosted = EngineHost::start_with(&api, engine, &observer, |_| keeper);
     if let Some(listener) = listener {
         serve(&args, listener, &introduced.name, taken, counted, &mut hosted);
     }
@@ -206,7 +206,14 @@ fn engine(args: &flags::Args, config: Config) -> Engine {
 }
 
 /// Serves health and metrics.
-fn serve(args: &flags::Args, listener: TcpListener, driver: &str, taken: Taken, counted: Counted, hosted: &mut Hosted) {
+fn serve(
+    args: &flags::Args,
+    listener: TcpListener,
+    driver: &str,
+    taken: Taken,
+    counted: Counted,
+    hosted: &mut EngineHost,
+) {
     let elects = args.election.leader_election;
     let lease = elects.then(|| args.election.lease(driver).name);
     let duration = args.election.leader_election_lease_duration;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_csi::capacity::Place;
 use bindery_csi::{Csi, Driver, Free, Look, Taking};
 use bindery_model::migration::topologies;
@@ -77,7 +77,7 @@ pub async fn taking(taking: Option<Taking>, config: Config, outbox: UnboundedSen
 }
 
 /// The claims that any node may take.
-fn free(known: &Mirror, config: &Config) -> Vec<Free> {
+fn free(known: &Cache, config: &Config) -> Vec<Free> {
     let claims = known.keys(Kind::Claim).into_iter().filter_map(|key| known.claim(&key.claim_key()));
     claims.filter(|claim| is_free(known, claim, config)).map(|claim| described(claim, config)).collect()
 }
@@ -92,7 +92,7 @@ fn described(claim: &Claim, config: &Config) -> Free {
 }
 
 /// Whether our provisioner is asked for a claim's volume, which is to be made at once, anywhere that this node is too.
-fn is_free(known: &Mirror, claim: &Claim, config: &Config) -> bool {
+fn is_free(known: &Cache, claim: &Claim, config: &Config) -> bool {
     let annotation = |annotation| claim.annotations.get(annotation).filter(|value| !value.is_empty());
     let asked = annotation(Annotation::StorageProvisioner).or_else(|| annotation(Annotation::BetaStorageProvisioner));
     let may_be_here = |class: &bindery_model::Class| {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
-use bindery_local_disks::caretaker::{Caretaker, Counts, Gone};
-use bindery_runtime::{Api, CALL_DEADLINE, EventSink, told_to_stop};
+use bindery_local_disks::node_cleanup::{Counts, Gone, NodeCleanup};
+use bindery_runtime::{Api, CALL_DEADLINE, EventSink, shutdown_signal};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -67,7 +67,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let counted = Counted::default();
     let counts: Arc<dyn Counts> = Arc::new(counted.clone());
     let delay = args.pvc_deletion_delay;
-    let mut caretaker = Caretaker { api, classes, delay, events, counts, since: BTreeMap::new() };
+    let mut caretaker = NodeCleanup { api, classes, delay, events, counts, since: BTreeMap::new() };
     let listener = serve::listen(args.listen_address).await?;
     let path = format!("/{}", args.metrics_path.trim_start_matches('/'));
     let page = get(move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], counted.page()) });
@@ -83,7 +83,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         }
     };
     tokio::select! {
-        stopped = told_to_stop() => stopped,
+        stopped = shutdown_signal() => stopped,
         () = write_events => Err("the event sink ended unexpectedly".into()),
         served = async { axum::serve(listener, router).await } => Err(format!("the HTTP server ended: {served:?}")),
         () = rounds => Err("the rounds ended unexpectedly".into()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by, owner, segments};
 use bindery_csi::{Driver, Introduction, Look};
 use bindery_engine::Engine;
@@ -98,7 +98,7 @@ pub fn wanted(
 /// Asks the engine what it knows; `None` while it does not know all.
 pub fn ask<T: Send + 'static>(
     outbox: &UnboundedSender<Message>,
-    look: impl FnOnce(&Mirror) -> T + Send + 'static,
+    look: impl FnOnce(&Cache) -> T + Send + 'static,
 ) -> BoxFuture<'static, Option<T>> {
     let (question, answer) = Ask::new(move |engine: &Engine| engine.is_synced().then(|| look(engine.known())));
     let sent = outbox.send(Message::Asked(question));
@@ -109,7 +109,7 @@ pub fn ask<T: Send + 'static>(
 }
 
 /// The driver's classes; those whose volumes are made at once only where that is asked for.
-fn classes(known: &Mirror, driver: &Name, at_once: bool) -> BTreeSet<String> {
+fn classes(known: &Cache, driver: &Name, at_once: bool) -> BTreeSet<String> {
     let class = |key| match known.object(&key)? {
         Object::Class(class) => Some(class),
         Object::Claim(_)
@@ -129,7 +129,7 @@ fn classes(known: &Mirror, driver: &Name, at_once: bool) -> BTreeSet<String> {
 }
 
 /// The driver's places.
-fn places(known: &Mirror, driver: &Name) -> BTreeSet<Place> {
+fn places(known: &Cache, driver: &Name) -> BTreeSet<Place> {
     let node = |name: &Name| {
         let keys = known.csi_node(name)?.driver(driver)?.topology_keys.iter().map(ToString::to_string);
         let (keys, labels) = (keys.collect::<Vec<String>>(), &known.node(name)?.labels);

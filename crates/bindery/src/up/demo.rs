@@ -152,7 +152,7 @@ impl Demo {
 // === What follows from it ===
 
 impl Demo {
-    /// Waits until a simulated node takes pods. Nobody decides anything about that.
+    /// Waits until a simulated node takes pods. NoObserver decides anything about that.
     async fn until_open(&self, node: &str) -> Result<(), String> {
         let until = Instant::now() + STEP;
         let is_open = |node: Value| node["spec"]["taints"].as_array().is_none_or(Vec::is_empty);
@@ -202,9 +202,8 @@ impl Demo {
 
     /// Shows a decision, unless it only found everything in order.
     fn show(&self, decided: &Decided) -> Result<(), String> {
-        let is_news =
-            decided.step.is_some() || decided.note.is_some() || decided.rule.name.starts_with("claim.unbound");
-        if is_news { self.story.decision(decided) } else { Ok(()) }
+        let is_new = decided.step.is_some() || decided.note.is_some() || decided.rule.name.starts_with("claim.unbound");
+        if is_new { self.story.decision(decided) } else { Ok(()) }
     }
 }
 

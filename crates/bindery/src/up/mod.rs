@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::{Config, Provisioner, Storekeeper, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, Operate, Operator, told_to_stop};
+use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, InTreeOperations, Observer, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
 use bindery_simulated_nodes::{DRIVER, Driver, MOST};
 use kube::Client;
@@ -50,7 +50,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let driver = (args.nodes > 0).then(|| Driver::new(args.node_storage.units()));
     let mut hosted = host(&client, Arc::new(Taken::default()), args.nodes, driver)?;
     let ended = tokio::select! {
-        stopped = told_to_stop() => stopped,
+        stopped = shutdown_signal() => stopped,
         failed = hosted.failed() => Err(failed),
         why = server.failed() => return Err(apiserver::unkept(&why)),
     };
@@ -69,7 +69,12 @@ async fn client(server: &Server) -> Result<Client, String> {
 
 /// Starts every controller there is, and so many simulated nodes, with a simulated driver on them, if one is wanted. The
 /// controllers lead at once: nobody else knows of this server.
-fn host(client: &Client, observer: Arc<dyn Observer>, nodes: u32, driver: Option<Driver>) -> Result<Hosted, String> {
+fn host(
+    client: &Client,
+    observer: Arc<dyn Observer>,
+    nodes: u32,
+    driver: Option<Driver>,
+) -> Result<EngineHost, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
     let mut sets = controllers::every(&Settings::default());
     sets.push(Box::new(Scheduler::default()));
@@ -79,10 +84,10 @@ fn host(client: &Client, observer: Arc<dyn Observer>, nodes: u32, driver: Option
         sets.push(Box::new(Provisioner::new(config)));
     }
     let engine = Engine::new(EngineConfig::default(), sets);
-    let mut hosted = Hosted::start_with(&api, engine, &observer, |events| {
-        let host: Arc<dyn Operate> = Arc::new(Operator::new(api.clone(), events, observer.clone()));
+    let mut hosted = EngineHost::start_with(&api, engine, &observer, |events| {
+        let host: Arc<dyn RunOperation> = Arc::new(InTreeOperations::new(api.clone(), events, observer.clone()));
         match driver.clone() {
-            Some(driver) => Arc::new(Storekeeper::new(api.clone(), Arc::new(driver)).beside(host)),
+            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).beside(host)),
             None => host,
         }
     });

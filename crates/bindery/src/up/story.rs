@@ -23,7 +23,7 @@ impl Listener {
 
 impl Observer for Listener {
     fn decided(&self, decided: Decided) {
-        // Nobody may listen any more.
+        // NoObserver may listen any more.
         let _ = self.0.send(decided);
     }
 

@@ -71,10 +71,10 @@ fn assert_status((code, body): (StatusCode, Value), expected: u16, reason: &str,
 
 #[tokio::test]
 async fn bodies_that_are_none() {
-    let asker = Asker::start().await;
+    let instance = Asker::start().await;
     let unrecognized = "the object provided is unrecognized (must be of type PersistentVolume): ";
     assert_status(
-        asker.post("x").await,
+        instance.post("x").await,
         400,
         "BadRequest",
         &format!(
@@ -82,52 +82,57 @@ async fn bodies_that_are_none() {
         ),
     );
     assert_status(
-        asker.post("").await,
+        instance.post("").await,
         400,
         "BadRequest",
         &format!("{unrecognized}couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)"),
     );
-    let (code, _) = asker.post(r#"{"kind":"Pod","apiVersion":"v1"}"#).await;
+    let (code, _) = instance.post(r#"{"kind":"Pod","apiVersion":"v1"}"#).await;
     assert_eq!(code, 400, "another kind than the path says");
     for deep in ["[", r#"{"a":"#] {
-        let (code, body) = asker.post(deep.repeat(100_000)).await;
+        let (code, body) = instance.post(deep.repeat(100_000)).await;
         assert_eq!(code, 400, "deeper than anybody reads");
         assert!(body["message"].as_str().unwrap_or_default().contains("exceeded max depth"), "{body}");
     }
-    let (code, list) = asker.get(VOLUMES).await;
+    let (code, list) = instance.get(VOLUMES).await;
     assert_eq!((code.as_u16(), &list["items"]), (200, &json!([])));
 }
 
 #[tokio::test]
 async fn bodies_that_are_too_large() {
-    let asker = Asker::start().await;
+    let instance = Asker::start().await;
     let large = vec![b' '; (3 << 20) + 1];
-    assert_status(asker.post(large).await, 413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728");
-    let (code, _) = asker.post(vec![b' '; 3 << 20]).await;
+    assert_status(
+        instance.post(large).await,
+        413,
+        "RequestEntityTooLarge",
+        "Request entity too large: limit is 3145728",
+    );
+    let (code, _) = instance.post(vec![b' '; 3 << 20]).await;
     assert_eq!(code, 400, "one that is just not too large is read");
 }
 
 #[tokio::test]
 async fn content_that_nobody_reads_or_writes() {
-    let asker = Asker::start().await;
+    let instance = Asker::start().await;
     let unknown = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml";
     for content_type in ["text/plain", "application/vnd.kubernetes.protobuf"] {
         let sent = Sent { content_type: Some(content_type), body: b"x".to_vec(), ..Sent::default() };
-        assert_status(asker.send(Method::POST, VOLUMES, sent).await, 415, "UnsupportedMediaType", unknown);
+        assert_status(instance.send(Method::POST, VOLUMES, sent).await, 415, "UnsupportedMediaType", unknown);
     }
     let sent = Sent { content_type: Some("application/json"), body: b"{}".to_vec(), ..Sent::default() };
-    let patched = asker.send(Method::PATCH, "/api/v1/persistentvolumes/x", sent).await;
+    let patched = instance.send(Method::PATCH, "/api/v1/persistentvolumes/x", sent).await;
     assert_status(patched, 415, "UnsupportedMediaType", "415: Unsupported Media Type");
     for accept in ["application/vnd.kubernetes.protobuf", "text/html"] {
         let sent = Sent { accept: Some(accept), ..Sent::default() };
-        let (code, body) = asker.send(Method::GET, VOLUMES, sent).await;
+        let (code, body) = instance.send(Method::GET, VOLUMES, sent).await;
         assert_eq!((code.as_u16(), &body["reason"]), (406, &json!("NotAcceptable")));
     }
 }
 
 #[tokio::test]
 async fn paths_and_methods_that_are_not_there() {
-    let asker = Asker::start().await;
+    let instance = Asker::start().await;
     let not_found = "the server could not find the requested resource";
     for path in [
         "/api/v1/nothings",
@@ -138,10 +143,10 @@ async fn paths_and_methods_that_are_not_there() {
         "/api/v1/namespaces/default/nodes",
         "/api/v1/persistentvolumes/x/nothing",
     ] {
-        assert_status(asker.get(path).await, 404, "NotFound", not_found);
+        assert_status(instance.get(path).await, 404, "NotFound", not_found);
     }
     for path in ["/nothing", "/apis/nobody.io/v1", "/apis/nobody.io/v1/things", "/readyz/nothing"] {
-        let (code, body) = asker.get(path).await;
+        let (code, body) = instance.get(path).await;
         assert_eq!((code.as_u16(), body), (404, json!("404 page not found\n")), "{path}");
     }
     let not_allowed = "the server does not allow this method on the requested resource";
@@ -153,13 +158,13 @@ async fn paths_and_methods_that_are_not_there() {
         (Method::POST, "/version"),
         (Method::OPTIONS, VOLUMES),
     ] {
-        assert_status(asker.send(method, path, Sent::default()).await, 405, "MethodNotAllowed", not_allowed);
+        assert_status(instance.send(method, path, Sent::default()).await, 405, "MethodNotAllowed", not_allowed);
     }
 }
 
 #[tokio::test]
 async fn queries_that_make_no_sense() {
-    let asker = Asker::start().await;
+    let instance = Asker::start().await;
     for (query, message) in [
         ("limit=x", r#"strconv.ParseInt: parsing "x": invalid syntax"#),
         ("labelSelector=a%20in", "unable to parse requirement: found '' expected: '('"),
@@ -169,26 +174,26 @@ async fn queries_that_make_no_sense() {
             r#"invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#,
         ),
     ] {
-        assert_status(asker.get(&format!("{VOLUMES}?{query}")).await, 400, "BadRequest", message);
+        assert_status(instance.get(&format!("{VOLUMES}?{query}")).await, 400, "BadRequest", message);
     }
     let selector = "a".repeat(60_000);
-    let (code, _) = asker.get(&format!("{VOLUMES}?labelSelector={selector}")).await;
+    let (code, _) = instance.get(&format!("{VOLUMES}?labelSelector={selector}")).await;
     assert_eq!(code, 400, "a label has not so many letters");
-    let (code, _) = asker.get(&format!("{VOLUMES}?continue=nonsense")).await;
+    let (code, _) = instance.get(&format!("{VOLUMES}?continue=nonsense")).await;
     assert_eq!(code, 400);
-    let (code, body) = asker.get(&format!("{VOLUMES}?watch=1&sendInitialEvents=true")).await;
+    let (code, body) = instance.get(&format!("{VOLUMES}?watch=1&sendInitialEvents=true")).await;
     assert_eq!((code.as_u16(), &body["reason"]), (422, &json!("Invalid")));
-    let (code, body) = asker.get(&format!("{VOLUMES}?resourceVersion=999999")).await;
+    let (code, body) = instance.get(&format!("{VOLUMES}?resourceVersion=999999")).await;
     assert_eq!((code.as_u16(), &body["reason"]), (504, &json!("Timeout")), "a revision that does not come");
 }
 
 #[tokio::test]
 async fn watches_from_the_future_and_from_nowhere() {
-    let asker = Asker::start().await;
-    let (code, body) = asker.get(&format!("{VOLUMES}?watch=1&resourceVersion=999999&timeoutSeconds=1")).await;
+    let instance = Asker::start().await;
+    let (code, body) = instance.get(&format!("{VOLUMES}?watch=1&resourceVersion=999999&timeoutSeconds=1")).await;
     assert_eq!((code.as_u16(), body), (200, json!("")), "it waits for what does not come");
     let message = r#"resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#;
-    assert_status(asker.get(&format!("{VOLUMES}?watch=1&resourceVersion=x")).await, 500, "", message);
+    assert_status(instance.get(&format!("{VOLUMES}?watch=1&resourceVersion=x")).await, 500, "", message);
 }
 
 #[tokio::test]

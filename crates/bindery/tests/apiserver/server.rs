@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bindery_test_cluster::{Lab, assets};
+use bindery_test_cluster::{TestCluster, assets};
 
 /// A server that ends when this is dropped.
 pub struct Server {
@@ -77,12 +77,12 @@ impl Server {
 
     /// Starts `bindery up` for a test that needs kubectl, or says that it skips.
     pub fn up_for_kubectl(args: &[&str]) -> Option<Server> {
-        if Lab::skips_test() { None } else { Some(Server::start_as("up", args)) }
+        if TestCluster::skips_test() { None } else { Some(Server::start_as("up", args)) }
     }
 
     /// Starts one for a test that needs kubectl, or says that it skips.
     pub fn for_kubectl() -> Option<Server> {
-        if Lab::skips_test() { None } else { Some(Server::start()) }
+        if TestCluster::skips_test() { None } else { Some(Server::start()) }
     }
 
     /// Tells it to stop, upon which it stops in good order.

@@ -1,18 +1,18 @@
 //! A cluster with programs that decide on it, and tests that run on each API server.
 
-use bindery_test_cluster::{Lab, Running, comes_to_hold};
+use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
 
 use crate::servers;
 
 /// A cluster, and who decides on it.
 pub struct Cluster {
-    pub lab: Lab,
+    pub lab: TestCluster,
     pub programs: Vec<Running>,
 }
 
 impl Cluster {
     /// A cluster on which nobody decides yet.
-    pub fn new(lab: Lab) -> Cluster {
+    pub fn new(lab: TestCluster) -> Cluster {
         Cluster { lab, programs: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
 use bindery_simulation::oracle::Recorded;
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::StreamExt as _;
 use futures::stream::iter;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub async fn start(lab: &Lab) -> Cluster {
+    pub async fn start(lab: &TestCluster) -> Cluster {
         let server = Server::connect(lab.kubeconfig()).await;
         fixtures::set_up(&server).await;
         let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving, When};
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ const STORIES: [Story; 8] = [
 
 #[test]
 fn a_crash_at_any_call_of_the_driver_loses_nothing() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = Server::connect(lab.kubeconfig()).await;
@@ -107,7 +107,7 @@ async fn set_up(server: &Server, lanes: &[Lane<'_>]) {
 
 /// A story with crashes of one kind: its driver and its class serve nobody else.
 struct Lane<'a> {
-    lab: &'a Lab,
+    lab: &'a TestCluster,
     server: &'a Server,
     story: &'static Story,
     when: When,
@@ -134,7 +134,7 @@ struct Seen {
 }
 
 impl<'a> Lane<'a> {
-    fn new(lab: &'a Lab, server: &'a Server, story: &'static Story, when: When) -> Lane<'a> {
+    fn new(lab: &'a TestCluster, server: &'a Server, story: &'static Story, when: When) -> Lane<'a> {
         let name = match when {
             When::Received => format!("{}-received", story.name),
             When::Done => format!("{}-done", story.name),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -51,7 +51,7 @@ const HOPELESS: [&str; 2] = ["small", "INVALID_ARGUMENT"];
 const KILLS: usize = 5;
 
 struct Bench<'a> {
-    lab: &'a Lab,
+    lab: &'a TestCluster,
     server: Server,
     driver: Arc<Fake>,
     serving: Serving,
@@ -62,7 +62,7 @@ struct Bench<'a> {
 
 #[test]
 fn whatever_a_driver_does_no_volume_is_forgotten_and_none_goes_that_is_in_use() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let mut bench = Bench::start(&lab).await;
@@ -111,7 +111,7 @@ struct Seen {
 }
 
 impl<'a> Bench<'a> {
-    async fn start(lab: &'a Lab) -> Bench<'a> {
+    async fn start(lab: &'a TestCluster) -> Bench<'a> {
         let server = Server::connect(lab.kubeconfig()).await;
         let driver = Arc::new(Fake::new(DRIVER));
         let serving = driver.serve(&lab.folder().join("faults.sock")).expect("a driver is served");
@@ -195,7 +195,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn provisioner(lab: &Lab, serving: &Serving) -> Running {
+fn provisioner(lab: &TestCluster, serving: &Serving) -> Running {
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     let address = format!("--csi-address={}", serving.socket().display());
     let args = [

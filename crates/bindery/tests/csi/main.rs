@@ -21,7 +21,7 @@ mod wait;
 use std::collections::BTreeSet;
 
 use bindery_simulation::oracle::{CSI_DEVIATIONS, Recorded, difference, recorded_csi};
-use bindery_test_cluster::Lab;
+use bindery_test_cluster::TestCluster;
 use cluster::Cluster;
 use end::{End, PARTS, sort};
 use serde_json::Value;
@@ -34,7 +34,7 @@ const DEVIATIONS_MAX: usize = 4;
 
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut states = recorded_csi();
     states.iter_mut().for_each(|recorded| sort(&mut recorded.outcomes[0]["calls"]));

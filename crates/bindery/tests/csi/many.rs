@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn many_claims_and_many_kills(api_server: ApiServer) {
 }
 
 struct Bench<'a> {
-    lab: &'a Lab,
+    lab: &'a TestCluster,
     server: Server,
     driver: Arc<Fake>,
     serving: Serving,
@@ -79,7 +79,7 @@ struct Seen {
 }
 
 impl<'a> Bench<'a> {
-    async fn start(lab: &'a Lab) -> Bench<'a> {
+    async fn start(lab: &'a TestCluster) -> Bench<'a> {
         let server = Server::connect(lab.kubeconfig()).await;
         let driver = Arc::new(Fake::new(DRIVER));
         let serving = driver.serve(&lab.folder().join("many.sock")).expect("a driver is served");
@@ -211,7 +211,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn provisioner(lab: &Lab, serving: &Serving) -> Running {
+fn provisioner(lab: &TestCluster, serving: &Serving) -> Running {
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     let address = format!("--csi-address={}", serving.socket().display());
     let flags = ["--strict-topology", "--retry-interval-start=100ms", "--retry-interval-max=1s", "--kube-api-qps=0"];

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{Lab, Running};
+use bindery_test_cluster::{Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -29,7 +29,7 @@ struct Bench {
 
 #[test]
 fn a_plugins_volumes_are_made_and_removed_by_its_driver() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let bench = Bench::start(&lab).await;
@@ -41,7 +41,7 @@ fn a_plugins_volumes_are_made_and_removed_by_its_driver() {
 }
 
 impl Bench {
-    async fn start(lab: &Lab) -> Bench {
+    async fn start(lab: &TestCluster) -> Bench {
         let server = Server::connect(lab.kubeconfig()).await;
         let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
         let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
@@ -206,7 +206,7 @@ impl Bench {
         look().await
     }
 
-    /// Deletes a claim, and waits until it is gone with its volume. Nobody was told of a failure.
+    /// Deletes a claim, and waits until it is gone with its volume. NoObserver was told of a failure.
     async fn gone(&self, name: &str, volume: &Value) {
         self.server.delete(&format!("{CLAIMS}/{name}")).await.expect("deleted");
         let volume = format!("{VOLUMES}/{}", text(&volume["metadata"]["name"]));

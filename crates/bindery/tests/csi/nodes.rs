@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{Lab, Running};
+use bindery_test_cluster::{Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -29,7 +29,7 @@ struct Nodes {
 
 #[test]
 fn each_node_makes_its_own_volumes_and_tells_how_much_room_it_has() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let nodes = Nodes::start(&lab).await;
@@ -76,7 +76,7 @@ fn each_node_makes_its_own_volumes_and_tells_how_much_room_it_has() {
 }
 
 impl Nodes {
-    async fn start(lab: &Lab) -> Nodes {
+    async fn start(lab: &TestCluster) -> Nodes {
         let server = Server::connect(lab.kubeconfig()).await;
         let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
         let (mut drivers, mut provisioners, mut served) = (BTreeMap::new(), vec![], vec![]);
@@ -160,7 +160,7 @@ impl Nodes {
     }
 }
 
-fn provisioner(lab: &Lab, node: &str, kubeconfig: &str, serving: &Serving) -> Running {
+fn provisioner(lab: &TestCluster, node: &str, kubeconfig: &str, serving: &Serving) -> Running {
     let (name, address) = (format!("NODE_NAME={node}"), format!("--csi-address={}", serving.socket().display()));
     let args = [
         &name,

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -17,7 +17,7 @@ const SECRET: &str = "a-password-that-nobody-may-see";
 
 #[test]
 fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = Server::connect(lab.kubeconfig()).await;
@@ -56,7 +56,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
 
 #[test]
 fn what_cannot_be_is_said_at_once() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     for (flags, said) in [
         (&["--feature-gates=Nonsense=true"][..], "unrecognized feature gate: Nonsense"),
@@ -81,7 +81,7 @@ fn what_cannot_be_is_said_at_once() {
     }
 }
 
-fn start(lab: &Lab, serving: &Serving) -> Running {
+fn start(lab: &TestCluster, serving: &Serving) -> Running {
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     let address = format!("--csi-address=unix://{}", serving.socket().display());
     let args = [

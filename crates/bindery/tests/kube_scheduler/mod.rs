@@ -1,10 +1,10 @@
 //! Upstream's scheduler.
 
-use bindery_test_cluster::{Lab, Running};
+use bindery_test_cluster::{Running, TestCluster};
 use serde_json::json;
 
 /// Starts kube-scheduler, which tries a pod again after a second at most: when nobody has written for longer, nobody will.
-pub fn start(lab: &Lab) -> Running {
+pub fn start(lab: &TestCluster) -> Running {
     let config = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

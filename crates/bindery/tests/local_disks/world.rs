@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::machine::{FILE_SYSTEMS, Machine};
@@ -20,7 +20,7 @@ const CLASSES: [(&str, &str); 2] = [("disks", "Filesystem"), ("raw", "Block")];
 
 pub struct World {
     pub machine: Machine,
-    lab: Lab,
+    lab: TestCluster,
     deciders: Vec<Running>,
     /// The volumes that were seen, by name: which they were, and whether they may be dirty.
     seen: BTreeMap<String, String>,

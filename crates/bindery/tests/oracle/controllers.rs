@@ -1,6 +1,6 @@
 //! The controllers that run: ours or upstream's, and upstream's scheduler and garbage collector where pods are about.
 
-use bindery_test_cluster::{Lab, Running};
+use bindery_test_cluster::{Running, TestCluster};
 
 use crate::{kube_scheduler, servers};
 
@@ -50,7 +50,7 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    pub fn start(cast: Cast, lab: &Lab) -> Controllers {
+    pub fn start(cast: Cast, lab: &TestCluster) -> Controllers {
         let controllers = cast.upstreams();
         let upstreams = (!controllers.is_empty()).then(|| upstreams(lab, &controllers));
         let scheduler = cast.scheduler.map(|who| match who {
@@ -75,7 +75,7 @@ impl Controllers {
     }
 }
 
-fn ours(lab: &Lab) -> Running {
+fn ours(lab: &TestCluster) -> Running {
     let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "controller").display());
     let args = [
         "controller",
@@ -89,14 +89,14 @@ fn ours(lab: &Lab) -> Running {
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-fn our_scheduler(lab: &Lab) -> Running {
+fn our_scheduler(lab: &TestCluster) -> Running {
     let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "scheduler").display());
     let args = ["scheduler", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
 /// Controllers of kube-controller-manager, looking at everything every other second.
-fn upstreams(lab: &Lab, controllers: &[&str]) -> Running {
+fn upstreams(lab: &TestCluster, controllers: &[&str]) -> Running {
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     let controllers = format!("--controllers={}", controllers.join(","));
     let args = [

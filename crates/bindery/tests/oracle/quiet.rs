@@ -16,7 +16,7 @@ use crate::server::{EVENTS, Server, all_of};
 /// Whoever still writes after so long never stops.
 const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
 
-/// Nobody has written for this many times as long as it takes the controllers to see to something new: a machine may be slow, and
+/// NoObserver has written for this many times as long as it takes the controllers to see to something new: a machine may be slow, and
 /// busy with other things.
 const REACTIONS: u32 = 10;
 

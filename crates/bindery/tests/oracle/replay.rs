@@ -20,7 +20,7 @@ const AT_ONCE: usize = 16;
 pub struct Pace {
     /// Whose silence counts.
     pub watched: Watched,
-    /// Nobody has written for so long.
+    /// NoObserver has written for so long.
     pub quiet: Duration,
     /// And at the end, for so long.
     pub quiet_last: Duration,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{Lab, PATIENCE, Running};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::{StreamExt, TryStreamExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -20,7 +20,7 @@ const AT_ONCE: usize = 64;
 pub struct Cluster {
     pub history: History,
     pub client: Client,
-    pub lab: Lab,
+    pub lab: TestCluster,
 }
 
 impl Cluster {

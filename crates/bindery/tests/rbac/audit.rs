@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use bindery_test_cluster::{Lab, PATIENCE, Running, comes_to_hold, eventually};
+use bindery_test_cluster::{PATIENCE, Running, TestCluster, comes_to_hold, eventually};
 use serde_json::Value;
 
 use crate::service_account;
@@ -42,7 +42,7 @@ pub struct Audited {
     program: Running,
     /// The lease by which it leads, if it does.
     lease: Option<String>,
-    pub lab: Lab,
+    pub lab: TestCluster,
     pub folder: Folder,
 }
 
@@ -57,10 +57,14 @@ impl Audited {
     }
 
     /// The same with a lease of another name or none, started by somebody who gets the flag that says how to reach the API server.
-    pub fn start_by(command: &str, lease: Option<&str>, start: impl FnOnce(&Lab, &str) -> Running) -> Option<Audited> {
+    pub fn start_by(
+        command: &str,
+        lease: Option<&str>,
+        start: impl FnOnce(&TestCluster, &str) -> Running,
+    ) -> Option<Audited> {
         let folder = Folder::new(command);
         let lab = service_account::lab(
-            Lab::builder()
+            TestCluster::builder()
                 // A server without streaming lists asks for more rights: everything is listed first.
                 .api_server_flag("--feature-gates=WatchList=false")
                 // Who says that a pod is to wait for its claims must be allowed to hold the pod back.
@@ -119,24 +123,24 @@ impl Audited {
 }
 
 /// Starts the controllers beside it, as their own service account: they bind claims, and let go what nobody uses.
-pub fn start_controller(lab: &Lab) -> Running {
+pub fn start_controller(lab: &TestCluster) -> Running {
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
 /// Makes objects as the administrator.
-pub fn make(lab: &Lab, objects: &str) {
+pub fn make(lab: &TestCluster, objects: &str) {
     lab.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are made");
 }
 
 /// A field of an object, or nothing where there is none.
-pub fn field(lab: &Lab, object: &str, path: &str) -> String {
+pub fn field(lab: &TestCluster, object: &str, path: &str) -> String {
     lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
 }
 
 /// How often one and the same event was told, of a reason and with these words in it.
-pub fn times_told(lab: &Lab, reason: &str, words: &str) -> u64 {
+pub fn times_told(lab: &TestCluster, reason: &str, words: &str) -> u64 {
     let events = json(lab, &["get", "events", "--all-namespaces", &format!("--field-selector=reason={reason}")]);
     let has_words = |event: &&Value| event["message"].as_str().is_some_and(|message| message.contains(words));
     let told = events["items"].as_array().into_iter().flatten().filter(has_words);
@@ -144,7 +148,7 @@ pub fn times_told(lab: &Lab, reason: &str, words: &str) -> u64 {
 }
 
 /// What kubectl answers.
-pub fn json(lab: &Lab, args: &[&str]) -> Value {
+pub fn json(lab: &TestCluster, args: &[&str]) -> Value {
     let text = lab.kubectl([args, &["-o", "json"]].concat()).expect("kubectl answers");
     serde_json::from_str(&text).expect("JSON")
 }

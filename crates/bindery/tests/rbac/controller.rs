@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Lab, eventually};
+use bindery_test_cluster::{KUBECTL_PATIENCE, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, Folder, json};
@@ -56,7 +56,7 @@ parameters: {iops: '7'}
 ";
 
 /// What works beside the binder: an ephemeral volume gets its claim, a claim in use stays, an attributes class goes.
-fn have_companions(lab: &Lab, folder: &Folder) {
+fn have_companions(lab: &TestCluster, folder: &Folder) {
     let objects = volume("pod-scratch", "Retain", &folder.at("scratch")) + POD + ATTRIBUTES_CLASS;
     lab.kubectl_reading(&objects, ["apply", "-f", "-"]).expect("objects are made");
     eventually("the ephemeral volume's claim is bound and in use", || {
@@ -71,7 +71,7 @@ fn have_companions(lab: &Lab, folder: &Folder) {
 }
 
 /// Ends the pod that scrubs a volume, as a kubelet would report it, and returns once the binder has removed it.
-fn end_scrub(lab: &Lab, pod: &str, phase: &str) {
+fn end_scrub(lab: &TestCluster, pod: &str, phase: &str) {
     let uid = || lab.kubectl(["get", pod, "-o", "jsonpath={.metadata.uid}"]).ok();
     eventually("a scrub is under way", || uid().is_some());
     let scrub = uid();
@@ -81,7 +81,7 @@ fn end_scrub(lab: &Lab, pod: &str, phase: &str) {
 }
 
 /// The life of volumes of each policy: bound, released, and deleted or scrubbed.
-fn live_through_everything(lab: &Lab, folder: &Folder) {
+fn live_through_everything(lab: &TestCluster, folder: &Folder) {
     let objects = [
         volume("deleted", "Delete", &folder.at("deleted")),
         volume("recycled", "Recycle", &folder.at("recycled")),
@@ -107,7 +107,7 @@ fn live_through_everything(lab: &Lab, folder: &Folder) {
 }
 
 /// Events about one claim: the same news twice, with other news in between, is one event that is counted.
-fn come_and_go(lab: &Lab) {
+fn come_and_go(lab: &TestCluster) {
     let told = |reason: &str| {
         let about = "--field-selector=involvedObject.name=waiting";
         let events = json(lab, &["get", "events", about]);

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use bindery_test_cluster::{Lab, eventually};
+use bindery_test_cluster::{TestCluster, eventually};
 
 use crate::service_account;
 
 /// A lab, and a service account that is to be kept to its role.
 pub struct Denied {
-    lab: Lab,
+    lab: TestCluster,
     kubeconfig: PathBuf,
 }
 
 impl Denied {
     /// A lab with some objects, among them a claim `precious`; and the service account of a command of `bindery`.
     pub fn start(command: &str, objects: &str) -> Option<Denied> {
-        let lab = service_account::lab(Lab::builder())?;
+        let lab = service_account::lab(TestCluster::builder())?;
         lab.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are made");
         let kubeconfig = service_account::kubeconfig(&lab, command);
         let denied = Denied { lab, kubeconfig };

@@ -1,6 +1,6 @@
 //! The provisioner of a node's disks. Needs root, for a disk of its own; says so where that is missing.
 
-use bindery_test_cluster::{Disks, KUBECTL_PATIENCE, Lab, Running, eventually};
+use bindery_test_cluster::{Disks, KUBECTL_PATIENCE, Running, TestCluster, eventually};
 
 use crate::audit::{Audited, field, json, make, start_controller, times_told};
 use crate::denied::Denied;
@@ -17,7 +17,7 @@ const CLAIM: &str = "
 ";
 
 /// Starts it, for the disks in a folder.
-fn start(lab: &Lab, kubeconfig: &str, disks: &Disks) -> Running {
+fn start(lab: &TestCluster, kubeconfig: &str, disks: &Disks) -> Running {
     make(lab, OBJECTS);
     let config = disks.folder().join("config");
     std::fs::create_dir_all(&config).expect("a folder");

@@ -1,6 +1,6 @@
 //! Who sees to what was on nodes that are gone.
 
-use bindery_test_cluster::{Lab, Running, eventually};
+use bindery_test_cluster::{Running, TestCluster, eventually};
 
 use crate::audit::{Audited, field, json, make, start_controller, times_told};
 use crate::denied::Denied;
@@ -25,7 +25,7 @@ fn claim(name: &str) -> String {
 }
 
 /// Starts it. Claims go when their node has been gone for so long.
-fn start(lab: &Lab, kubeconfig: &str, delay: &str) -> Running {
+fn start(lab: &TestCluster, kubeconfig: &str, delay: &str) -> Running {
     let delay = format!("--pvc-deletion-delay={delay}");
     let flags =
         ["--storageclass-names=disks", "--stale-pv-discovery-interval=50ms", "--listen-address=127.0.0.1:0", "-vv"];
@@ -34,7 +34,7 @@ fn start(lab: &Lab, kubeconfig: &str, delay: &str) -> Running {
 }
 
 /// A node that comes and goes: each time its claim is told so, by one event that is counted.
-fn come_and_go(lab: &Lab) {
+fn come_and_go(lab: &TestCluster) {
     make(lab, &(NODE.to_owned() + "\n---\n" + &volume("had", Some("data")) + &volume("free", None) + &claim("data")));
     eventually("the claim is bound", || field(lab, "pvc/data", ".status.phase") == "Bound");
     eventually("the other volume is free", || field(lab, "pv/free", ".status.phase") == "Available");

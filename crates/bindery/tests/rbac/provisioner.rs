@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{KUBECTL_PATIENCE, Lab, Running, eventually};
+use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -66,12 +66,12 @@ fn claim(name: &str, class: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
-fn is_bound(lab: &Lab, claim: &str) {
+fn is_bound(lab: &TestCluster, claim: &str) {
     eventually(&format!("{claim} is bound"), || field(lab, &format!("pvc/{claim}"), ".status.phase") == "Bound");
 }
 
 /// Starts it with flags, in its pod and on its node.
-fn start(lab: &Lab, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Running {
+fn start(lab: &TestCluster, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Running {
     let example = ["create", "--validate=strict", "--dry-run=server", "-f", EXAMPLE];
     lab.kubectl(example).expect("the example is valid");
     make(lab, POD);
@@ -98,7 +98,7 @@ fn start(lab: &Lab, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Runn
 }
 
 /// A snapshot that a claim can be filled from, and its content, which points back at it.
-fn make_snapshot(lab: &Lab) {
+fn make_snapshot(lab: &TestCluster) {
     make(
         lab,
         &(kind("VolumeSnapshot", "volumesnapshots", "Namespaced")
@@ -121,7 +121,7 @@ fn make_snapshot(lab: &Lab) {
 }
 
 /// Volumes of every origin.
-fn have_volumes_made(lab: &Lab) {
+fn have_volumes_made(lab: &TestCluster) {
     make(lab, &claim("plain", "now", "", "volumeAttributesClassName: quick"));
     is_bound(lab, "plain");
     let selected = "annotations: {volume.kubernetes.io/selected-node: n1}";
@@ -141,7 +141,7 @@ fn have_volumes_made(lab: &Lab) {
 }
 
 /// How much room there is, as schedulers are told: an amount, and whose the object is that says so.
-fn told(lab: &Lab) -> Vec<(String, String)> {
+fn told(lab: &TestCluster) -> Vec<(String, String)> {
     let told = json(lab, &["get", "csistoragecapacities", "-n=kube-system"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |object: &Value| (text(&object["capacity"]), text(&object["metadata"]["ownerReferences"][0]["name"]));
@@ -186,7 +186,7 @@ fn the_role_is_enough_and_no_more() {
 fn on_each_node_the_role_is_enough() {
     let runtime = Runtime::new().expect("a runtime");
     let _inside = runtime.enter();
-    let Some(lab) = service_account::lab(Lab::builder()) else { return };
+    let Some(lab) = service_account::lab(TestCluster::builder()) else { return };
     let _controller = start_controller(&lab);
     make(&lab, OBJECTS);
     let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));

@@ -1,6 +1,6 @@
 //! The scheduler.
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Lab, eventually};
+use bindery_test_cluster::{KUBECTL_PATIENCE, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, field, json, make, start_controller};
@@ -40,7 +40,7 @@ fn pod(name: &str, claim: &str) -> String {
 }
 
 /// A pod gets its node with its volume; for another's claim a volume is asked for.
-fn place_pods(lab: &Lab) {
+fn place_pods(lab: &TestCluster) {
     let users = claim("data", "local") + &claim("more", "make") + &pod("placed", "data") + &pod("waits", "more");
     make(lab, &(OBJECTS.to_owned() + "---\n" + &users));
     let field = |object: &str, path: &str| field(lab, object, path);
@@ -52,7 +52,7 @@ fn place_pods(lab: &Lab) {
 }
 
 /// Events about one pod: the same news twice, with other news in between, is one event that is counted.
-fn come_and_go(lab: &Lab) {
+fn come_and_go(lab: &TestCluster) {
     let told = |words: &str| {
         let events = json(lab, &["get", "events", "--field-selector=involvedObject.name=lonely"]);
         let of_it = |event: &&Value| event["message"].as_str().is_some_and(|message| message.contains(words));

@@ -6,7 +6,7 @@ mod service_account;
 
 use std::path::PathBuf;
 
-use bindery_test_cluster::Lab;
+use bindery_test_cluster::TestCluster;
 
 /// An API server to test on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,15 +19,15 @@ pub enum ApiServer {
 
 impl ApiServer {
     /// Starts one, or nothing where the test is skipped.
-    pub fn start(self) -> Option<Lab> {
+    pub fn start(self) -> Option<TestCluster> {
         match self {
-            ApiServer::Real => service_account::lab(Lab::builder()),
-            ApiServer::Embedded => Lab::builder().embedded(env!("CARGO_BIN_EXE_bindery")).for_test(),
+            ApiServer::Real => service_account::lab(TestCluster::builder()),
+            ApiServer::Embedded => TestCluster::builder().embedded(env!("CARGO_BIN_EXE_bindery")).for_test(),
         }
     }
 }
 
 /// How a command of `bindery` reaches a lab's API server.
-pub fn kubeconfig(lab: &Lab, command: &str) -> PathBuf {
+pub fn kubeconfig(lab: &TestCluster, command: &str) -> PathBuf {
     service_account::kubeconfig(lab, command)
 }

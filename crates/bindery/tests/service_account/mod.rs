@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use bindery_test_cluster::{Builder, Lab, eventually};
+use bindery_test_cluster::{Builder, TestCluster, eventually};
 
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/manifests");
@@ -22,7 +22,7 @@ pub fn user(command: &str) -> String {
 }
 
 /// A lab in which the manifests are applied, or nothing where the test is skipped.
-pub fn lab(builder: Builder) -> Option<Lab> {
+pub fn lab(builder: Builder) -> Option<TestCluster> {
     // Whoever cleans disks has privileges.
     let builder = builder.api_server_flag("--allow-privileged=true");
     let commands = ["controller", "scheduler", "provisioner", "local", "node-cleanup"];
@@ -34,6 +34,6 @@ pub fn lab(builder: Builder) -> Option<Lab> {
 }
 
 /// How a command of `bindery` reaches the lab's API server.
-pub fn kubeconfig(lab: &Lab, command: &str) -> PathBuf {
+pub fn kubeconfig(lab: &TestCluster, command: &str) -> PathBuf {
     lab.kubeconfig_of(&user(command)).expect("a kubeconfig")
 }

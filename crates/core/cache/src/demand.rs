@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bindery_model::{AccessSet, Claim, ClaimKey};
 use rustc_hash::FxHashMap;
 
-use crate::Place;
+use crate::PoolKey;
 
 /// A claim's rank: who asks for most first, then the first by key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,17 +24,17 @@ impl Rank {
 /// Looking claims by place, then by access modes, then by request.
 #[derive(Debug, Default)]
 pub struct Demand {
-    places: FxHashMap<Place, FxHashMap<AccessSet, BTreeSet<Rank>>>,
+    places: FxHashMap<PoolKey, FxHashMap<AccessSet, BTreeSet<Rank>>>,
 }
 
 impl Demand {
     pub(crate) fn insert(&mut self, claim: &Claim) {
-        let groups = self.places.entry(Place::of_claim(claim)).or_default();
+        let groups = self.places.entry(PoolKey::of_claim(claim)).or_default();
         groups.entry(claim.modes.set()).or_default().insert(Rank::of(claim));
     }
 
     pub(crate) fn remove(&mut self, claim: &Claim) {
-        let place = Place::of_claim(claim);
+        let place = PoolKey::of_claim(claim);
         let Some(groups) = self.places.get_mut(&place) else { return };
         let Some(ranks) = groups.get_mut(&claim.modes.set()) else { return };
         ranks.remove(&Rank::of(claim));
@@ -50,7 +50,7 @@ impl Demand {
     /// not take what only large volumes can give; then the first by key.
     pub fn most(
         &self,
-        place: &Place,
+        place: &PoolKey,
         modes: AccessSet,
         capacity_nanos: i128,
         mut accept: impl FnMut(&ClaimKey) -> bool,

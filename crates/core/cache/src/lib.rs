@@ -5,17 +5,19 @@
 //!
 //! This room does not know any rule, any clock or any request. It decides nothing: it remembers, and says what a change touched.
 
+mod cache;
 mod demand;
 mod indices;
-mod mirror;
+mod node_pods;
+mod object_store;
 mod pool;
 mod ranked;
-mod reach;
-mod shelf;
-mod tenants;
+mod topology_index;
 
+pub use cache::{Cache, Change};
 pub use demand::Demand;
-pub use mirror::{Change, Mirror};
-pub use pool::{Place, Pool};
-pub use reach::{Candidate, Candidates, ClassRoom, Near, Reach, Room, Wish};
-pub use tenants::{Load, Tenants};
+pub use node_pods::{NodePods, NodeUsage};
+pub use pool::{Pool, PoolKey};
+pub use topology_index::{
+    Candidate, Candidates, CapacityIndex, ClassCapacity, Near, TopologyIndex, VolumeRequirements,
+};

@@ -10,21 +10,21 @@ use crate::ranked::Ranked;
 
 /// What must be equal between a claim and a volume: they meet in one place, or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct PoolKey {
     class: Name,
     attributes: Name,
     mode: VolumeMode,
 }
 
-impl Place {
+impl PoolKey {
     /// Where a volume is found.
-    pub fn of_volume(volume: &Volume) -> Place {
-        Place { class: volume.class().clone(), attributes: volume.attributes().clone(), mode: volume.volume_mode }
+    pub fn of_volume(volume: &Volume) -> PoolKey {
+        PoolKey { class: volume.class().clone(), attributes: volume.attributes().clone(), mode: volume.volume_mode }
     }
 
     /// Where a claim looks.
-    pub fn of_claim(claim: &Claim) -> Place {
-        Place { class: claim.class().clone(), attributes: claim.attributes().clone(), mode: claim.volume_mode }
+    pub fn of_claim(claim: &Claim) -> PoolKey {
+        PoolKey { class: claim.class().clone(), attributes: claim.attributes().clone(), mode: claim.volume_mode }
     }
 }
 
@@ -35,7 +35,7 @@ type Volumes = BTreeSet<Ranked>;
 #[derive(Debug, Default)]
 pub struct Pool {
     /// In each place, the groups with the fewest access modes come first.
-    places: FxHashMap<Place, Vec<(AccessSet, Volumes)>>,
+    places: FxHashMap<PoolKey, Vec<(AccessSet, Volumes)>>,
 }
 
 /// The order of groups: fewest modes first, so that a volume that can do more is left for who needs it.
@@ -45,7 +45,7 @@ fn group_order(modes: AccessSet) -> (u32, AccessSet) {
 
 impl Pool {
     pub(crate) fn insert(&mut self, volume: &Arc<Volume>) {
-        let groups = self.places.entry(Place::of_volume(volume)).or_default();
+        let groups = self.places.entry(PoolKey::of_volume(volume)).or_default();
         let modes = volume.modes.set();
         let at = match groups.binary_search_by_key(&group_order(modes), |(known, _)| group_order(*known)) {
             Ok(at) => at,
@@ -58,7 +58,7 @@ impl Pool {
     }
 
     pub(crate) fn remove(&mut self, volume: &Arc<Volume>) {
-        let place = Place::of_volume(volume);
+        let place = PoolKey::of_volume(volume);
         let Some(groups) = self.places.get_mut(&place) else { return };
         let modes = volume.modes.set();
         let Some(at) = groups.iter().position(|(known, _)| *known == modes) else { return };
@@ -75,7 +75,7 @@ impl Pool {
     /// access modes, then the smallest, then the first by name.
     pub fn first(
         &self,
-        place: &Place,
+        place: &PoolKey,
         modes: AccessSet,
         size: &Quantity,
         mut accept: impl FnMut(&Volume) -> bool,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_rules_api::Tempo;
+use bindery_rules_api::ResyncInterval;
 
 /// How the engine is set up.
 #[derive(Debug, Clone)]
@@ -30,10 +30,10 @@ const HALF_A_DAY: Duration = Duration::from_secs(12 * 3600);
 
 impl Config {
     /// How often a rule set looks at everything again.
-    pub(crate) fn resync_of(&self, tempo: Tempo) -> Duration {
+    pub(crate) fn resync_of(&self, tempo: ResyncInterval) -> Duration {
         match tempo {
-            Tempo::Often => self.resync,
-            Tempo::Rarely => self.resync_rarely,
+            ResyncInterval::Often => self.resync,
+            ResyncInterval::Rarely => self.resync_rarely,
         }
     }
 }

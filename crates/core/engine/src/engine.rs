@@ -5,21 +5,21 @@ mod decide;
 mod lists;
 mod requests;
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, Name, Object, ObjectKey};
-use bindery_rules_api::{Findings, Notice, RuleSet, Timed, Verdict};
+use bindery_rules_api::{Event, LiveReads, RuleSet, Timed, Verdict};
 use rustc_hash::FxHashMap;
 
 use crate::flights::Flights;
 use crate::progress::{Agenda, Cause, Work};
-use crate::told::Told;
+use crate::published_events::PublishedEvents;
 use crate::{Config, Input, Moment, Output, Queue, Stats};
 
 /// A host of rule sets.
 pub struct Engine {
     config: Config,
     sets: Vec<Box<dyn RuleSet + Send>>,
-    known: Mirror,
+    known: Cache,
     /// Kinds that rule sets look at.
     seen: Vec<Kind>,
     /// Those of them that were not listed yet.
@@ -27,7 +27,7 @@ pub struct Engine {
     leading: bool,
     agenda: Agenda,
     flights: Flights,
-    told: Told,
+    told: PublishedEvents,
     timings: FxHashMap<(Timed, ObjectKey), (Name, Moment)>,
     stats: Stats,
     now: Moment,
@@ -49,13 +49,13 @@ impl Engine {
             resync_at: vec![Moment::default(); sets.len()],
             config,
             sets,
-            known: Mirror::default(),
+            known: Cache::default(),
             unlisted: seen.clone(),
             seen,
             leading: false,
             agenda: Agenda::default(),
             flights: Flights::default(),
-            told: Told::default(),
+            told: PublishedEvents::default(),
             timings: FxHashMap::default(),
             stats: Stats::default(),
             now: Moment::default(),
@@ -81,14 +81,14 @@ impl Engine {
             Input::Bookmark { kind, version } => self.known.watched_up_to(kind, version),
             Input::Answered(id, answer) => self.answered(id, answer),
             Input::Tick => {}
-            Input::Leading(leading) => self.lead(leading),
+            Input::Leader(leading) => self.lead(leading),
         }
         self.run();
         std::mem::take(&mut self.out)
     }
 
     /// What is known of the cluster.
-    pub fn known(&self) -> &Mirror {
+    pub fn known(&self) -> &Cache {
         &self.known
     }
 
@@ -113,13 +113,13 @@ impl Engine {
     }
 
     /// Whether this instance leads.
-    pub fn is_leading(&self) -> bool {
+    pub fn is_leader(&self) -> bool {
         self.leading
     }
 
     /// Whether decisions are made: everything is known, and this instance leads.
     pub fn is_active(&self) -> bool {
-        self.is_leading() && self.is_synced()
+        self.is_leader() && self.is_synced()
     }
 
     /// How many keys are not at rest.
@@ -141,7 +141,7 @@ impl Engine {
     /// What would be decided about an object now, if it were looked at: by rule set.
     pub fn would_decide(&self, key: &ObjectKey) -> impl Iterator<Item = (&'static str, Verdict)> {
         let sets = self.sets.iter().filter(|set| set.profile().decides().any(|kind| kind == key.kind));
-        sets.map(|set| (set.profile().name, set.decide(&self.known, key, &Findings::default())))
+        sets.map(|set| (set.profile().name, set.decide(&self.known, key, &LiveReads::default())))
     }
 
     /// How many requests and operations are under way.
@@ -231,7 +231,7 @@ impl Engine {
     }
 
     /// Publishes a notice of a rule set.
-    fn publish(&mut self, set: usize, mut notice: Notice) {
+    fn publish(&mut self, set: usize, mut notice: Event) {
         notice.component = self.sets[set].profile().component;
         self.out.push(Output::Publish(notice));
     }

@@ -72,7 +72,7 @@ impl Flights {
             let before = self.busy.insert(flight.request.target(), id);
             assert!(before.is_none(), "two requests never change one object at once");
         }
-        if matches!(flight.request, Request::Operate(_)) {
+        if matches!(flight.request, Request::RunOperation(_)) {
             self.operations += 1;
         }
         self.by_id.insert(id, flight);
@@ -82,7 +82,7 @@ impl Flights {
     /// Takes out a request that was answered; `None` when there is none of that number. What it changed is free again.
     pub fn arrive(&mut self, id: RequestId) -> Option<Flight> {
         let flight = self.by_id.remove(&id)?;
-        if matches!(flight.request, Request::Operate(_)) {
+        if matches!(flight.request, Request::RunOperation(_)) {
             self.operations -= 1;
         }
         let target = flight.request.target();
@@ -98,11 +98,11 @@ impl Flights {
 
     /// Notes a list that is wanted, and of which none is under way, as under way, and tells who asked for it; `None` when there
     /// is no such list.
-    pub fn depart_list(&mut self, asker: impl FnMut(&Work)) -> Option<(RequestId, Listing)> {
+    pub fn depart_list(&mut self, instance: impl FnMut(&Work)) -> Option<(RequestId, Listing)> {
         let is_under_way = |listing: &Listing| self.lists.values().any(|(other, _)| other == listing);
         let listing = self.wanted_lists.keys().find(|listing| !is_under_way(listing))?.clone();
         let askers = self.wanted_lists.remove(&listing)?;
-        askers.iter().for_each(asker);
+        askers.iter().for_each(instance);
         self.sent += 1;
         let id = RequestId(self.sent);
         self.lists.insert(id, (listing.clone(), askers));

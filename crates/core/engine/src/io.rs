@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bindery_model::{Kind, Name, Object, ObjectKey};
-use bindery_rules_api::{Failure, Notice, Request, Rule, Timed, Yield};
+use bindery_rules_api::{Event, Failure, OperationOutput, Request, Rule, Timed};
 
 /// A moment, as time since any fixed point. The engine only compares moments and adds to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,7 +60,7 @@ pub enum Input {
     /// Time has passed.
     Tick,
     /// This instance leads from now on, or does not. It starts without leading.
-    Leading(bool),
+    Leader(bool),
 }
 
 /// What came of a request.
@@ -75,14 +75,14 @@ pub enum Answer {
     /// What a list found.
     Listed(Vec<Object>),
     /// How an operation went.
-    Done(Result<Yield, Failure>),
+    Done(Result<OperationOutput, Failure>),
     /// It was not done, or nobody knows.
-    Refused(Refusal),
+    Refused(RequestError),
 }
 
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum RequestError {
     /// The object is not as it was seen.
     Conflict,
     /// The object does not exist.
@@ -103,7 +103,7 @@ pub enum Output {
     /// Send this and answer it, whatever happens.
     Send(RequestId, Request),
     /// Publish this event.
-    Publish(Notice),
+    Publish(Event),
     /// Send a [`Input::Tick`] at this moment.
     TickAt(Moment),
     /// A decision was made.
@@ -138,14 +138,14 @@ pub struct Measured {
     pub took: Option<Duration>,
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Refusal::Conflict => f.write_str("the object has been modified"),
-            Refusal::NotFound => f.write_str("the object does not exist"),
-            Refusal::AlreadyExists => f.write_str("the object already exists"),
-            Refusal::Lost => f.write_str("no answer"),
-            Refusal::Later(_, error) | Refusal::Error(error) => f.write_str(error),
+            RequestError::Conflict => f.write_str("the object has been modified"),
+            RequestError::NotFound => f.write_str("the object does not exist"),
+            RequestError::AlreadyExists => f.write_str("the object already exists"),
+            RequestError::Lost => f.write_str("no answer"),
+            RequestError::Later(_, error) | RequestError::Error(error) => f.write_str(error),
         }
     }
 }

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! One thread decides for the whole cluster; hundreds of requests are under way at once, never two of them changing one object.
-//! After each answer the rules look again, so that every crash point lies between two steps.
+//! FailureEffect each answer the rules look again, so that every crash point lies between two steps.
 //!
 //! This room does not know what a claim or a volume is for, nor any rule; it does not await, sleep, lock, or read a clock.
-//! It relies on one thing: whoever sends its requests answers each of them, if need be with [`Refusal::Lost`].
+//! It relies on one thing: whoever sends its requests answers each of them, if need be with [`RequestError::Lost`].
 
 mod backoff;
 mod config;
@@ -19,10 +19,10 @@ mod engine;
 mod flights;
 mod io;
 mod progress;
+mod published_events;
 mod stats;
-mod told;
 
 pub use config::Config;
 pub use engine::Engine;
-pub use io::{Answer, Decided, Input, Measured, Moment, Output, Refusal, RequestId};
-pub use stats::{Queue, Spread, Stats};
+pub use io::{Answer, Decided, Input, Measured, Moment, Output, RequestError, RequestId};
+pub use stats::{Histogram, Queue, Stats};

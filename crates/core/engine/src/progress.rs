@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Findings, Pace};
+use bindery_rules_api::{Backoff, LiveReads};
 use rustc_hash::FxHashMap;
 
 use crate::{Moment, Queue};
@@ -43,7 +43,7 @@ pub(crate) enum State {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub state: State,
-    pub findings: Findings,
+    pub live_reads: LiveReads,
     /// How often the API said no, in a row. A step that is done ends it.
     pub refusals: u32,
     /// How often something outside the API failed, in a row. Only a change that concerns the key, or coming to rest, ends it.
@@ -60,18 +60,18 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// How often something failed in a row, of what is tried again at that pace.
-    pub fn failures_of(&self, pace: Pace) -> u32 {
+    pub fn failures_of(&self, pace: Backoff) -> u32 {
         match pace {
-            Pace::Api => self.refusals,
-            Pace::Operation | Pace::Storage | Pace::Hopeless => self.failures,
+            Backoff::Api => self.refusals,
+            Backoff::Operation | Backoff::Storage | Backoff::Hopeless => self.failures,
         }
     }
 
     /// Notes how often it failed by now.
-    pub fn note_failure(&mut self, pace: Pace, failures: u32) {
+    pub fn note_failure(&mut self, pace: Backoff, failures: u32) {
         match pace {
-            Pace::Api => self.refusals = failures,
-            Pace::Operation | Pace::Storage | Pace::Hopeless => self.failures = failures,
+            Backoff::Api => self.refusals = failures,
+            Backoff::Operation | Backoff::Storage | Backoff::Hopeless => self.failures = failures,
         }
     }
 }
@@ -133,7 +133,7 @@ impl Agenda {
         if cause == Cause::Resync {
             return false;
         }
-        progress.findings.forget_passing();
+        progress.live_reads.forget_passing();
         (progress.refusals, progress.failures) = (0, 0);
         progress.by_resync = false;
         match progress.state {
@@ -178,10 +178,10 @@ impl Agenda {
 
     /// Puts a key before all others, to be looked at for an offer. A key that is under way, or waits after a failure, is left
     /// alone: it looks at all there is when its time comes.
-    pub fn hurry_for_offer(&mut self, work: Work) {
+    pub fn schedule_for_hand_off(&mut self, work: Work) {
         let progress = self.progress(&work);
         if progress.state == State::Queued {
-            progress.findings.forget_passing();
+            progress.live_reads.forget_passing();
             self.first.push_front(work);
         }
     }
@@ -230,8 +230,8 @@ impl Agenda {
                 && due == moment
             {
                 if keeps {
-                    progress.findings.note_pause();
-                    progress.findings.forget_passing();
+                    progress.live_reads.note_pause();
+                    progress.live_reads.forget_passing();
                 }
                 progress.state = State::Queued;
                 (progress.since, progress.began) = (now, None);

@@ -47,14 +47,14 @@ pub struct Queue {
     /// Times that it was so after a failure.
     pub retries: u64,
     /// How long keys waited to be decided about.
-    pub waited: Spread,
+    pub waited: Histogram,
     /// How long it took from there until they were at rest.
-    pub worked: Spread,
+    pub worked: Histogram,
 }
 
 /// Durations, counted by their order of magnitude.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct Histogram {
     /// How many were at most 10 ns, 100 ns, and so on up to 10 s, each counted once; those above are only in `count`.
     pub buckets: [u64; 10],
     /// How many there were.
@@ -63,7 +63,7 @@ pub struct Spread {
     pub sum: Duration,
 }
 
-impl Spread {
+impl Histogram {
     /// The largest duration of each bucket, in seconds.
     pub const BOUNDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn durations_are_counted_by_their_order_of_magnitude() {
-        let mut spread = Spread::default();
+        let mut spread = Histogram::default();
         for nanos in [0, 10, 11, 1_000_000, 10_000_000_000, 10_000_000_001] {
             spread.take_in(Duration::from_nanos(nanos));
         }

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Flaw, Meta, Name};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::{FieldError, Meta, Name};
 
 /// An attachment, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub struct Attachment {
     /// The volume that is attached, if it is one.
     pub volume: Option<Name>,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Attachment {
     /// Decodes an attachment. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Attachment, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Attachment, FieldError> {
         decode(json)
     }
 }
@@ -55,7 +55,7 @@ impl Lean for Attachment {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> Attachment {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Attachment {
         Attachment {
             meta: wire.metadata.meta(&mut flaws),
             attacher: wire.spec.attacher.unwrap_or_default(),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Flaw, Meta, Name};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::{FieldError, Meta, Name};
 
 /// An attributes class, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub struct AttributesClass {
     /// The CSI driver that knows these attributes.
     pub driver: Name,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl AttributesClass {
     /// Decodes an attributes class. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<AttributesClass, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<AttributesClass, FieldError> {
         decode(json)
     }
 }
@@ -41,7 +41,7 @@ impl Lean for AttributesClass {
         &mut wire.metadata
     }
 
-    fn from_wire(mut wire: Wire, mut flaws: Flaws) -> AttributesClass {
+    fn from_wire(mut wire: Wire, mut flaws: FieldErrors) -> AttributesClass {
         AttributesClass {
             meta: wire.metadata.meta(&mut flaws),
             finalizers: wire.metadata.finalizers(),

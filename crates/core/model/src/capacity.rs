@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, WireQuantity, decode};
+use crate::decode::{FieldErrors, Lean, WireMeta, WireQuantity, decode};
 use crate::selector::WireSelector;
-use crate::{Anchors, Flaw, Labels, Meta, Name, Quantity, Selector};
+use crate::{Anchors, FieldError, Labels, Meta, Name, Quantity, Selector};
 
 /// How much room a driver says there is, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,12 +20,12 @@ pub struct Capacity {
     /// How large one volume can be.
     pub largest: Option<Quantity>,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Capacity {
     /// Decodes one. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Capacity, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Capacity, FieldError> {
         decode(json)
     }
 
@@ -70,7 +70,7 @@ impl Lean for Capacity {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> Capacity {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Capacity {
         Capacity {
             meta: wire.metadata.meta(&mut flaws),
             class: wire.storage_class_name.unwrap_or_default(),

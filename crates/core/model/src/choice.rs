@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::{
-    Annotation, BindingMode, Claim, ClaimRef, Class, Name, Request, Volume, misfit, points_to, reserved_misfit,
+    Annotation, BindingMode, Claim, ClaimRef, Class, Name, Request, Volume, mismatch, points_to, reserved_mismatch,
 };
 
 /// Whether a claim is bound only when a pod uses it; why that cannot be said, when its class is not clear.
@@ -51,7 +51,7 @@ pub fn choose<'a, F>(
     free: impl FnOnce(&dyn Fn(&Volume) -> bool) -> Option<F>,
 ) -> Option<Choice<'a, F>> {
     let claim = request.claim;
-    let serves = |volume: &&Arc<Volume>| points_to(volume, claim) && reserved_misfit(request, volume).is_none();
+    let serves = |volume: &&Arc<Volume>| points_to(volume, claim) && reserved_mismatch(request, volume).is_none();
     let rank = |volume: &&Arc<Volume>| {
         let is_own = volume.belongs_to(&claim.meta.uid);
         (Reverse(is_own), volume.modes.set().count(), volume.holds().nanos(), volume.name().clone())
@@ -62,7 +62,7 @@ pub fn choose<'a, F>(
     if request.delayed {
         return None;
     }
-    free(&|volume| misfit(request, volume).is_none()).map(Choice::Fits)
+    free(&|volume| mismatch(request, volume).is_none()).map(Choice::Fits)
 }
 
 /// What has to be written on a volume so that it is a claim's.

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
+use crate::decode::{FieldErrors, Lean, WireMeta, WireResources, decode};
 use crate::selector::WireSelector;
-use crate::{AccessModes, Annotation, Annotations, Flaw, Meta, NONE, Name, Quantity, Selector, VolumeMode};
+use crate::{AccessModes, Annotation, Annotations, FieldError, Meta, NONE, Name, Quantity, Selector, VolumeMode};
 
 /// Where a claim lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +84,7 @@ pub enum Condition {
     True,
     /// It does not.
     False,
-    /// Nobody knows.
+    /// NoObserver knows.
     Unknown,
 }
 
@@ -155,12 +155,12 @@ pub struct Claim {
     /// What is said of it.
     pub status: ClaimStatus,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Claim {
     /// Decodes a claim. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Claim, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Claim, FieldError> {
         decode(json)
     }
 
@@ -284,7 +284,7 @@ impl WireStatus {
         of_type.map_or(Condition::Absent, |condition| Condition::parse(&condition.status))
     }
 
-    fn change(&mut self, flaws: &mut Flaws) -> Option<Box<ClaimChange>> {
+    fn change(&mut self, flaws: &mut FieldErrors) -> Option<Box<ClaimChange>> {
         let allocated = self.allocated_resources.take().and_then(|resources| resources.storage);
         let change = ClaimChange {
             attributes_target: self.modify_volume_status.take().and_then(|s| s.target_volume_attributes_class_name),
@@ -304,7 +304,7 @@ impl Lean for Claim {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> Claim {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Claim {
         let Wire { mut metadata, spec, mut status } = wire;
         let requests = spec.resources.and_then(|resources| resources.requests);
         let field = "spec.resources.requests.storage";

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
 use crate::migration::{Plugin, ZONE_PARAMETER, ZONES_PARAMETER};
 use crate::topology::WireTopology;
-use crate::{Annotation, Annotations, Flaw, Meta, Name, ReclaimPolicy, Topologies};
+use crate::{Annotation, Annotations, FieldError, Meta, Name, ReclaimPolicy, Topologies};
 
 /// When a claim of a class is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,12 +50,12 @@ pub struct Class {
     /// The zones among its parameters, where a plugin that CSI drivers have taken over from is asked so.
     pub zones: Box<[Name]>,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Class {
     /// Decodes a class. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Class, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Class, FieldError> {
         decode(json)
     }
 
@@ -103,7 +103,7 @@ impl Lean for Class {
         &mut wire.metadata
     }
 
-    fn from_wire(mut wire: Wire, mut flaws: Flaws) -> Class {
+    fn from_wire(mut wire: Wire, mut flaws: FieldErrors) -> Class {
         let meta = wire.metadata.meta(&mut flaws);
         let zones = wire.zones();
         Class {

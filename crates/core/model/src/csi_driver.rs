@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Flaw, Meta};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::{FieldError, Meta};
 
 /// A CSI driver, as far as rules read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct CsiDriver {
     /// Whether pods that use its volumes are kept from nodes that it is not installed on.
     pub must_be_installed: bool,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl CsiDriver {
     /// Decodes a driver. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<CsiDriver, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<CsiDriver, FieldError> {
         decode(json)
     }
 }
@@ -46,7 +46,7 @@ impl Lean for CsiDriver {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> CsiDriver {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> CsiDriver {
         CsiDriver {
             meta: wire.metadata.meta(&mut flaws),
             tells_capacity: wire.spec.storage_capacity.unwrap_or_default(),

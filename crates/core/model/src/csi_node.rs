@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
-use crate::{Annotation, Flaw, Meta, Name};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::{Annotation, FieldError, Meta, Name};
 
 /// A driver that is installed on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub struct CsiNode {
     /// The drivers that are installed on the node.
     pub drivers: Box<[NodeDriver]>,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl CsiNode {
     /// Decodes one. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<CsiNode, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<CsiNode, FieldError> {
         decode(json)
     }
 
@@ -80,7 +80,7 @@ impl Lean for CsiNode {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> CsiNode {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> CsiNode {
         let driver = |wire: WireDriver| NodeDriver {
             name: wire.name,
             volumes_max: wire.allocatable.and_then(|allocatable| allocatable.count),

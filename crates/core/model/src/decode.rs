@@ -1,13 +1,13 @@
 //! Decoding what an API server sends: only the fields that rules read, and never a failure because of one of them.
 //!
-//! An object that has a name is always decoded. A field that cannot be understood becomes its [`Flaw`], and the rules leave the
+//! An object that has a name is always decoded. A field that cannot be understood becomes its [`FieldError`], and the rules leave the
 //! object alone and say why.
 
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use crate::{AccessMode, AccessModes, Annotations, Flaw, Labels, Meta, Name, Quantity, finalizer};
+use crate::{AccessMode, AccessModes, Annotations, FieldError, Labels, Meta, Name, Quantity, finalizer};
 
 /// The metadata of any object, as it is on the wire.
 #[derive(Default, serde::Deserialize)]
@@ -27,14 +27,14 @@ pub(crate) struct WireMeta {
 }
 
 impl WireMeta {
-    pub fn meta(&self, flaws: &mut Flaws) -> Meta {
+    pub fn meta(&self, flaws: &mut FieldErrors) -> Meta {
         let text = self.resource_version.as_deref().unwrap_or_default();
         let version = flaws.or_default("metadata.resourceVersion", text, || match text {
             "" => Ok(0),
             text => text.parse(),
         });
         if self.uid.as_ref().is_none_or(Name::is_empty) {
-            flaws.add(Flaw::new("metadata.uid", "it is missing"));
+            flaws.add(FieldError::new("metadata.uid", "it is missing"));
         }
         Meta {
             namespace: self.namespace.clone().unwrap_or_default(),
@@ -82,10 +82,10 @@ struct WireOwner {
 
 /// Collects what is wrong with an object; the first flaw is the one that is told.
 #[derive(Default)]
-pub(crate) struct Flaws(Option<Box<Flaw>>);
+pub(crate) struct FieldErrors(Option<Box<FieldError>>);
 
-impl Flaws {
-    pub fn add(&mut self, flaw: Flaw) {
+impl FieldErrors {
+    pub fn add(&mut self, flaw: FieldError) {
         self.0.get_or_insert_with(|| Box::new(flaw));
     }
 
@@ -97,7 +97,7 @@ impl Flaws {
         parse: impl FnOnce() -> Result<T, E>,
     ) -> T {
         parse().unwrap_or_else(|error| {
-            self.add(Flaw::quoting(field, text, error));
+            self.add(FieldError::quoting(field, text, error));
             T::default()
         })
     }
@@ -114,8 +114,8 @@ impl Flaws {
         for name in names {
             match AccessMode::parse(name) {
                 Some(mode) if modes.push(mode) => {}
-                Some(_) => self.add(Flaw::new(field, "it lists more than 16 access modes")),
-                None => self.add(Flaw::quoting(field, name, "an unknown access mode")),
+                Some(_) => self.add(FieldError::new(field, "it lists more than 16 access modes")),
+                None => self.add(FieldError::quoting(field, name, "an unknown access mode")),
             }
         }
         modes
@@ -130,7 +130,7 @@ impl Flaws {
         self.or_default(field, &text, || parse(&text).ok_or("an unknown value"))
     }
 
-    pub fn into_flaw(self) -> Option<Box<Flaw>> {
+    pub fn into_flaw(self) -> Option<Box<FieldError>> {
         self.0
     }
 }
@@ -140,30 +140,30 @@ pub(crate) trait Lean: Sized {
     /// The fields that are read of it.
     type Wire: DeserializeOwned + Default;
     fn wire_meta(wire: &mut Self::Wire) -> &mut WireMeta;
-    fn from_wire(wire: Self::Wire, flaws: Flaws) -> Self;
+    fn from_wire(wire: Self::Wire, flaws: FieldErrors) -> Self;
 }
 
 /// Decodes an object. Fails only when it has no name by which it could be told apart.
-pub(crate) fn decode<T: Lean>(json: &[u8]) -> Result<T, Flaw> {
-    let mut flaws = Flaws::default();
+pub(crate) fn decode<T: Lean>(json: &[u8]) -> Result<T, FieldError> {
+    let mut flaws = FieldErrors::default();
     let mut wire = match serde_json::from_slice::<T::Wire>(json) {
         Ok(wire) => wire,
         Err(_) => salvage::<T>(json, &mut flaws)?,
     };
     match T::wire_meta(&mut wire).name.as_deref() {
-        None | Some("") => Err(Flaw::new("metadata.name", "it is missing")),
+        None | Some("") => Err(FieldError::new("metadata.name", "it is missing")),
         Some(_) => Ok(T::from_wire(wire, flaws)),
     }
 }
 
 /// Keeps who an object is when the rest of it cannot be read, and notes where reading it failed.
-fn salvage<T: Lean>(json: &[u8], flaws: &mut Flaws) -> Result<T::Wire, Flaw> {
+fn salvage<T: Lean>(json: &[u8], flaws: &mut FieldErrors) -> Result<T::Wire, FieldError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     if let Err(error) = serde_path_to_error::deserialize::<_, T::Wire>(&mut reader) {
-        flaws.add(Flaw::new(error.path().to_string(), error.inner().to_string()));
+        flaws.add(FieldError::new(error.path().to_string(), error.inner().to_string()));
     }
     let object: serde_json::Value =
-        serde_json::from_slice(json).map_err(|error| Flaw::new("", format!("it is not JSON: {error}")))?;
+        serde_json::from_slice(json).map_err(|error| FieldError::new("", format!("it is not JSON: {error}")))?;
     let text = |field: &str| object.get("metadata")?.get(field)?.as_str().map(Name::from);
     let mut wire = T::Wire::default();
     *T::wire_meta(&mut wire) = WireMeta {

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::{
-    AccessSet, Claim, ClaimKey, Flaw, Labels, Name, Quantity, Requirement, Selector, Volume, VolumeMode, VolumePhase,
+    AccessSet, Claim, ClaimKey, FieldError, Labels, Name, Quantity, Requirement, Selector, Volume, VolumeMode,
+    VolumePhase,
 };
 
 /// Whether a volume belongs to a claim or is reserved for it: by name, and by UID where it has one.
@@ -17,9 +18,9 @@ pub fn points_to(volume: &Volume, claim: &Claim) -> bool {
 
 /// Why a volume is not for a claim: one test that fails, and by how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit<'a> {
+pub enum Mismatch<'a> {
     /// A field of the volume could not be understood.
-    Malformed(&'a Flaw),
+    Malformed(&'a FieldError),
     /// It belongs to another claim, or is reserved for one.
     ReservedFor(&'a ClaimKey),
     /// It holds less than is asked for.
@@ -103,37 +104,37 @@ impl<'a> Request<'a> {
 }
 
 /// A test between what is asked for and a volume: how it fails, if it does.
-type Test = for<'a> fn(&Request<'a>, &'a Volume) -> Option<Misfit<'a>>;
+type Test = for<'a> fn(&Request<'a>, &'a Volume) -> Option<Mismatch<'a>>;
 
 /// The tests that even a volume reserved for the claim must pass, in their order.
 const ALWAYS: [Test; 7] = [
-    |_, volume| volume.flaw.as_deref().map(Misfit::Malformed),
+    |_, volume| volume.flaw.as_deref().map(Mismatch::Malformed),
     |request, volume| match &volume.claim_ref {
-        Some(other) if !points_to(volume, request.claim) => Some(Misfit::ReservedFor(&other.key)),
+        Some(other) if !points_to(volume, request.claim) => Some(Mismatch::ReservedFor(&other.key)),
         Some(_) | None => None,
     },
     |request, volume| {
         let (needs, has) = (request.claim.requested(), volume.holds());
-        (has < needs).then_some(Misfit::TooSmall { needs, has })
+        (has < needs).then_some(Mismatch::TooSmall { needs, has })
     },
     |request, volume| {
         let (needs, has) = (request.claim.volume_mode, volume.volume_mode);
-        (has != needs).then_some(Misfit::VolumeMode { needs, has })
+        (has != needs).then_some(Mismatch::VolumeMode { needs, has })
     },
     |request, volume| {
         let (needs, has) = (request.claim.attributes(), volume.attributes());
-        (has != needs).then_some(Misfit::AttributesClass { needs, has })
+        (has != needs).then_some(Mismatch::AttributesClass { needs, has })
     },
-    |_, volume| volume.deleting.then_some(Misfit::Deleting),
+    |_, volume| volume.deleting.then_some(Mismatch::Deleting),
     |request, volume| {
         let has = volume.modes.set();
-        (!has.contains(request.modes)).then(|| Misfit::Lacks(request.modes.without(has)))
+        (!has.contains(request.modes)).then(|| Mismatch::Lacks(request.modes.without(has)))
     },
 ];
 
 /// The tests that a volume must pass besides when it is not reserved for the claim, in their order.
 const UNRESERVED: [Test; 5] = [
-    |request, _| request.delayed.then_some(Misfit::Delayed),
+    |request, _| request.delayed.then_some(Mismatch::Delayed),
     // That a volume of another claim is not free goes without saying. A new volume is about to be marked: whoever places pods
     // leaves it alone until then, as upstream does, because what is written on it now is likely to be refused.
     |request, volume| {
@@ -142,36 +143,36 @@ const UNRESERVED: [Test; 5] = [
             VolumePhase::Pending => request.node.is_none(),
             VolumePhase::Bound | VolumePhase::Released | VolumePhase::Failed => false,
         };
-        (!is_open && volume.claim_ref.is_none()).then_some(Misfit::Phase(volume.phase))
+        (!is_open && volume.claim_ref.is_none()).then_some(Mismatch::Phase(volume.phase))
     },
     |request, volume| {
         let needs = request.selector?.first_unmet(&volume.labels)?;
-        Some(Misfit::Label { needs, has: volume.labels.get(needs.key()) })
+        Some(Mismatch::Label { needs, has: volume.labels.get(needs.key()) })
     },
-    |request, volume| (volume.class() != request.claim.class()).then(|| Misfit::Class(volume.class())),
+    |request, volume| (volume.class() != request.claim.class()).then(|| Mismatch::Class(volume.class())),
     // Last, because it costs most.
-    |request, volume| (!request.reaches(volume)).then_some(Misfit::Unreachable),
+    |request, volume| (!request.reaches(volume)).then_some(Mismatch::Unreachable),
 ];
 
 /// How a volume fails the tests that even one reserved for the claim must pass: the first of them.
-pub fn reserved_misfit<'a>(request: &Request<'a>, volume: &'a Volume) -> Option<Misfit<'a>> {
+pub fn reserved_mismatch<'a>(request: &Request<'a>, volume: &'a Volume) -> Option<Mismatch<'a>> {
     ALWAYS.iter().find_map(|test| test(request, volume))
 }
 
 /// Why a claim cannot have a volume, if it cannot: the first test that fails. A volume reserved for the claim is asked less
 /// than a free one.
-pub fn misfit<'a>(request: &Request<'a>, volume: &'a Volume) -> Option<Misfit<'a>> {
-    reserved_misfit(request, volume).or_else(|| match volume.claim_ref {
+pub fn mismatch<'a>(request: &Request<'a>, volume: &'a Volume) -> Option<Mismatch<'a>> {
+    reserved_mismatch(request, volume).or_else(|| match volume.claim_ref {
         Some(_) => None,
         None => UNRESERVED.iter().find_map(|test| test(request, volume)),
     })
 }
 
-/// All reasons why a claim cannot have a volume. The first is [`misfit`].
-pub fn misfits<'a>(request: &Request<'a>, volume: &'a Volume) -> Vec<Misfit<'a>> {
+/// All reasons why a claim cannot have a volume. The first is [`mismatch`].
+pub fn mismatches<'a>(request: &Request<'a>, volume: &'a Volume) -> Vec<Mismatch<'a>> {
     if let Some(flaw) = volume.flaw.as_deref() {
         // What else it seems to be is not to be believed.
-        return vec![Misfit::Malformed(flaw)];
+        return vec![Mismatch::Malformed(flaw)];
     }
     let more: &[Test] = if points_to(volume, request.claim) { &[] } else { &UNRESERVED };
     ALWAYS.iter().chain(more).filter_map(|test| test(request, volume)).collect()
@@ -202,27 +203,27 @@ fn quoted(name: &Name) -> String {
     if name.is_empty() { "none".into() } else { format!("{:?}", name.as_str()) }
 }
 
-impl fmt::Display for Misfit<'_> {
+impl fmt::Display for Mismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Misfit::Malformed(flaw) => write!(f, "it cannot be read: {flaw}"),
-            Misfit::ReservedFor(key) => write!(f, "reserved for {key}"),
-            Misfit::TooSmall { needs, has } => write!(f, "needs {needs}, has {has}"),
-            Misfit::VolumeMode { needs, has } => {
+            Mismatch::Malformed(flaw) => write!(f, "it cannot be read: {flaw}"),
+            Mismatch::ReservedFor(key) => write!(f, "reserved for {key}"),
+            Mismatch::TooSmall { needs, has } => write!(f, "needs {needs}, has {has}"),
+            Mismatch::VolumeMode { needs, has } => {
                 write!(f, "volume mode: wants {}, has {}", needs.as_str(), has.as_str())
             }
-            Misfit::AttributesClass { needs, has } => {
+            Mismatch::AttributesClass { needs, has } => {
                 write!(f, "attributes class: wants {}, has {}", quoted(needs), quoted(has))
             }
-            Misfit::Deleting => f.write_str("it is being deleted"),
-            Misfit::Lacks(modes) => write!(f, "lacks {modes}"),
-            Misfit::Delayed => f.write_str("the claim waits for its first consumer"),
-            Misfit::Phase(phase) => write!(f, "it is {}", phase.as_str()),
-            Misfit::Label { needs, has: Some(has) } => write!(f, "label {needs}, has {has}"),
-            Misfit::Label { needs, has: None } => write!(f, "label {needs}, has none"),
-            Misfit::Unreachable => f.write_str("it cannot be reached from the node"),
-            Misfit::Class(has) if has.is_empty() => f.write_str("it has no class"),
-            Misfit::Class(has) => write!(f, "other class {:?}", has.as_str()),
+            Mismatch::Deleting => f.write_str("it is being deleted"),
+            Mismatch::Lacks(modes) => write!(f, "lacks {modes}"),
+            Mismatch::Delayed => f.write_str("the claim waits for its first consumer"),
+            Mismatch::Phase(phase) => write!(f, "it is {}", phase.as_str()),
+            Mismatch::Label { needs, has: Some(has) } => write!(f, "label {needs}, has {has}"),
+            Mismatch::Label { needs, has: None } => write!(f, "label {needs}, has none"),
+            Mismatch::Unreachable => f.write_str("it cannot be reached from the node"),
+            Mismatch::Class(has) if has.is_empty() => f.write_str("it has no class"),
+            Mismatch::Class(has) => write!(f, "other class {:?}", has.as_str()),
         }
     }
 }

@@ -30,29 +30,29 @@ impl Eq for Meta {}
 
 /// A field that could not be understood. Nothing is decided about an object that has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct FieldError {
     /// The path of the field, as in `spec.capacity.storage`.
     pub field: String,
     /// What is wrong with it.
     pub problem: String,
 }
 
-impl Flaw {
+impl FieldError {
     /// A flaw of a field. Long values are cut in the message.
-    pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Flaw {
-        Flaw { field: field.into(), problem: problem.into() }
+    pub fn new(field: impl Into<String>, problem: impl Into<String>) -> FieldError {
+        FieldError { field: field.into(), problem: problem.into() }
     }
 
     /// A flaw that quotes the value that was not understood.
-    pub fn quoting(field: &str, value: &str, problem: impl fmt::Display) -> Flaw {
+    pub fn quoting(field: &str, value: &str, problem: impl fmt::Display) -> FieldError {
         const SHOWN_MAX: usize = 64;
         let shown: String = value.chars().take(SHOWN_MAX).collect();
         let more = if shown.len() < value.len() { "…" } else { "" };
-        Flaw::new(field, format!("{shown:?}{more}: {problem}"))
+        FieldError::new(field, format!("{shown:?}{more}: {problem}"))
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.problem)
     }

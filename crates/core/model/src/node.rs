@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
 use crate::resources::WireAmounts;
-use crate::{Allocatable, Flaw, Labels, Meta, Name};
+use crate::{Allocatable, FieldError, Labels, Meta, Name};
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -60,12 +60,12 @@ pub struct Node {
     /// How much it has for pods.
     pub allocatable: Allocatable,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Node {
     /// Decodes a node. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Node, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Node, FieldError> {
         decode(json)
     }
 
@@ -111,7 +111,7 @@ impl Lean for Node {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> Node {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Node {
         let mut taint = |wire: WireTaint| Taint {
             key: wire.key,
             value: wire.value.unwrap_or_default(),

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::{
-    Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Flaw, Meta, Name, Node, Pod,
-    PodKey, Volume,
+    Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, FieldError, Meta, Name, Node,
+    Pod, PodKey, Volume,
 };
 
 /// The kinds of objects that rules know.
@@ -153,7 +153,7 @@ pub enum Object {
 
 impl Object {
     /// Decodes an object of a kind. Fails only when it has no name.
-    pub fn from_json(kind: Kind, json: &[u8]) -> Result<Object, Flaw> {
+    pub fn from_json(kind: Kind, json: &[u8]) -> Result<Object, FieldError> {
         Ok(match kind {
             Kind::Claim => Object::Claim(Arc::new(Claim::from_json(json)?)),
             Kind::Volume => Object::Volume(Arc::new(Volume::from_json(json)?)),
@@ -201,7 +201,7 @@ impl Object {
     }
 
     /// What could not be understood of it.
-    pub fn flaw(&self) -> Option<&Flaw> {
+    pub fn flaw(&self) -> Option<&FieldError> {
         match self {
             Object::Claim(object) => object.flaw.as_deref(),
             Object::Volume(object) => object.flaw.as_deref(),

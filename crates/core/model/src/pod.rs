@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::decode::{Flaws, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, Lean, WireMeta, decode};
 use crate::disk::{WireDisk, WireIscsi, WireRbd};
 use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
 use crate::scheduling::WireSpec;
-use crate::{Claim, ClaimKey, Disk, Flaw, Meta, Name, Scheduling};
+use crate::{Claim, ClaimKey, Disk, FieldError, Meta, Name, Scheduling};
 
 /// Where a pod lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +29,7 @@ impl fmt::Display for PodKey {
 }
 
 /// A pod's turn: by priority, time and name.
-pub type Turn = (Reverse<i32>, Name, PodKey);
+pub type QueueOrder = (Reverse<i32>, Name, PodKey);
 
 /// How far a pod has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -83,12 +83,12 @@ pub struct Pod {
     /// What decides where it runs, beside its volumes.
     pub scheduling: Box<Scheduling>,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Pod {
     /// Decodes a pod. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Pod, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Pod, FieldError> {
         decode(json)
     }
 
@@ -138,7 +138,7 @@ impl Pod {
     }
 
     /// Its turn among those that wait for a node: who matters more, then who came first.
-    pub fn turn(&self) -> Turn {
+    pub fn turn(&self) -> QueueOrder {
         (Reverse(self.scheduling.priority), self.scheduling.created.clone(), self.key())
     }
 
@@ -264,7 +264,7 @@ impl Lean for Pod {
         &mut wire.metadata
     }
 
-    fn from_wire(mut wire: Wire, mut flaws: Flaws) -> Pod {
+    fn from_wire(mut wire: Wire, mut flaws: FieldErrors) -> Pod {
         let meta = wire.metadata.meta(&mut flaws);
         let labels = std::mem::take(&mut wire.metadata.labels.0);
         let created = wire.metadata.creation_timestamp.take().unwrap_or_default();

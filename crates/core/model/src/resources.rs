@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::decode::{Flaws, WireQuantity};
+use crate::decode::{FieldErrors, WireQuantity};
 use crate::{Name, Quantity};
 
 /// Amounts of things by their names; what is not there is none.
@@ -118,7 +118,7 @@ pub(crate) struct WireAmounts(BTreeMap<Name, Option<WireQuantity>>);
 
 impl WireAmounts {
     /// What a pod asks for. `field` is where it says so.
-    pub fn needs(mut self, field: &str, flaws: &mut Flaws) -> Needs {
+    pub fn needs(mut self, field: &str, flaws: &mut FieldErrors) -> Needs {
         Needs {
             cpu_millis: self.take("cpu", field, flaws).millis(),
             memory_bytes: self.take("memory", field, flaws).units(),
@@ -127,7 +127,7 @@ impl WireAmounts {
     }
 
     /// What a node has.
-    pub fn allocatable(mut self, field: &str, flaws: &mut Flaws) -> Allocatable {
+    pub fn allocatable(mut self, field: &str, flaws: &mut FieldErrors) -> Allocatable {
         Allocatable {
             cpu_millis: self.take("cpu", field, flaws).millis(),
             memory_bytes: self.take("memory", field, flaws).units(),
@@ -136,12 +136,12 @@ impl WireAmounts {
         }
     }
 
-    fn take(&mut self, what: &str, field: &str, flaws: &mut Flaws) -> Quantity {
+    fn take(&mut self, what: &str, field: &str, flaws: &mut FieldErrors) -> Quantity {
         let amount = flaws.quantity(&format!("{field}.{what}"), self.0.remove(what).flatten());
         amount.unwrap_or_else(|| Quantity::zero().clone())
     }
 
-    fn rest(mut self, field: &str, flaws: &mut Flaws) -> Amounts {
+    fn rest(mut self, field: &str, flaws: &mut FieldErrors) -> Amounts {
         let names: Vec<Name> = self.0.keys().cloned().collect();
         names.into_iter().map(|name| (name.clone(), self.take(&name, field, flaws).units())).collect()
     }

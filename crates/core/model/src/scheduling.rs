@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::decode::Flaws;
+use crate::decode::FieldErrors;
 use crate::node_selector::WireNodeSelector;
 use crate::pod::WireVolume;
 use crate::resources::WireAmounts;
@@ -53,7 +53,7 @@ pub struct Nearness {
 
 /// How evenly pods must be spread: over the values of a label of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct TopologySpread {
     /// Which pods of the namespace are counted; `None` for no pod at all.
     pub pods: Option<Selector>,
     /// The label of nodes by which places are told.
@@ -96,7 +96,7 @@ pub struct Scheduling {
     /// Pods that must not be near.
     pub apart: Box<[Nearness]>,
     /// How evenly it must be spread with others.
-    pub spread: Box<[Spread]>,
+    pub spread: Box<[TopologySpread]>,
     /// Whether it asks for devices by claims of their own, which nobody here allocates.
     pub has_device_claims: bool,
     /// The ports of the node that it needs: protocol, address and number.
@@ -210,14 +210,14 @@ struct WireResources {
 }
 
 impl WireContainer {
-    fn needs(&mut self, flaws: &mut Flaws) -> Needs {
+    fn needs(&mut self, flaws: &mut FieldErrors) -> Needs {
         let requests = self.resources.take().and_then(|resources| resources.requests);
         requests.map(|requests| requests.needs(REQUESTS, flaws)).unwrap_or_default()
     }
 }
 
 impl WireNearness {
-    fn parse(self, flaws: &mut Flaws) -> Nearness {
+    fn parse(self, flaws: &mut FieldErrors) -> Nearness {
         let field = "spec.affinity.podAffinity.labelSelector";
         Nearness {
             pods: self.label_selector.map(|selector| flaws.or_default(field, "", || selector.parse())),
@@ -235,14 +235,14 @@ impl WireSpread {
         self.when_unsatisfiable == "DoNotSchedule"
     }
 
-    fn parse(self, labels: &Labels, flaws: &mut Flaws) -> Spread {
+    fn parse(self, labels: &Labels, flaws: &mut FieldErrors) -> TopologySpread {
         let field = "spec.topologySpreadConstraints.labelSelector";
         let mut pods = self.label_selector.map(|selector| flaws.or_default(field, "", || selector.parse()));
         let own = self.match_label_keys.into_iter().flatten();
         for (key, value) in own.filter_map(|key| Some((key.clone(), labels.get(&key)?.clone()))) {
             pods.iter_mut().for_each(|pods| pods.require(key.clone(), value.clone()));
         }
-        Spread {
+        TopologySpread {
             pods,
             topology_key: self.topology_key,
             skew_max: self.max_skew,
@@ -266,7 +266,7 @@ impl WireToleration {
 impl WireSpec {
     /// How much the pod asks for: its containers together, or the largest of those that run before them, with those that go on
     /// running beside; and what it takes to run it at all.
-    fn needs(&mut self, flaws: &mut Flaws) -> Needs {
+    fn needs(&mut self, flaws: &mut FieldErrors) -> Needs {
         let mut containers = self
             .containers
             .iter_mut()
@@ -299,7 +299,7 @@ impl WireSpec {
     }
 
     /// What it comes to. What is said in metadata and status is handed in by whoever reads those.
-    pub fn parse(mut self, flaws: &mut Flaws, labels: Labels, created: Name) -> Scheduling {
+    pub fn parse(mut self, flaws: &mut FieldErrors, labels: Labels, created: Name) -> Scheduling {
         let needs = self.needs(flaws);
         let ports = self.ports();
         let WireAffinity { node_affinity, pod_affinity, pod_anti_affinity } = self.affinity.unwrap_or_default();

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::decode::{Flaws, Lean, WireMeta, WireResources, decode};
+use crate::decode::{FieldErrors, Lean, WireMeta, WireResources, decode};
 use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
 use crate::node_selector::WireNodeSelector;
 use crate::{
-    AccessModes, Annotation, Annotations, Attacher, ClaimKey, Flaw, Handle, Labels, Meta, NONE, Name, NodeSelector,
-    Quantity,
+    AccessModes, Annotation, Annotations, Attacher, ClaimKey, FieldError, Handle, Labels, Meta, NONE, Name,
+    NodeSelector, Quantity,
 };
 
 /// What a volume offers, or a claim wants: a file system, or the bare device.
@@ -178,12 +178,12 @@ pub struct Volume {
     /// Why it stands so.
     pub message: Name,
     /// What could not be understood of it.
-    pub flaw: Option<Box<Flaw>>,
+    pub flaw: Option<Box<FieldError>>,
 }
 
 impl Volume {
     /// Decodes a volume. Fails only when it has no name.
-    pub fn from_json(json: &[u8]) -> Result<Volume, Flaw> {
+    pub fn from_json(json: &[u8]) -> Result<Volume, FieldError> {
         decode(json)
     }
 
@@ -348,7 +348,7 @@ impl Lean for Volume {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: Flaws) -> Volume {
+    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Volume {
         let Wire { mut metadata, mut spec, status } = wire;
         let handle = spec.handle().map(Box::new);
         let source = spec.source(handle.as_deref());

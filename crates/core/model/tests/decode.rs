@@ -1,7 +1,7 @@
 //! Decoding: what is read of real objects, and what becomes of bad ones.
 
 use bindery_model::{
-    AccessMode, Annotation, BindingMode, Claim, ClaimKey, ClaimPhase, Class, Flaw, Kind, Name, Node, Object, Pod,
+    AccessMode, Annotation, BindingMode, Claim, ClaimKey, ClaimPhase, Class, FieldError, Kind, Name, Node, Object, Pod,
     PodPhase, ReclaimPolicy, Source, Volume, VolumeMode, VolumePhase,
 };
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ fn classes_pods_and_nodes_are_read() {
 fn flaw_of(kind: Kind, spec: Value, status: Value) -> String {
     let json = json!({"metadata": {"name": "x", "uid": "u", "resourceVersion": "1"}, "spec": spec, "status": status});
     let object = Object::from_json(kind, json.to_string().as_bytes()).expect("it has a name");
-    object.flaw().map(Flaw::to_string).unwrap_or_default()
+    object.flaw().map(FieldError::to_string).unwrap_or_default()
 }
 
 #[test]

@@ -4,20 +4,20 @@
 //! rule that applies, at most one next request, and the events to publish. The engine carries it out and asks again.
 //!
 //! ```text
-//!   Mirror ─┐
-//!           ├─▶ RuleSet::decide(key) ─▶ Verdict { rule, action, notices } ─▶ engine
-//! Findings ─┘
+//!   Cache ─┐
+//!           ├─▶ RuleSet::decide(key) ─▶ Verdict { rule, action, events } ─▶ engine
+//! LiveReads ─┘
 //! ```
 //!
 //! This room does not know any rule, and not how a request is sent. What it makes sure of is that a write cannot be made without
 //! an object that was seen, nor a deletion without proof from live reads.
 
 mod edit;
-mod findings;
-mod notice;
-mod order;
+mod event;
+mod live_reads;
 mod proof;
 mod protection;
+mod provisioning;
 mod report;
 mod request;
 mod rule;
@@ -25,13 +25,15 @@ mod ruleset;
 mod verdict;
 
 pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RefEdit, VolumeEdit, VolumeStatusEdit};
-pub use findings::{After, Failure, Findings, Yield};
-pub use notice::Notice;
-pub use order::{Accessibility, Intent, Order, Term, Turn};
+pub use event::Event;
+pub use live_reads::{Failure, FailureEffect, LiveReads, OperationOutput};
 pub use proof::{NotReleased, ReleaseProof};
-pub use protection::{Guarded, NotUnused, ProtectionEdit, UnusedProof, users};
+pub use protection::{NotUnused, ProtectedObject, ProtectionEdit, UnusedProof, users};
+pub use provisioning::{Accessibility, Attempt, Intent, ProvisionRequest, Term};
 pub use report::{ClaimReport, ConditionEdit, ConditionType, Growth};
-pub use request::{Bind, Create, Delete, Listing, Operation, Plugin, Provision, Recycle, Regret, Request, Task, Write};
+pub use request::{
+    Bind, Create, Delete, Listing, Operation, Plugin, Provision, Recycle, RejectionEvent, Request, Task, Write,
+};
 pub use rule::Rule;
-pub use ruleset::{Profile, RuleSet, Tempo};
-pub use verdict::{Action, Measure, Pace, Timed, Verdict};
+pub use ruleset::{Profile, ResyncInterval, RuleSet};
+pub use verdict::{Action, Backoff, Measure, Timed, Verdict};

@@ -2,7 +2,7 @@
 
 use bindery_model::{Meta, Name, ReclaimPolicy, Volume};
 
-use crate::Findings;
+use crate::LiveReads;
 
 /// A token that a volume's claim is gone, by live reads of the volume and of the claim made after the decision to reclaim it.
 /// There is no other way to make one, and nothing is deleted or scrubbed without one.
@@ -29,8 +29,8 @@ pub enum NotReleased {
 
 impl ReleaseProof {
     /// Looks at what was read live: a released volume, whose claim does not exist or is bound to another volume.
-    pub fn find(volume: &Volume, findings: &Findings) -> Result<ReleaseProof, NotReleased> {
-        let Some(live) = findings.volume(volume.name()) else { return Err(NotReleased::ReadVolume) };
+    pub fn find(volume: &Volume, live_reads: &LiveReads) -> Result<ReleaseProof, NotReleased> {
+        let Some(live) = live_reads.volume(volume.name()) else { return Err(NotReleased::ReadVolume) };
         let live = live.ok_or(NotReleased::VolumeGone)?;
         let is_same = live.meta.uid == volume.meta.uid
             && live.claim_ref == volume.claim_ref
@@ -42,7 +42,7 @@ impl ReleaseProof {
         if !live.phase.is_released() {
             return Err(NotReleased::VolumeChanged);
         }
-        let Some(claim) = findings.claim(&claim_ref.key) else {
+        let Some(claim) = live_reads.claim(&claim_ref.key) else {
             return Err(NotReleased::ReadClaim(claim_ref.key.clone()));
         };
         let may_use = |claim: &bindery_model::Claim| {

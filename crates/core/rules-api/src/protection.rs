@@ -5,11 +5,11 @@ use bindery_model::{AttributesClass, Claim, Kind, Meta, Name, Object, ObjectKey,
 use serde_json::{Map, Value, json};
 
 use crate::edit::list_of;
-use crate::{Findings, Listing};
+use crate::{Listing, LiveReads};
 
 /// Something that is kept from going while it is in use.
 #[derive(Debug, Clone, Copy)]
-pub enum Guarded<'a> {
+pub enum ProtectedObject<'a> {
     /// A claim, while pods use it.
     Claim(&'a Claim),
     /// A volume, while it is bound.
@@ -18,61 +18,63 @@ pub enum Guarded<'a> {
     AttributesClass(&'a AttributesClass),
 }
 
-impl Guarded<'_> {
+impl ProtectedObject<'_> {
     /// Who it is.
     pub fn meta(&self) -> &Meta {
         match self {
-            Guarded::Claim(claim) => &claim.meta,
-            Guarded::Volume(volume) => &volume.meta,
-            Guarded::AttributesClass(class) => &class.meta,
+            ProtectedObject::Claim(claim) => &claim.meta,
+            ProtectedObject::Volume(volume) => &volume.meta,
+            ProtectedObject::AttributesClass(class) => &class.meta,
         }
     }
 
     pub(crate) fn key(&self) -> ObjectKey {
         match self {
-            Guarded::Claim(claim) => claim.key().into(),
-            Guarded::Volume(volume) => ObjectKey::volume(volume.name().clone()),
-            Guarded::AttributesClass(class) => ObjectKey::cluster(Kind::AttributesClass, class.meta.name.clone()),
+            ProtectedObject::Claim(claim) => claim.key().into(),
+            ProtectedObject::Volume(volume) => ObjectKey::volume(volume.name().clone()),
+            ProtectedObject::AttributesClass(class) => {
+                ObjectKey::cluster(Kind::AttributesClass, class.meta.name.clone())
+            }
         }
     }
 
     /// The finalizer that guards it.
     pub fn guard(&self) -> &'static str {
         match self {
-            Guarded::Claim(_) => finalizer::PVC_PROTECTION,
-            Guarded::Volume(_) => finalizer::PV_PROTECTION,
-            Guarded::AttributesClass(_) => finalizer::VAC_PROTECTION,
+            ProtectedObject::Claim(_) => finalizer::PVC_PROTECTION,
+            ProtectedObject::Volume(_) => finalizer::PV_PROTECTION,
+            ProtectedObject::AttributesClass(_) => finalizer::VAC_PROTECTION,
         }
     }
 
     fn finalizers(&self) -> &[Name] {
         match self {
-            Guarded::Claim(claim) => &claim.finalizers,
-            Guarded::Volume(volume) => &volume.finalizers,
-            Guarded::AttributesClass(class) => &class.finalizers,
+            ProtectedObject::Claim(claim) => &claim.finalizers,
+            ProtectedObject::Volume(volume) => &volume.finalizers,
+            ProtectedObject::AttributesClass(class) => &class.finalizers,
         }
     }
 
     fn is_deleting(&self) -> bool {
         match self {
-            Guarded::Claim(claim) => claim.deleting,
-            Guarded::Volume(volume) => volume.deleting,
-            Guarded::AttributesClass(class) => class.deleting,
+            ProtectedObject::Claim(claim) => claim.deleting,
+            ProtectedObject::Volume(volume) => volume.deleting,
+            ProtectedObject::AttributesClass(class) => class.deleting,
         }
     }
 
-    fn is_guarded(&self) -> bool {
+    fn has_finalizer(&self) -> bool {
         self.finalizers().iter().any(|name| name == self.guard())
     }
 
     /// Whether somebody deleted it, and only its users keep it.
-    pub fn wants_to_go(&self) -> bool {
-        self.is_deleting() && self.is_guarded()
+    pub fn is_deleting_with_finalizer(&self) -> bool {
+        self.is_deleting() && self.has_finalizer()
     }
 
     /// Whether it is to be guarded, and is not.
-    pub fn lacks_guard(&self) -> bool {
-        !self.is_deleting() && !self.is_guarded()
+    pub fn is_missing_finalizer(&self) -> bool {
+        !self.is_deleting() && !self.has_finalizer()
     }
 }
 
@@ -83,13 +85,13 @@ pub struct ProtectionEdit {
 }
 
 impl ProtectionEdit {
-    pub(crate) fn guard(object: Guarded<'_>) -> ProtectionEdit {
+    pub(crate) fn guard(object: ProtectedObject<'_>) -> ProtectionEdit {
         let guard = Name::new_static(object.guard());
         let others = object.finalizers().iter().filter(|name| **name != guard).cloned();
         ProtectionEdit { finalizers: others.chain([guard.clone()]).collect() }
     }
 
-    pub(crate) fn unguard(object: Guarded<'_>, proof: &UnusedProof) -> ProtectionEdit {
+    pub(crate) fn remove_finalizer(object: ProtectedObject<'_>, proof: &UnusedProof) -> ProtectionEdit {
         assert_eq!(*object.meta(), proof.0, "a proof is about one state of one object");
         let others = object.finalizers().iter().filter(|name| *name != object.guard()).cloned();
         ProtectionEdit { finalizers: others.collect() }
@@ -121,9 +123,9 @@ pub enum NotUnused {
 
 impl UnusedProof {
     /// Looks at the pods that were listed live: none of them holds the claim.
-    pub fn of_claim(claim: &Claim, findings: &Findings) -> Result<UnusedProof, NotUnused> {
+    pub fn of_claim(claim: &Claim, live_reads: &LiveReads) -> Result<UnusedProof, NotUnused> {
         let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
-        Self::find(&claim.meta, findings, listing, |object| match object {
+        Self::find(&claim.meta, live_reads, listing, |object| match object {
             Object::Pod(pod) => pod.holds(claim),
             Object::Claim(_)
             | Object::Volume(_)
@@ -146,7 +148,7 @@ impl UnusedProof {
     }
 
     /// Looks at the claims and volumes that were listed live: none of them refers to the class.
-    pub fn of_attributes_class(class: &AttributesClass, findings: &Findings) -> Result<UnusedProof, NotUnused> {
+    pub fn of_attributes_class(class: &AttributesClass, live_reads: &LiveReads) -> Result<UnusedProof, NotUnused> {
         let refers = |object: &Object| match object {
             Object::Claim(claim) => claim.attributes_classes().any(|name| *name == class.meta.name),
             Object::Volume(volume) => *volume.attributes() == class.meta.name,
@@ -160,18 +162,18 @@ impl UnusedProof {
             | Object::Attachment(_) => false,
         };
         for kind in [Kind::Claim, Kind::Volume] {
-            Self::find(&class.meta, findings, Listing { kind, namespace: Name::default() }, refers)?;
+            Self::find(&class.meta, live_reads, Listing { kind, namespace: Name::default() }, refers)?;
         }
         Ok(UnusedProof(class.meta.clone()))
     }
 
     fn find(
         meta: &Meta,
-        findings: &Findings,
+        live_reads: &LiveReads,
         listing: Listing,
         uses: impl Fn(&Object) -> bool,
     ) -> Result<UnusedProof, NotUnused> {
-        let Some(listed) = findings.listed(&listing) else { return Err(NotUnused::Look(listing)) };
+        let Some(listed) = live_reads.listed(&listing) else { return Err(NotUnused::Look(listing)) };
         // An object that could not be understood may be a user: when in doubt, nothing goes.
         let users: Vec<ObjectKey> =
             listed.iter().filter(|object| object.flaw().is_some() || uses(object)).map(Object::key).collect();

@@ -103,7 +103,7 @@ impl ConditionEdit {
             ConditionType::FileSystemResizePending => {
                 claim.status.change.get_or_insert_default().file_system_pending = value;
             }
-            // Nobody reads them.
+            // NoObserver reads them.
             ConditionType::ControllerResizeError | ConditionType::NodeResizeError => {}
         }
     }

@@ -7,7 +7,8 @@ use bindery_model::{Claim, ClaimKey, Kind, Meta, Name, ObjectKey, Pod, ReclaimPo
 use serde_json::{Value, json};
 
 use crate::{
-    ClaimReport, Edit, Guarded, Notice, Order, PodStatusEdit, ProtectionEdit, ReleaseProof, Rule, UnusedProof,
+    ClaimReport, Edit, Event, PodStatusEdit, ProtectedObject, ProtectionEdit, ProvisionRequest, ReleaseProof, Rule,
+    UnusedProof,
 };
 
 /// What the engine may be asked to send, one at a time for each key.
@@ -26,7 +27,7 @@ pub enum Request {
     /// List objects, past all caches. Whoever asks for the same list at the same time shares it.
     List(Listing),
     /// Do something outside the API: it may take long.
-    Operate(Operation),
+    RunOperation(Operation),
 }
 
 impl Request {
@@ -39,7 +40,7 @@ impl Request {
             Request::Delete(delete) => ObjectKey::volume(delete.proof.name().clone()),
             Request::Read(key) => key.clone(),
             Request::List(listing) => listing.target(),
-            Request::Operate(operation) => operation.target(),
+            Request::RunOperation(operation) => operation.target(),
         }
     }
 }
@@ -50,7 +51,7 @@ impl Request {
     pub fn holds_target(&self) -> bool {
         match self {
             Request::Write(_) | Request::Create(_) | Request::Bind(_) | Request::Delete(_) => true,
-            Request::Operate(operation) => operation.holds_target(),
+            Request::RunOperation(operation) => operation.holds_target(),
             Request::Read(_) | Request::List(_) => false,
         }
     }
@@ -82,23 +83,23 @@ pub struct Write {
     /// Which step this is.
     pub purpose: &'static Rule,
     /// What is published when it is refused for good.
-    pub regret: Option<Regret>,
+    pub regret: Option<RejectionEvent>,
     /// What is published once it has succeeded.
-    pub then: Vec<Notice>,
+    pub then: Vec<Event>,
 }
 
 /// An event that tells why a write was refused: the error is put behind the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Regret(Notice);
+pub struct RejectionEvent(Event);
 
-impl Regret {
+impl RejectionEvent {
     /// A warning about a claim, with the beginning of its message.
-    pub fn claim(claim: &Claim, reason: Reason, prefix: &str) -> Regret {
-        Regret(Notice::claim(claim, EventType::Warning, reason, prefix))
+    pub fn claim(claim: &Claim, reason: Reason, prefix: &str) -> RejectionEvent {
+        RejectionEvent(Event::claim(claim, EventType::Warning, reason, prefix))
     }
 
     /// The notice with the error.
-    pub fn notice(&self, error: &str) -> Notice {
+    pub fn notice(&self, error: &str) -> Event {
         let mut notice = self.0.clone();
         notice.message.push_str(error);
         notice
@@ -118,13 +119,18 @@ impl Write {
     }
 
     /// Guards an object by its protection finalizer.
-    pub fn guard(purpose: &'static Rule, object: Guarded<'_>) -> Write {
+    pub fn guard(purpose: &'static Rule, object: ProtectedObject<'_>) -> Write {
         Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::guard(object)))
     }
 
     /// Takes the protection finalizer off an object. It takes proof that nothing uses it.
-    pub fn unguard(purpose: &'static Rule, object: Guarded<'_>, proof: &UnusedProof) -> Write {
-        Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::unguard(object, proof)))
+    pub fn remove_finalizer(purpose: &'static Rule, object: ProtectedObject<'_>, proof: &UnusedProof) -> Write {
+        Write::new(
+            purpose,
+            object.key(),
+            object.meta(),
+            Edit::Protection(ProtectionEdit::remove_finalizer(object, proof)),
+        )
     }
 
     /// A change of a pod's status.
@@ -144,14 +150,14 @@ impl Write {
 
     /// Publishes a notice once the write has succeeded.
     #[must_use]
-    pub fn then(mut self, notice: Notice) -> Write {
+    pub fn then(mut self, notice: Event) -> Write {
         self.then.push(notice);
         self
     }
 
     /// Publishes a notice when the write is refused for good.
     #[must_use]
-    pub fn or_regret(mut self, regret: Regret) -> Write {
+    pub fn on_rejection(mut self, regret: RejectionEvent) -> Write {
         self.regret = Some(regret);
         self
     }
@@ -196,7 +202,7 @@ pub struct Bind {
     /// Which step this is.
     pub purpose: &'static Rule,
     /// What is published once it has succeeded.
-    pub then: Vec<Notice>,
+    pub then: Vec<Event>,
 }
 
 impl Bind {
@@ -214,7 +220,7 @@ impl Bind {
 
     /// Publishes a notice once it has succeeded.
     #[must_use]
-    pub fn then(mut self, notice: Notice) -> Bind {
+    pub fn then(mut self, notice: Event) -> Bind {
         self.then.push(notice);
         self
     }
@@ -267,7 +273,7 @@ pub struct Create {
     /// Which task a finding about it is about.
     pub task: Task,
     /// What is published once it has succeeded.
-    pub then: Vec<Notice>,
+    pub then: Vec<Event>,
 }
 
 /// The deletion of a volume object. It takes proof, and carries the UID and version that the proof read.
@@ -347,9 +353,9 @@ pub enum Operation {
     /// Scrub a volume with a pod.
     Recycle(Recycle),
     /// Find out all that is needed to have storage made. Nothing is made.
-    Prepare(Box<Order>),
+    Prepare(Box<ProvisionRequest>),
     /// Have storage made, with what was found out. It yields the volume, but for what ties it to its claim.
-    Make(Box<Order>, Arc<Value>),
+    Make(Box<ProvisionRequest>, Arc<Value>),
     /// Have storage removed that was made for a claim and cannot be kept: that of this volume, which does not exist.
     Unmake(ClaimKey, Arc<Value>),
     /// Have what lies behind a volume removed.

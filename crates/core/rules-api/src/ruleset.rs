@@ -1,13 +1,13 @@
 //! Rule sets: pure functions that the engine hosts.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, ObjectKey};
 
-use crate::{Findings, Verdict};
+use crate::{LiveReads, Verdict};
 
 /// How often a rule set looks at everything again, just in case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tempo {
+pub enum ResyncInterval {
     /// Many times an hour.
     Often,
     /// A few times a day.
@@ -22,7 +22,7 @@ pub struct Profile {
     /// The component that its events name as their source.
     pub component: &'static str,
     /// How often it looks at everything again.
-    pub tempo: Tempo,
+    pub tempo: ResyncInterval,
     /// The kinds of objects that it looks at: all of them must be known before it decides anything.
     pub sees: &'static [Kind],
     /// The kinds of objects that it decides about, each with the name of its queue in metrics. What comes first is decided about first.
@@ -42,8 +42,8 @@ pub trait RuleSet {
     fn profile(&self) -> Profile;
 
     /// What is to be done about a key, by what is known and what was found out live for it.
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict;
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict;
 
     /// Wakes the keys whose verdict a change can change, and no others.
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey));
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey));
 }

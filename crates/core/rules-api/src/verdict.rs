@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bindery_model::{Name, ObjectKey};
 
-use crate::{Notice, Request, Rule, Write};
+use crate::{Event, Request, Rule, Write};
 
 /// What to do next about a key.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,16 +14,16 @@ pub enum Action {
     /// One request; then look again.
     Request(Request),
     /// Decide about this one first, then look again: it may take what is on offer here, or goes before.
-    Offer(ObjectKey),
+    HandOff(ObjectKey),
     /// Nothing can be done now: look again after a while, longer each time.
-    Retry(Pace),
+    Retry(Backoff),
     /// Look again after just so long, and remember what was found out.
     Pause(Duration),
 }
 
 /// How patient a retry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum Backoff {
     /// The API said no.
     Api,
     /// An operation outside the API failed.
@@ -66,7 +66,7 @@ pub struct Verdict {
     /// What to do next.
     pub action: Action,
     /// What to publish.
-    pub notices: Vec<Notice>,
+    pub events: Vec<Event>,
     /// What it means for measurements.
     pub measure: Option<Measure>,
 }
@@ -96,13 +96,13 @@ impl Verdict {
     }
 
     /// It is to be tried again, longer each time.
-    pub fn retry(rule: &'static Rule, pace: Pace, error: impl Into<String>) -> Verdict {
+    pub fn retry(rule: &'static Rule, pace: Backoff, error: impl Into<String>) -> Verdict {
         Verdict::new(rule, Action::Retry(pace)).noting(error)
     }
 
     /// Any other action.
     pub fn new(rule: &'static Rule, action: Action) -> Verdict {
-        Verdict { rule, note: None, action, notices: Vec::new(), measure: None }
+        Verdict { rule, note: None, action, events: Vec::new(), measure: None }
     }
 
     /// Says what is particular about this case.
@@ -114,8 +114,8 @@ impl Verdict {
 
     /// Publishes a notice.
     #[must_use]
-    pub fn tell(mut self, notice: Notice) -> Verdict {
-        self.notices.push(notice);
+    pub fn tell(mut self, notice: Event) -> Verdict {
+        self.events.push(notice);
         self
     }
 

@@ -1,7 +1,7 @@
 //! The proof that a volume is released: what live reads must have shown, case by case. Destroying data hangs on it.
 
 use bindery_model::{ClaimKey, Kind, Object, ObjectKey, ReclaimPolicy, Volume};
-use bindery_rules_api::{Delete, Findings, NotReleased, ReleaseProof, Rule};
+use bindery_rules_api::{Delete, LiveReads, NotReleased, ReleaseProof, Rule};
 use serde_json::{Value, json};
 
 static PURPOSE: Rule = Rule { name: "test.delete", why: "A test needs a purpose." };
@@ -45,17 +45,17 @@ enum Read {
 }
 use Read::{Found, Not, Nothing};
 
-fn findings(live_volume: &Read, live_claim: &Read) -> Findings {
-    let mut findings = Findings::default();
+fn live_reads(live_volume: &Read, live_claim: &Read) -> LiveReads {
+    let mut live_reads = LiveReads::default();
     for (key, read) in [(ObjectKey::volume("v"), live_volume), (ObjectKey::from(ClaimKey::new("ns", "c")), live_claim)]
     {
         match read {
             Not => {}
-            Nothing => findings.note_read(key, None),
-            Found(json) => findings.note_read(key.clone(), Some(decode(key.kind, json))),
+            Nothing => live_reads.note_read(key, None),
+            Found(json) => live_reads.note_read(key.clone(), Some(decode(key.kind, json))),
         }
     }
-    findings
+    live_reads
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn there_is_no_proof_unless_live_reads_leave_no_doubt() {
         ),
     ];
     for (case, known, live_volume, live_claim, expected) in cases {
-        let found = ReleaseProof::find(&volume(&known), &findings(&live_volume, &live_claim));
+        let found = ReleaseProof::find(&volume(&known), &live_reads(&live_volume, &live_claim));
         assert_eq!(found, Err(expected), "{case}");
     }
 }
@@ -162,7 +162,7 @@ fn there_is_proof_when_its_claim_is_gone_or_has_another_volume() {
         ("its claim has another volume", released(), newer(), Found(claim("cu", json!("w")))),
     ];
     for (case, known, live, live_claim) in cases {
-        let proof = ReleaseProof::find(&volume(&known), &findings(&Found(live), &live_claim)).expect(case);
+        let proof = ReleaseProof::find(&volume(&known), &live_reads(&Found(live), &live_claim)).expect(case);
         assert_eq!((proof.name().as_str(), proof.volume().uid.as_str()), ("v", "vu"), "{case}");
         assert_eq!(proof.volume().version, 9, "{case}: what is destroyed is what was read live");
         let delete = Delete::volume(&PURPOSE, proof.clone()).expect(case);
@@ -176,7 +176,7 @@ fn proof_is_no_licence_to_delete_what_is_to_be_kept() {
     {
         let json = but(json!({"spec": {"persistentVolumeReclaimPolicy": policy}}));
         let known = volume(&json);
-        let proof = ReleaseProof::find(&known, &findings(&Found(json), &Nothing)).expect("it is released");
+        let proof = ReleaseProof::find(&known, &live_reads(&Found(json), &Nothing)).expect("it is released");
         assert!(proof.has_policy(&known.policy), "{policy:?}");
         assert_eq!(proof.has_policy(&ReclaimPolicy::Delete), is_deleted, "{policy:?}");
         assert_eq!(Delete::volume(&PURPOSE, proof).is_some(), is_deleted, "{policy:?}");

@@ -12,7 +12,7 @@ use crate::migration;
 use crate::path;
 use crate::prepare::{SecretKind, SecretNames, SecretRef, reference, unable};
 use crate::setup::Setup;
-use bindery_provisioner_sdk::{After, Failure};
+use bindery_provisioner_sdk::{Failure, FailureEffect};
 
 /// The annotations that say which secret a volume is removed with.
 const SECRET_NAME: &str = "volume.kubernetes.io/provisioner-deletion-secret-name";
@@ -80,5 +80,5 @@ fn by_class(volume: &Value, claim: &Value, parameters: &BTreeMap<String, String>
 
 /// Nothing was done.
 fn certain(error: &str) -> Failure {
-    Failure { error: error.into(), after: After::Nothing }
+    Failure { error: error.into(), after: FailureEffect::Nothing }
 }

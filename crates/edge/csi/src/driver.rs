@@ -54,7 +54,7 @@ pub trait Calls: Send + Sync + 'static {
     fn called(&self, called: Called);
 }
 
-/// Nobody counts.
+/// NoObserver counts.
 impl Calls for () {
     fn met(&self, _: &str) {}
     fn called(&self, _: Called) {}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fields::text_or_empty;
 use crate::setup::Setup;
-use bindery_provisioner_sdk::{After, Ask, Failure};
+use bindery_provisioner_sdk::{Ask, Failure, FailureEffect};
 
 /// So often may others be first in changing what is to be written, before it is put off.
 const CHANGES_MAX: usize = 5;
@@ -128,14 +128,14 @@ pub(crate) type Flow<T> = Result<T, Halt>;
 
 /// It cannot be done, and nothing has been.
 pub(crate) fn nothing<T>(error: impl Into<String>) -> Flow<T> {
-    fail(error, After::Nothing)
+    fail(error, FailureEffect::Nothing)
 }
 
 /// It cannot be done now, and nothing was tried: what was known before still holds.
 pub(crate) fn untried<T>(error: impl Into<String>) -> Flow<T> {
-    fail(error, After::Untried)
+    fail(error, FailureEffect::Untried)
 }
 
-pub(crate) fn fail<T>(error: impl Into<String>, after: After) -> Flow<T> {
+pub(crate) fn fail<T>(error: impl Into<String>, after: FailureEffect) -> Flow<T> {
     Err(Halt::Fail(Failure { error: error.into(), after }))
 }

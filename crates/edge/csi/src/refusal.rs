@@ -2,15 +2,15 @@
 
 use tonic::{Code, Status};
 
-use bindery_provisioner_sdk::{After, Failure};
+use bindery_provisioner_sdk::{Failure, FailureEffect};
 
 /// What is certain after a call to make a volume failed. Another node may do only where volumes have places, and one was chosen.
 pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
     let after = match status.code() {
-        Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => After::Unknown,
-        Code::ResourceExhausted if may_go_elsewhere => After::Elsewhere,
-        Code::InvalidArgument => After::Never,
-        Code::AlreadyExists => After::Taken,
+        Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => FailureEffect::Unknown,
+        Code::ResourceExhausted if may_go_elsewhere => FailureEffect::Elsewhere,
+        Code::InvalidArgument => FailureEffect::Never,
+        Code::AlreadyExists => FailureEffect::Taken,
         Code::ResourceExhausted
         | Code::Ok
         | Code::Unknown
@@ -21,14 +21,14 @@ pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
         | Code::Unimplemented
         | Code::Internal
         | Code::DataLoss
-        | Code::Unauthenticated => After::Nothing,
+        | Code::Unauthenticated => FailureEffect::Nothing,
     };
     Failure { error: said(status), after }
 }
 
 /// What is certain after a call to remove a volume failed: it may be gone, and is asked for again.
 pub(crate) fn of_delete(status: &Status) -> Failure {
-    Failure { error: said(status), after: After::Unknown }
+    Failure { error: said(status), after: FailureEffect::Unknown }
 }
 
 /// A status in the words that users of drivers know.
@@ -66,29 +66,29 @@ mod tests {
     #[test]
     fn every_code_says_what_is_certain() {
         let table = [
-            (Code::Cancelled, "Canceled", After::Unknown, After::Unknown),
-            (Code::Unknown, "Unknown", After::Nothing, After::Nothing),
-            (Code::InvalidArgument, "InvalidArgument", After::Never, After::Never),
-            (Code::DeadlineExceeded, "DeadlineExceeded", After::Unknown, After::Unknown),
-            (Code::NotFound, "NotFound", After::Nothing, After::Nothing),
-            (Code::AlreadyExists, "AlreadyExists", After::Taken, After::Taken),
-            (Code::PermissionDenied, "PermissionDenied", After::Nothing, After::Nothing),
-            (Code::ResourceExhausted, "ResourceExhausted", After::Nothing, After::Elsewhere),
-            (Code::FailedPrecondition, "FailedPrecondition", After::Nothing, After::Nothing),
-            (Code::Aborted, "Aborted", After::Unknown, After::Unknown),
-            (Code::OutOfRange, "OutOfRange", After::Nothing, After::Nothing),
-            (Code::Unimplemented, "Unimplemented", After::Nothing, After::Nothing),
-            (Code::Internal, "Internal", After::Nothing, After::Nothing),
-            (Code::Unavailable, "Unavailable", After::Unknown, After::Unknown),
-            (Code::DataLoss, "DataLoss", After::Nothing, After::Nothing),
-            (Code::Unauthenticated, "Unauthenticated", After::Nothing, After::Nothing),
+            (Code::Cancelled, "Canceled", FailureEffect::Unknown, FailureEffect::Unknown),
+            (Code::Unknown, "Unknown", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::InvalidArgument, "InvalidArgument", FailureEffect::Never, FailureEffect::Never),
+            (Code::DeadlineExceeded, "DeadlineExceeded", FailureEffect::Unknown, FailureEffect::Unknown),
+            (Code::NotFound, "NotFound", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::AlreadyExists, "AlreadyExists", FailureEffect::Taken, FailureEffect::Taken),
+            (Code::PermissionDenied, "PermissionDenied", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::ResourceExhausted, "ResourceExhausted", FailureEffect::Nothing, FailureEffect::Elsewhere),
+            (Code::FailedPrecondition, "FailedPrecondition", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::Aborted, "Aborted", FailureEffect::Unknown, FailureEffect::Unknown),
+            (Code::OutOfRange, "OutOfRange", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::Unimplemented, "Unimplemented", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::Internal, "Internal", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::Unavailable, "Unavailable", FailureEffect::Unknown, FailureEffect::Unknown),
+            (Code::DataLoss, "DataLoss", FailureEffect::Nothing, FailureEffect::Nothing),
+            (Code::Unauthenticated, "Unauthenticated", FailureEffect::Nothing, FailureEffect::Nothing),
         ];
         for (code, word, here, elsewhere) in table {
             let status = Status::new(code, "no");
             let error = format!("rpc error: code = {word} desc = no");
             assert_eq!(of_create(&status, false), Failure { error: error.clone(), after: here });
             assert_eq!(of_create(&status, true), Failure { error: error.clone(), after: elsewhere });
-            assert_eq!(of_delete(&status), Failure { error, after: After::Unknown });
+            assert_eq!(of_delete(&status), Failure { error, after: FailureEffect::Unknown });
         }
     }
 }

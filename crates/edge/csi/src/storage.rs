@@ -20,7 +20,7 @@ use crate::proto::{DeleteVolumeRequest, GetCapacityRequest};
 use crate::refusal;
 use crate::setup::Setup;
 use crate::sweep;
-use bindery_provisioner_sdk::{After, Ask, Failure, Storage};
+use bindery_provisioner_sdk::{Ask, Failure, FailureEffect, Storage};
 
 /// How often it is tried at once to remove a volume that cannot be kept.
 const REMOVED_TRIES: usize = 5;
@@ -39,7 +39,7 @@ impl Csi {
         Csi { setup, driver, look, changed: Arc::default() }
     }
 
-    /// Told whenever there may be more or less room than before.
+    /// PublishedEvents whenever there may be more or less room than before.
     pub fn changed(&self) -> Arc<Notify> {
         self.changed.clone()
     }
@@ -92,7 +92,7 @@ impl Csi {
     }
 
     async fn make(&self, ask: Ask<'_>, prepared: &Value) -> Result<Value, Failure> {
-        let untried = |error: String| Failure { error, after: After::Untried };
+        let untried = |error: String| Failure { error, after: FailureEffect::Untried };
         let prepared: Prepared =
             serde_json::from_value(prepared.clone()).map_err(|error| untried(format!("what was prepared: {error}")))?;
         let secrets = match &prepared.secrets.provisioner {
@@ -183,7 +183,8 @@ impl Storage for Csi {
     fn prepare<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
         Box::pin(async move {
             let prepared = self.find_out(ask).await?;
-            serde_json::to_value(prepared).map_err(|error| Failure { error: error.to_string(), after: After::Untried })
+            serde_json::to_value(prepared)
+                .map_err(|error| Failure { error: error.to_string(), after: FailureEffect::Untried })
         })
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_model::{Annotation, ClaimKey, Name};
-use bindery_provisioner_sdk::{Accessibility, Ask, Order, claim_path, class_path};
+use bindery_provisioner_sdk::{Accessibility, Ask, ProvisionRequest, claim_path, class_path};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -120,18 +120,18 @@ impl Taking {
         }
     }
 
-    fn order(&self, free: &Free, class: &Value) -> Order {
+    fn order(&self, free: &Free, class: &Value) -> ProvisionRequest {
         let term: Vec<(Name, Name)> =
             self.place.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect();
         let here = Accessibility { requisite: vec![term.clone()], preferred: vec![term] };
-        Order {
+        ProvisionRequest {
             claim: free.claim.clone(),
             uid: free.uid.clone(),
             version: 0,
             class: free.class.clone(),
             provisioner: text_or_empty(class, "/provisioner").into(),
             volume: free.volume.clone(),
-            is_guarded: true,
+            has_finalizer: true,
             node: Some(self.node.clone()),
             topology: Ok((!self.place.is_empty()).then_some(here)),
             turn: None,

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Name, ReclaimPolicy, Source, Volume, VolumePhase};
-use bindery_rules_api::{Notice, Rule};
+use bindery_rules_api::{Event, Rule};
 
 use crate::config::{ClassConfig, Cleaner, Config};
 use crate::discover::{Known, Shape};
@@ -80,7 +80,7 @@ pub fn unchanged(volume: &Volume, live: &Volume) -> Result<(), Refusal> {
 }
 
 /// What is told of a released volume whose policy cannot be carried out.
-pub fn policy_flaw(volume: &Volume) -> Option<Notice> {
+pub fn policy_flaw(volume: &Volume) -> Option<Event> {
     if volume.phase != VolumePhase::Released || volume.deleting {
         return None;
     }
@@ -90,7 +90,7 @@ pub fn policy_flaw(volume: &Volume) -> Option<Notice> {
         ReclaimPolicy::Unknown(_) => Reason::VolumeUnknownReclaimPolicy,
     };
     let message = format!("its reclaim policy is {:?}: {}", volume.policy.as_str(), rules::POLICY.why);
-    Some(Notice::volume(volume, EventType::Warning, reason, message))
+    Some(Event::volume(volume, EventType::Warning, reason, message))
 }
 
 /// The name of the entry that a path is of: just one step below the class's directory, part by part, and no way back out of it.

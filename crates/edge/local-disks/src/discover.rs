@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Class, Name, Node, ReclaimPolicy, VolumeMode};
-use bindery_rules_api::{Notice, Rule};
+use bindery_rules_api::{Event, Rule};
 use serde_json::Value;
 
 use crate::config::{ClassConfig, Config};
@@ -124,7 +124,7 @@ pub struct Finding {
     /// What is to be done.
     pub outcome: Outcome,
     /// What is to be published.
-    pub notice: Option<Notice>,
+    pub notice: Option<Event>,
 }
 
 impl Finding {
@@ -246,6 +246,6 @@ fn about_namesake(scene: &Scene<'_>, seen: &Seen, name: &Name) -> Option<Finding
     }
     let path = format!("{}/{}", scene.class_config.host_dir, seen.name);
     let note = format!("volume {name} is of a block device, and {path} is a directory");
-    let notice = Notice::volume(volume, EventType::Warning, Reason::VolumeFailedDelete, note.clone());
+    let notice = Event::volume(volume, EventType::Warning, Reason::VolumeFailedDelete, note.clone());
     Some(Finding { notice: Some(notice), ..Finding::new(entry, &rules::MODE_CHANGED, Outcome::Fail, note) })
 }

@@ -14,12 +14,12 @@
 //! This room does not know when a released volume may go, nor how a claim gets one: it orders nothing, and is asked.
 
 pub mod agent;
-pub mod caretaker;
 pub mod clean;
 pub mod config;
 pub mod discover;
 pub mod disk;
 pub mod naming;
+pub mod node_cleanup;
 pub mod orphans;
 pub mod pattern;
 pub mod rules;

@@ -19,7 +19,7 @@ pub mod discovery {
         DIRECTORY_FOR_BLOCK = "local.discovery.directory-for-block": "Block devices are to be offered, and this is a directory.";
         NOT_MOUNTED = "local.discovery.not-mounted": "The directory is no mount point: either its disk is not there yet, or it would take from a disk that is not its own.";
         NOT_EMPTY = "local.discovery.not-empty": "There is something on it, and the class wants only what is empty offered: whoever knows that it is not needed has to remove it.";
-        OFFER = "local.discovery.offer": "Nobody has it, and it is ready: a volume is made of it.";
+        OFFER = "local.discovery.offer": "NoObserver has it, and it is ready: a volume is made of it.";
     }
 }
 
@@ -32,7 +32,7 @@ pub mod cleaning {
         SHARED = "local.cleaning.shared": "Another volume of this node has the same path: what lies there may be its, and nothing is touched.";
         POLICY = "local.cleaning.policy": "The volume is released, and its policy is neither Retain nor Delete: a local disk knows nothing else, and it stays as it is.";
         CHANGED = "local.cleaning.changed": "Now that the disk is held, the volume is not what it was, or not released any more: nothing is touched.";
-        CLEAN = "local.cleaning.clean": "Nobody has the volume any more: what is on it is removed, and only then its object.";
+        CLEAN = "local.cleaning.clean": "NoObserver has the volume any more: what is on it is removed, and only then its object.";
     }
 }
 

@@ -1,7 +1,7 @@
 //! A provisioner of your own: say how storage is made and removed, and the rest is done.
 //!
 //! ```text
-//!   rules (bindery-provisioner) ─▶ engine ─▶ Storekeeper ─▶ your Storage
+//!   rules (bindery-provisioner) ─▶ engine ─▶ ProvisioningWorker ─▶ your Storage
 //!                                               │ reads live what it is handed: the claim, its class, the volume
 //! ```
 //!
@@ -11,12 +11,12 @@
 //!
 //! This room does not know any rule, and no storage.
 
-mod keeper;
 mod serve;
 mod storage;
+mod worker;
 
 pub use bindery_provisioner::{Config, OwnNode, Provisioner, TopologyConfig};
-pub use bindery_rules_api::{Accessibility, After, Failure, Order, Term};
-pub use keeper::{Storekeeper, claim_path, class_path, volume_path};
+pub use bindery_rules_api::{Accessibility, Failure, FailureEffect, ProvisionRequest, Term};
 pub use serve::serve;
 pub use storage::{Ask, Storage};
+pub use worker::{ProvisioningWorker, claim_path, class_path, volume_path};

@@ -1,6 +1,6 @@
 //! What a storage has to be able to do.
 
-use bindery_rules_api::{Failure, Order};
+use bindery_rules_api::{Failure, ProvisionRequest};
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
     /// The order.
-    pub order: &'a Order,
+    pub order: &'a ProvisionRequest,
     /// The claim.
     pub claim: &'a Value,
     /// Its class.

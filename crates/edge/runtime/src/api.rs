@@ -59,7 +59,7 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Why an object could not be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotHad {
+pub enum GetError {
     /// There is none.
     NotFound(String),
     /// The server said no, or something that cannot be understood.
@@ -68,29 +68,29 @@ pub enum NotHad {
     Lost(String),
 }
 
-impl std::fmt::Display for NotHad {
+impl std::fmt::Display for GetError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            NotHad::NotFound(error) | NotHad::Refused(_, error) | NotHad::Lost(error) => f.write_str(error),
+            GetError::NotFound(error) | GetError::Refused(_, error) | GetError::Lost(error) => f.write_str(error),
         }
     }
 }
 
 impl Api {
     /// What is at a path, past all caches, as JSON.
-    pub async fn get(&self, path: &str) -> Result<Value, NotHad> {
+    pub async fn get(&self, path: &str) -> Result<Value, GetError> {
         let request = http::Request::get(path).body(Vec::new());
-        self.object(request.map_err(|error| NotHad::Refused(0, error.to_string()))?).await
+        self.object(request.map_err(|error| GetError::Refused(0, error.to_string()))?).await
     }
 
     /// Makes a call that is answered with an object.
-    pub async fn object(&self, request: http::Request<Vec<u8>>) -> Result<Value, NotHad> {
-        let reply = self.call(request).await.map_err(|Lost(error)| NotHad::Lost(error))?;
+    pub async fn object(&self, request: http::Request<Vec<u8>>) -> Result<Value, GetError> {
+        let reply = self.call(request).await.map_err(|Lost(error)| GetError::Lost(error))?;
         match reply.status {
-            StatusCode::NOT_FOUND => Err(NotHad::NotFound(reply.message())),
-            status if !status.is_success() => Err(NotHad::Refused(status.as_u16(), reply.message())),
+            StatusCode::NOT_FOUND => Err(GetError::NotFound(reply.message())),
+            status if !status.is_success() => Err(GetError::Refused(status.as_u16(), reply.message())),
             status => serde_json::from_slice(&reply.body)
-                .map_err(|error| NotHad::Refused(status.as_u16(), format!("the answer is no object: {error}"))),
+                .map_err(|error| GetError::Refused(status.as_u16(), format!("the answer is no object: {error}"))),
         }
     }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Name, ObjectKey};
-use bindery_rules_api::Notice;
+use bindery_rules_api::Event;
 
 /// How many keys are remembered of each kind. Who is not heard of for so long is forgotten.
 const REMEMBERED_MAX: usize = 4096;
-/// After so many different messages of one reason about one object, close to each other, further ones are combined.
+/// FailureEffect so many different messages of one reason about one object, close to each other, further ones are combined.
 const SIMILAR_MAX: usize = 10;
 const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
 /// So many events about one object at once, and then one more in each period.
@@ -42,7 +42,7 @@ pub(crate) struct Correlator {
 
 impl Correlator {
     /// What becomes of a notice at a time.
-    pub fn fate(&mut self, notice: &Notice, now: Duration) -> Fate {
+    pub fn fate(&mut self, notice: &Event, now: Duration) -> Fate {
         let about = about(notice);
         let similar = (about.clone(), notice.reason);
         let message = self.combined(&similar, &notice.message, now);
@@ -59,7 +59,7 @@ impl Correlator {
     }
 
     /// Notes under which name an event was written.
-    pub fn written(&mut self, notice: &Notice, message: String, event: String) {
+    pub fn written(&mut self, notice: &Event, message: String, event: String) {
         self.same.insert(((about(notice), notice.reason), message), (event, 1));
     }
 
@@ -92,7 +92,7 @@ impl Correlator {
 }
 
 /// Who says something of whom, and how grave it is.
-fn about(notice: &Notice) -> About {
+fn about(notice: &Event) -> About {
     (notice.component, notice.about.clone(), notice.meta.uid.clone(), notice.event_type)
 }
 
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use bindery_model::{ClaimKey, Meta};
 
-    fn notice(claim: &str, message: &str) -> Notice {
-        Notice {
+    fn notice(claim: &str, message: &str) -> Event {
+        Event {
             about: ClaimKey::new("ns", claim).into(),
             meta: Meta { uid: claim.into(), ..Meta::default() },
             event_type: EventType::Normal,

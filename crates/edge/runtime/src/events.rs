@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bindery_model::Kind;
-use bindery_rules_api::Notice;
+use bindery_rules_api::Event;
 use http::StatusCode;
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -23,7 +23,7 @@ const QUEUE_MAX: usize = 1000;
 /// Where events are published. Publishing never waits.
 #[derive(Clone)]
 pub struct EventSink {
-    queue: Sender<Notice>,
+    queue: Sender<Event>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -37,7 +37,7 @@ impl EventSink {
     }
 
     /// Publishes a notice, unless too many wait.
-    pub fn publish(&self, notice: Notice) {
+    pub fn publish(&self, notice: Event) {
         if self.queue.try_send(notice).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -57,7 +57,7 @@ struct Writer {
 }
 
 impl Writer {
-    async fn run(mut self, mut published: Receiver<Notice>) {
+    async fn run(mut self, mut published: Receiver<Event>) {
         while let Some(notice) = published.recv().await {
             match self.correlator.fate(&notice, self.start.elapsed()) {
                 Fate::Drop => {
@@ -69,7 +69,7 @@ impl Writer {
         }
     }
 
-    async fn write(&mut self, notice: &Notice, message: String) {
+    async fn write(&mut self, notice: &Event, message: String) {
         let event = event(notice, &message, Timestamp::now());
         let name = event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let body = event.to_string().into_bytes();
@@ -79,10 +79,10 @@ impl Writer {
         }
     }
 
-    async fn count(&mut self, notice: &Notice, event: &str, count: u32, message: String) {
+    async fn count(&mut self, notice: &Event, event: &str, count: u32, message: String) {
         let now = Timestamp::now();
         let patch = Patch::Merge(json!({
-            "metadata": {"annotations": {Notice::NEXT_TRY: next_try(notice, now)}},
+            "metadata": {"annotations": {Event::NEXT_TRY: next_try(notice, now)}},
             "count": count,
             "lastTimestamp": wire_time(now),
             "message": message,
@@ -113,16 +113,16 @@ impl Writer {
 }
 
 /// When it is tried again, if it is.
-fn next_try(notice: &Notice, now: Timestamp) -> Option<String> {
+fn next_try(notice: &Event, now: Timestamp) -> Option<String> {
     Some(wire_time(now.checked_add(notice.again_in?).ok()?))
 }
 
 /// Events about objects without a namespace live in `default`.
-fn namespace(notice: &Notice) -> &str {
+fn namespace(notice: &Event) -> &str {
     if notice.about.namespace.is_empty() { "default" } else { &notice.about.namespace }
 }
 
-fn path(notice: &Notice) -> String {
+fn path(notice: &Event) -> String {
     format!("/api/v1/namespaces/{}/events", namespace(notice))
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn wire_time(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn event(notice: &Notice, message: &str, now: Timestamp) -> Value {
+fn event(notice: &Event, message: &str, now: Timestamp) -> Value {
     let about = &notice.about;
     let api_version = match about.kind {
         Kind::Claim | Kind::Volume | Kind::Pod | Kind::Node => "v1",
@@ -145,7 +145,7 @@ fn event(notice: &Notice, message: &str, now: Timestamp) -> Value {
         "metadata": {
             "name": format!("{}.{:x}", about.name, now.as_nanosecond()),
             "namespace": namespace(notice),
-            "annotations": next_try(notice, now).map(|moment| json!({Notice::NEXT_TRY: moment})),
+            "annotations": next_try(notice, now).map(|moment| json!({Event::NEXT_TRY: moment})),
         },
         "involvedObject": {
             "kind": about.kind.as_str(),

@@ -121,8 +121,8 @@ impl Lease {
     /// Takes or renews the lease, if nobody else holds it. `Err` when it could not be found out.
     async fn try_hold(&mut self) -> Result<bool, String> {
         let Some(lease) = self.read().await? else { return self.create().await.map(|()| true) };
-        let is_news = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
-        if is_news {
+        let is_new = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
+        if is_new {
             self.saw(lease.clone());
         }
         if !self.is_ours(&lease) && !self.is_over(&lease) {

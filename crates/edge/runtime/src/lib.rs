@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   watch a kind ─┐                       ┌─▶ Caller: one conditional request, one answer
-//!          lease ─┼─▶ brain (the engine) ─┼─▶ Operator: work outside the API
+//!          lease ─┼─▶ brain (the engine) ─┼─▶ InTreeOperations: work outside the API
 //!          clock ─┘         ▲             └─▶ event sink
 //!                           └── answers ──┘
 //! ```
@@ -14,10 +14,10 @@
 //! preconditions that every request carries.
 
 mod api;
-mod brain;
 mod correlate;
+mod engine_host;
+mod engine_task;
 mod events;
-mod hosted;
 mod lease;
 mod list;
 mod observe;
@@ -28,14 +28,14 @@ mod send;
 mod transport;
 mod watch;
 
-pub use api::{Api, CALL_DEADLINE, NotHad};
-pub use brain::{Ask, Brain, Message};
+pub use api::{Api, CALL_DEADLINE, GetError};
+pub use engine_host::{EngineHost, shutdown_signal};
+pub use engine_task::{Ask, EngineTask, Message};
 pub use events::EventSink;
-pub use hosted::{Hosted, told_to_stop};
 pub use lease::{Lease, LeaseConfig};
 pub use list::{Unlisted, list};
-pub use observe::{Leased, Nobody, Observer, Operated};
-pub use operate::{Operate, Operator};
+pub use observe::{Leased, NoObserver, Observer, Operated};
+pub use operate::{InTreeOperations, RunOperation};
 pub use send::Caller;
 pub use transport::client;
 pub use watch::watch;

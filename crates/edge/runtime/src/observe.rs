@@ -19,9 +19,9 @@ pub trait Observer: Send + Sync {
 }
 
 /// Somebody who counts nothing, for where logs tell enough.
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn handled(&self, _: Duration) {}
     fn decided(&self, _: Decided) {}
     fn measured(&self, _: &Measured) {}

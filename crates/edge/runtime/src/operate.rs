@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_rules_api::{Failure, Operation, Plugin, Yield};
+use bindery_rules_api::{Failure, Operation, OperationOutput, Plugin};
 use futures::future::BoxFuture;
 
 use crate::api::Api;
@@ -14,25 +14,25 @@ use crate::observe::{Observer, Operated};
 use crate::recycle;
 
 /// Whoever does what the engine orders outside the API. Every operation can be done twice without harm.
-pub trait Operate: Send + Sync {
+pub trait RunOperation: Send + Sync {
     /// Does it, and says how it went.
-    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<Yield, Failure>>;
+    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<OperationOutput, Failure>>;
 }
 
 /// Does what the binder orders: directories on this host, and pods that scrub volumes.
-pub struct Operator {
+pub struct InTreeOperations {
     api: Arc<Api>,
     events: EventSink,
     observer: Arc<dyn Observer>,
 }
 
-impl Operator {
+impl InTreeOperations {
     /// An operator on this host. The observer hears how long its work takes.
-    pub fn new(api: Arc<Api>, events: EventSink, observer: Arc<dyn Observer>) -> Operator {
-        Operator { api, events, observer }
+    pub fn new(api: Arc<Api>, events: EventSink, observer: Arc<dyn Observer>) -> InTreeOperations {
+        InTreeOperations { api, events, observer }
     }
 
-    async fn carry_out(&self, operation: Operation) -> Result<Yield, Failure> {
+    async fn carry_out(&self, operation: Operation) -> Result<OperationOutput, Failure> {
         let (name, timed, began) = (operation.name(), timed(&operation), Instant::now());
         tracing::info!(operation = name, "begins");
         let outcome = match operation {
@@ -55,12 +55,12 @@ impl Operator {
             Ok(()) => tracing::info!(operation = name, "is done"),
             Err(error) => tracing::warn!(operation = name, error, "failed"),
         }
-        outcome.map(|()| Yield::default()).map_err(Failure::new)
+        outcome.map(|()| OperationOutput::default()).map_err(Failure::new)
     }
 }
 
-impl Operate for Operator {
-    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<Yield, Failure>> {
+impl RunOperation for InTreeOperations {
+    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<OperationOutput, Failure>> {
         Box::pin(self.carry_out(operation))
     }
 }

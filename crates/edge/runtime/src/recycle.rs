@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bindery_model::ObjectKey;
 use bindery_model::event::{EventType, Reason};
-use bindery_rules_api::{Notice, Recycle};
+use bindery_rules_api::{Event, Recycle};
 use http::StatusCode;
 use kube::api::{DeleteParams, GetParams, ListParams, PostParams, Preconditions};
 use kube::core::request::Request as Call;
@@ -102,7 +102,7 @@ impl<'a> Scrub<'a> {
             }
             let volume = self.recycle.proof.volume();
             let is_warning = event["type"] == EventType::Warning.as_str();
-            self.events.publish(Notice {
+            self.events.publish(Event {
                 about: ObjectKey::volume(volume.name.clone()),
                 meta: volume.clone(),
                 event_type: if is_warning { EventType::Warning } else { EventType::Normal },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_engine::{Answer, Refusal};
+use bindery_engine::{Answer, RequestError};
 use bindery_model::{Object, ObjectKey};
 use bindery_rules_api::{Bind, Create, Delete, Listing, PatchType, Request, Write};
 use http::StatusCode;
@@ -13,7 +13,7 @@ use kube::core::request::Request as Call;
 
 use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
-use crate::operate::Operate;
+use crate::operate::RunOperation;
 use crate::{list, paths};
 
 /// How long to wait where a server is busy and does not say for how long.
@@ -23,12 +23,12 @@ const BUSY: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Caller {
     api: Arc<Api>,
-    operator: Arc<dyn Operate>,
+    operator: Arc<dyn RunOperation>,
 }
 
 impl Caller {
     /// A caller of an API server, with somebody for what lies outside it.
-    pub fn new(api: Arc<Api>, operator: Arc<dyn Operate>) -> Caller {
+    pub fn new(api: Arc<Api>, operator: Arc<dyn RunOperation>) -> Caller {
         Caller { api, operator }
     }
 
@@ -41,7 +41,7 @@ impl Caller {
             Request::Delete(delete) => self.delete(&delete).await,
             Request::Read(key) => self.read(&key).await,
             Request::List(listing) => self.list(&listing).await,
-            Request::Operate(operation) => Answer::Done(self.operator.operate(operation).await),
+            Request::RunOperation(operation) => Answer::Done(self.operator.operate(operation).await),
         }
     }
 
@@ -84,7 +84,7 @@ impl Caller {
                 | Answer::Read(None)
                 | Answer::Listed(_)
                 | Answer::Done(_)
-                | Answer::Refused(_) => Answer::Refused(Refusal::Lost),
+                | Answer::Refused(_) => Answer::Refused(RequestError::Lost),
             },
         }
     }
@@ -105,11 +105,11 @@ impl Caller {
     async fn read(&self, key: &ObjectKey) -> Answer {
         let request = Call::new(paths::collection(key)).get(&key.name, &GetParams::default());
         match self.call(request).await {
-            Err(Refusal::NotFound) => Answer::Read(None),
+            Err(RequestError::NotFound) => Answer::Read(None),
             Err(refusal) => Answer::Refused(refusal),
             Ok(reply) => match decode(key, &reply) {
                 Ok(object) => Answer::Read(Some(object)),
-                Err(error) => Answer::Refused(Refusal::Error(error)),
+                Err(error) => Answer::Refused(RequestError::Error(error)),
             },
         }
     }
@@ -126,7 +126,7 @@ impl Caller {
             };
             let next = match list::read_page(listing.kind, &reply.body, &mut objects) {
                 Ok((_, next)) => next,
-                Err(error) => return Answer::Refused(Refusal::Error(error)),
+                Err(error) => return Answer::Refused(RequestError::Error(error)),
             };
             if next.is_empty() {
                 return Answer::Listed(objects);
@@ -142,18 +142,18 @@ impl Caller {
             Ok(reply) => match decode(key, &reply) {
                 Ok(object) => Answer::Written(object),
                 // It was carried out, and what became of it cannot be read from the answer.
-                Err(_) => Answer::Refused(Refusal::Lost),
+                Err(_) => Answer::Refused(RequestError::Lost),
             },
         }
     }
 
-    async fn call(&self, request: Built) -> Result<Reply, Refusal> {
-        let request = request.map_err(|error| Refusal::Error(error.to_string()))?;
+    async fn call(&self, request: Built) -> Result<Reply, RequestError> {
+        let request = request.map_err(|error| RequestError::Error(error.to_string()))?;
         let may_have_changed = request.method() != http::Method::GET;
         match self.api.call(request).await {
             Err(Lost(error)) => {
                 tracing::debug!(error, "a call was not answered");
-                Err(Refusal::Lost)
+                Err(RequestError::Lost)
             }
             Ok(reply) if reply.status.is_success() => Ok(reply),
             Ok(reply) => Err(refusal(&reply, may_have_changed)),
@@ -164,16 +164,16 @@ impl Caller {
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 /// What a server's refusal means.
-fn refusal(reply: &Reply, may_have_changed: bool) -> Refusal {
+fn refusal(reply: &Reply, may_have_changed: bool) -> RequestError {
     match reply.status {
-        StatusCode::NOT_FOUND => Refusal::NotFound,
-        StatusCode::CONFLICT if reply.reason() == "AlreadyExists" => Refusal::AlreadyExists,
-        StatusCode::CONFLICT => Refusal::Conflict,
-        StatusCode::TOO_MANY_REQUESTS => Refusal::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
+        StatusCode::NOT_FOUND => RequestError::NotFound,
+        StatusCode::CONFLICT if reply.reason() == "AlreadyExists" => RequestError::AlreadyExists,
+        StatusCode::CONFLICT => RequestError::Conflict,
+        StatusCode::TOO_MANY_REQUESTS => RequestError::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
         // A server that fails may have carried it out before.
-        status if status.is_server_error() && may_have_changed => Refusal::Lost,
-        status if status.is_server_error() => Refusal::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
-        _ => Refusal::Error(reply.message()),
+        status if status.is_server_error() && may_have_changed => RequestError::Lost,
+        status if status.is_server_error() => RequestError::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
+        _ => RequestError::Error(reply.message()),
     }
 }
 
@@ -193,14 +193,14 @@ mod tests {
             body: format!(r#"{{"kind":"Status","reason":"{reason}","message":"why"}}"#).into_bytes().into(),
         };
         let cases = [
-            (reply(404, "NotFound", None), true, Refusal::NotFound),
-            (reply(409, "AlreadyExists", None), true, Refusal::AlreadyExists),
-            (reply(409, "Conflict", None), true, Refusal::Conflict),
-            (reply(429, "TooManyRequests", Some(3)), true, Refusal::Later(Duration::from_secs(3), "why".into())),
-            (reply(504, "Timeout", None), true, Refusal::Lost),
-            (reply(500, "InternalError", None), false, Refusal::Later(BUSY, "why".into())),
-            (reply(403, "Forbidden", None), true, Refusal::Error("why".into())),
-            (reply(422, "Invalid", None), true, Refusal::Error("why".into())),
+            (reply(404, "NotFound", None), true, RequestError::NotFound),
+            (reply(409, "AlreadyExists", None), true, RequestError::AlreadyExists),
+            (reply(409, "Conflict", None), true, RequestError::Conflict),
+            (reply(429, "TooManyRequests", Some(3)), true, RequestError::Later(Duration::from_secs(3), "why".into())),
+            (reply(504, "Timeout", None), true, RequestError::Lost),
+            (reply(500, "InternalError", None), false, RequestError::Later(BUSY, "why".into())),
+            (reply(403, "Forbidden", None), true, RequestError::Error("why".into())),
+            (reply(422, "Invalid", None), true, RequestError::Error("why".into())),
         ];
         for (reply, may_have_changed, expected) in cases {
             assert_eq!(refusal(&reply, may_have_changed), expected, "{}", reply.status);

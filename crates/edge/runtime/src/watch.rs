@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{sleep, timeout};
 
 use crate::api::Api;
-use crate::brain::Message;
+use crate::engine_task::Message;
 use crate::list::{Raw, Unlisted, decode, is_optional, list};
 use crate::paths;
 
@@ -41,7 +41,7 @@ enum End {
     Broken(String),
     /// The server has forgotten where we were: everything is read again.
     Forgotten,
-    /// Nobody listens any more.
+    /// NoObserver listens any more.
     Deaf,
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::{After, Ask, Failure, Storage};
+use bindery_provisioner_sdk::{Ask, Failure, FailureEffect, Storage};
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -156,7 +156,7 @@ impl Driver {
                 offer::amount(bytes),
                 offer::amount(full.free)
             );
-            let after = if ask.order.node.is_some() { After::Elsewhere } else { After::Nothing };
+            let after = if ask.order.node.is_some() { FailureEffect::Elsewhere } else { FailureEffect::Nothing };
             Failure::new(error).with(after)
         })?;
         self.shared.changed.notify_one();

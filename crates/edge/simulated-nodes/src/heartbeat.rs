@@ -17,7 +17,7 @@ const NODES: &str = "/api/v1/nodes";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 /// How often a lease is renewed, as by a kubelet.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// After how many renewals the node's conditions are said again. A kubelet does it every five minutes too.
+/// FailureEffect how many renewals the node's conditions are said again. A kubelet does it every five minutes too.
 const SAY_EVERY: u32 = 30;
 /// How long to wait before trying again what failed.
 pub const AGAIN: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_engine::Input;
 use bindery_model::{ClaimKey, ClaimPhase, Name, Node, Object, ObjectKey, Pod, PodKey, PodVolume};
 
@@ -24,7 +24,7 @@ pub enum Next {
 /// What the fake kubelet knows: nodes, claims and pods.
 #[derive(Debug, Default)]
 pub struct Kubelet {
-    mirror: Mirror,
+    mirror: Cache,
 }
 
 impl Kubelet {
@@ -39,7 +39,7 @@ impl Kubelet {
                 Vec::new()
             }
             // These are an engine's.
-            Input::Answered(..) | Input::Tick | Input::Leading(_) => Vec::new(),
+            Input::Answered(..) | Input::Tick | Input::Leader(_) => Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Claim, ClaimKey, ClaimPhase, Name, ObjectKey, Request, Volume};
-use bindery_rules_api::{ClaimEdit, Edit, Measure, Notice, Pace, Request as Ask, Rule, Timed, Verdict, Write};
+use bindery_rules_api::{Backoff, ClaimEdit, Edit, Event, Measure, Request as Ask, Rule, Timed, Verdict, Write};
 
 use crate::decision::Decision;
 use crate::matching::{self, Choice};
@@ -119,14 +119,14 @@ impl Decision<'_> {
         let may_be_ours = |volume: &Arc<Volume>| {
             volume.claim_ref.is_none() || volume.belongs_to(&claim.meta.uid) || volume.flaw.is_some()
         };
-        match self.findings.volume(name) {
+        match self.live_reads.volume(name) {
             None => {
                 let read = Ask::Read(ObjectKey::volume(name.clone()));
                 Verdict::request(&rules::CLAIM_LOOKS_FOR_VOLUME, read)
             }
             Some(Some(live)) if may_be_ours(live) => {
                 let error = "its volume is there, and word of it has not arrived";
-                Verdict::retry(&rules::CLAIM_LOOKS_FOR_VOLUME, Pace::Api, error)
+                Verdict::retry(&rules::CLAIM_LOOKS_FOR_VOLUME, Backoff::Api, error)
             }
             Some(_) => lost(rule, claim, reason, message),
         }
@@ -145,11 +145,11 @@ pub(crate) fn waits(
     reason: Reason,
     message: &str,
 ) -> Verdict {
-    Verdict::write_or_settle(rule, status::pending(claim)).tell(Notice::claim(claim, event_type, reason, message))
+    Verdict::write_or_settle(rule, status::pending(claim)).tell(Event::claim(claim, event_type, reason, message))
 }
 
 fn lost(rule: &'static Rule, claim: &Claim, reason: Reason, message: &str) -> Verdict {
-    let notice = Notice::claim(claim, EventType::Warning, reason, message);
+    let notice = Event::claim(claim, EventType::Warning, reason, message);
     Verdict::write_or_settle(rule, status::lost(claim, notice))
 }
 

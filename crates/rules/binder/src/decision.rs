@@ -1,7 +1,7 @@
 //! What every decision is made from.
 
-use bindery_cache::Mirror;
-use bindery_rules_api::Findings;
+use bindery_cache::Cache;
+use bindery_rules_api::LiveReads;
 
 use crate::Config;
 
@@ -9,6 +9,6 @@ use crate::Config;
 #[derive(Clone, Copy)]
 pub(crate) struct Decision<'a> {
     pub config: &'a Config,
-    pub known: &'a Mirror,
-    pub findings: &'a Findings,
+    pub known: &'a Cache,
+    pub live_reads: &'a LiveReads,
 }

@@ -7,7 +7,7 @@ use bindery_model::{
     AccessMode, AccessModes, Annotation, Claim, Class, Name, ObjectKey, ReclaimPolicy, VolumeMode, finalizer,
 };
 use bindery_rules_api::{
-    Action, ClaimEdit, Create, Edit, Failure, Measure, Notice, Operation, Pace, Plugin, Provision, Request as Ask,
+    Action, Backoff, ClaimEdit, Create, Edit, Event, Failure, Measure, Operation, Plugin, Provision, Request as Ask,
     Rule, Task, Timed, Verdict, Write,
 };
 use serde_json::{Value, json};
@@ -39,10 +39,10 @@ impl Decision<'_> {
             return Verdict::write(&rules::PROVISION_ANNOUNCE, write).measuring(begin);
         }
         let name = Name::from(format!("pvc-{}", claim.meta.uid));
-        if self.findings.is_done(Task::Provision) {
+        if self.live_reads.is_done(Task::Provision) {
             return self.save(claim, class, plugin, &name);
         }
-        if let Some(failure) = self.findings.last_failure(Task::Provision) {
+        if let Some(failure) = self.live_reads.last_failure(Task::Provision) {
             return provision_failed(claim, class, failure);
         }
         if self.known.volume(&name).is_some() {
@@ -56,13 +56,13 @@ impl Decision<'_> {
             let message = format!("Failed to get target node: node {:?} not found", node.as_str());
             return give_up(&rules::PROVISION_NODE_MISSING, claim, message);
         }
-        match self.findings.volume(&name) {
+        match self.live_reads.volume(&name) {
             None => return Verdict::request(&rules::PROVISION_LOOK, Ask::Read(ObjectKey::volume(name))),
             Some(Some(_)) => return exists(),
             Some(None) => {}
         }
         let operation = Operation::Provision(provision(claim, plugin));
-        Verdict::request(&rules::PROVISION_MAKE, Ask::Operate(operation)).measuring(begin)
+        Verdict::request(&rules::PROVISION_MAKE, Ask::RunOperation(operation)).measuring(begin)
     }
 
     /// Why no storage can be made for a claim, before it is tried.
@@ -88,14 +88,14 @@ impl Decision<'_> {
 
     /// Creates the volume for storage that was made; removes the storage when that does not succeed.
     fn save(self, claim: &Claim, class: &Class, plugin: Plugin, name: &Name) -> Verdict {
-        if self.findings.is_done(Task::SaveVolume) {
+        if self.live_reads.is_done(Task::SaveVolume) {
             return saved();
         }
-        let failures = self.findings.failure_count(Task::SaveVolume);
-        let Some(last) = self.findings.last_failure(Task::SaveVolume).filter(|_| failures >= ATTEMPTS_MAX) else {
+        let failures = self.live_reads.failure_count(Task::SaveVolume);
+        let Some(last) = self.live_reads.last_failure(Task::SaveVolume).filter(|_| failures >= ATTEMPTS_MAX) else {
             return self.attempt(failures, &rules::PROVISION_SAVE_AGAIN, || {
                 let created = format!("Successfully provisioned volume {name} using {}", plugin.as_str());
-                let notice = Notice::claim(claim, EventType::Normal, Reason::ProvisioningSucceeded, created);
+                let notice = Event::claim(claim, EventType::Normal, Reason::ProvisioningSucceeded, created);
                 let create = Create {
                     key: ObjectKey::volume(name.clone()),
                     body: volume_body(claim, class, plugin, name),
@@ -107,34 +107,34 @@ impl Decision<'_> {
             });
         };
         // An attempt that was not answered may have succeeded after all: then the storage is needed.
-        match self.findings.volume(name) {
+        match self.live_reads.volume(name) {
             None => return Verdict::request(&rules::PROVISION_LOOK, Ask::Read(ObjectKey::volume(name.clone()))),
             Some(Some(_)) => return saved(),
             Some(None) => {}
         }
-        if self.findings.is_done(Task::CleanUp) {
-            return Verdict::retry(&rules::PROVISION_CLEANED, Pace::Operation, last.error.clone());
+        if self.live_reads.is_done(Task::CleanUp) {
+            return Verdict::retry(&rules::PROVISION_CLEANED, Backoff::Operation, last.error.clone());
         }
         let key = claim.key();
-        let failures = self.findings.failure_count(Task::CleanUp);
-        if let Some(last) = self.findings.last_failure(Task::CleanUp).filter(|_| failures >= ATTEMPTS_MAX) {
+        let failures = self.live_reads.failure_count(Task::CleanUp);
+        if let Some(last) = self.live_reads.last_failure(Task::CleanUp).filter(|_| failures >= ATTEMPTS_MAX) {
             let message =
                 format!("Error cleaning provisioned volume for claim {key}: {}. Please delete manually.", last.error);
-            let notice = Notice::claim(claim, EventType::Warning, Reason::ProvisioningCleanupFailed, message);
-            return Verdict::retry(&rules::PROVISION_ORPHANED, Pace::Operation, &last.error).tell(notice);
+            let notice = Event::claim(claim, EventType::Warning, Reason::ProvisioningCleanupFailed, message);
+            return Verdict::retry(&rules::PROVISION_ORPHANED, Backoff::Operation, &last.error).tell(notice);
         }
         let message =
             format!("Error creating provisioned PV object for claim {key}: {}. Deleting the volume.", last.error);
         // The pauses between the attempts at saving it count too.
         self.attempt(ATTEMPTS_MAX - 1 + failures, &rules::PROVISION_CLEAN_UP_AGAIN, || {
             let operation = Operation::CleanUp(provision(claim, plugin));
-            Verdict::request(&rules::PROVISION_CLEAN_UP, Ask::Operate(operation)).tell(failed(claim, message))
+            Verdict::request(&rules::PROVISION_CLEAN_UP, Ask::RunOperation(operation)).tell(failed(claim, message))
         })
     }
 
     /// Tries something at once, and again after a pause when it failed before.
     fn attempt(self, failures: usize, pause: &'static Rule, attempt: impl FnOnce() -> Verdict) -> Verdict {
-        if failures > self.findings.pause_count() {
+        if failures > self.live_reads.pause_count() {
             return Verdict::new(pause, Action::Pause(ATTEMPT_INTERVAL));
         }
         attempt()
@@ -170,12 +170,12 @@ fn provision_failed(claim: &Claim, class: &Class, failure: &Failure) -> Verdict 
 /// The volume is there under the claim's UID. It is the claim's, and word of that is on its way; or somebody made it who is not
 /// to, and may remove it again.
 fn exists() -> Verdict {
-    Verdict::retry(&rules::PROVISION_EXISTS, Pace::Operation, "a volume of that name exists")
+    Verdict::retry(&rules::PROVISION_EXISTS, Backoff::Operation, "a volume of that name exists")
 }
 
 /// Word of the volume wakes the claim; if the volume is gone again before that, provisioning begins anew.
 fn saved() -> Verdict {
-    Verdict::retry(&rules::PROVISION_SAVED, Pace::Operation, "word of the volume has not come")
+    Verdict::retry(&rules::PROVISION_SAVED, Backoff::Operation, "word of the volume has not come")
 }
 
 /// Nothing will change until the claim or its class does.
@@ -185,7 +185,7 @@ fn refuse(rule: &'static Rule, claim: &Claim, message: String) -> Verdict {
 
 /// It may succeed later.
 fn give_up(rule: &'static Rule, claim: &Claim, message: String) -> Verdict {
-    Verdict::retry(rule, Pace::Operation, message.clone())
+    Verdict::retry(rule, Backoff::Operation, message.clone())
         .tell(failed(claim, message))
         .measuring(Measure::Fail(Timed::Provision))
 }

@@ -24,9 +24,9 @@ mod status;
 mod volume;
 mod wakes;
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Findings, Profile, RuleSet, Tempo, Verdict};
+use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 
 pub use config::{Config, RecyclerConfig};
 use decision::Decision;
@@ -55,15 +55,15 @@ impl RuleSet for Binder {
         Profile {
             name: Binder::NAME,
             component: COMPONENT,
-            tempo: Tempo::Often,
+            tempo: ResyncInterval::Often,
             sees: &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod, Kind::Node],
             // Claims come first: a volume that a claim takes need not be marked Available before.
             queues: &[(Kind::Claim, "claims"), (Kind::Volume, "volumes")],
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
-        let decision = Decision { config: &self.config, known, findings };
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
+        let decision = Decision { config: &self.config, known, live_reads };
         match key.kind {
             Kind::Claim => decision.claim(&key.claim_key()),
             Kind::Volume => decision.volume(&key.name),
@@ -78,7 +78,7 @@ impl RuleSet for Binder {
         }
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         wakes::wake(known, change, wake);
     }
 }

@@ -2,7 +2,7 @@
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Claim, Name, points_to, satisfies};
-use bindery_rules_api::{Notice, Verdict};
+use bindery_rules_api::{Event, Verdict};
 
 use crate::claim::waits;
 use crate::decision::Decision;
@@ -38,7 +38,7 @@ impl Decision<'_> {
                         name.as_str(),
                         other.key.to_string()
                     );
-                    let notice = Notice::claim(claim, EventType::Warning, Reason::FailedBinding, taken_message(name));
+                    let notice = Event::claim(claim, EventType::Warning, Reason::FailedBinding, taken_message(name));
                     return Verdict::settle(&rules::CLAIM_NAMED_TAKEN_FROM_US).noting(error).tell(notice);
                 }
                 taken(claim, name)

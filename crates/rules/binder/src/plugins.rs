@@ -11,8 +11,8 @@ pub(crate) enum Who {
     InTree(Plugin),
     /// An external provisioner of that name.
     External(Name),
-    /// Nobody, and why.
-    Nobody(String),
+    /// NoObserver, and why.
+    NoObserver(String),
 }
 
 /// The plugin of a name. NFS can only be scrubbed: it neither makes nor deletes.
@@ -28,8 +28,8 @@ pub(crate) fn provisioner(class: &Class) -> Who {
     }
     match plugin(name) {
         Some(Plugin::HostPath) => Who::InTree(Plugin::HostPath),
-        Some(Plugin::Nfs) => Who::Nobody("no provisionable volume plugin matched".into()),
-        None if name.starts_with(IN_TREE_PREFIX) => Who::Nobody(format!("no volume plugin matched name: {name}")),
+        Some(Plugin::Nfs) => Who::NoObserver("no provisionable volume plugin matched".into()),
+        None if name.starts_with(IN_TREE_PREFIX) => Who::NoObserver(format!("no volume plugin matched name: {name}")),
         None => Who::External(name.clone()),
     }
 }
@@ -40,8 +40,10 @@ pub(crate) fn deleter(volume: &Volume) -> Who {
     if let Some(name) = by {
         return match plugin(name) {
             Some(Plugin::HostPath) => Who::InTree(Plugin::HostPath),
-            Some(Plugin::Nfs) => Who::Nobody("no deletable volume plugin matched".into()),
-            None if name.starts_with(IN_TREE_PREFIX) => Who::Nobody(format!("no volume plugin matched name: {name}")),
+            Some(Plugin::Nfs) => Who::NoObserver("no deletable volume plugin matched".into()),
+            None if name.starts_with(IN_TREE_PREFIX) => {
+                Who::NoObserver(format!("no volume plugin matched name: {name}"))
+            }
             None => Who::External(name.clone()),
         };
     }
@@ -50,7 +52,7 @@ pub(crate) fn deleter(volume: &Volume) -> Who {
     }
     let nobody = |why: &str| {
         let name = volume.name().as_str();
-        Who::Nobody(format!("error getting deleter volume plugin for volume {name:?}: {why}"))
+        Who::NoObserver(format!("error getting deleter volume plugin for volume {name:?}: {why}"))
     };
     match &volume.source {
         Source::Csi(driver) => Who::External(driver.clone()),

@@ -2,7 +2,7 @@
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Claim, Kind, Name, ObjectKey};
-use bindery_rules_api::{ClaimEdit, Edit, Measure, Notice, Plugin, Regret, Timed, Verdict, Write};
+use bindery_rules_api::{ClaimEdit, Edit, Event, Measure, Plugin, RejectionEvent, Timed, Verdict, Write};
 
 use crate::decision::Decision;
 use crate::plugins::{self, Who};
@@ -23,7 +23,7 @@ impl Decision<'_> {
         match plugins::provisioner(class) {
             Who::External(provisioner) => external(claim, &provisioner),
             Who::InTree(plugin) => self.in_tree(claim, class, plugin),
-            Who::Nobody(why) => Verdict::settle(&rules::PROVISION_NO_PLUGIN).tell(failed(claim, why)),
+            Who::NoObserver(why) => Verdict::settle(&rules::PROVISION_NO_PLUGIN).tell(failed(claim, why)),
         }
     }
 }
@@ -32,15 +32,15 @@ impl Decision<'_> {
 fn external(claim: &Claim, provisioner: &Name) -> Verdict {
     let begin = Measure::Begin(Timed::Provision, provisioner.clone());
     if let Some(edit) = name_provisioner(claim, provisioner) {
-        let regret = Regret::claim(claim, Reason::ProvisioningFailed, "Error saving claim: ");
-        let write = Write::claim(&rules::PROVISION_ASK, claim, edit).or_regret(regret);
+        let regret = RejectionEvent::claim(claim, Reason::ProvisioningFailed, "Error saving claim: ");
+        let write = Write::claim(&rules::PROVISION_ASK, claim, edit).on_rejection(regret);
         return Verdict::write(&rules::PROVISION_ASK, write).measuring(begin);
     }
     let message = format!(
         "Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the system \
          administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
     );
-    let notice = Notice::claim(claim, EventType::Normal, Reason::ExternalProvisioning, message);
+    let notice = Event::claim(claim, EventType::Normal, Reason::ExternalProvisioning, message);
     Verdict::settle(&rules::PROVISION_WAIT).tell(notice).measuring(begin)
 }
 
@@ -58,8 +58,8 @@ pub(crate) fn name_provisioner(claim: &Claim, provisioner: &Name) -> Option<Edit
 }
 
 /// A warning that provisioning failed.
-pub(crate) fn failed(claim: &Claim, message: impl Into<String>) -> Notice {
-    Notice::claim(claim, EventType::Warning, Reason::ProvisioningFailed, message)
+pub(crate) fn failed(claim: &Claim, message: impl Into<String>) -> Event {
+    Event::claim(claim, EventType::Warning, Reason::ProvisioningFailed, message)
 }
 
 /// The name under which a plugin's work is measured.

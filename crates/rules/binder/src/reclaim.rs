@@ -3,8 +3,8 @@
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Name, ObjectKey, ReclaimPolicy, Source, Volume, finalizer};
 use bindery_rules_api::{
-    After, Delete, Edit, Measure, NotReleased, Notice, Operation, Pace, Plugin, Recycle, ReleaseProof, Request as Ask,
-    Rule, Task, Timed, Verdict, VolumeEdit, Write,
+    Backoff, Delete, Edit, Event, FailureEffect, Measure, NotReleased, Operation, Plugin, Recycle, ReleaseProof,
+    Request as Ask, Rule, Task, Timed, Verdict, VolumeEdit, Write,
 };
 
 use crate::decision::Decision;
@@ -37,7 +37,7 @@ impl Decision<'_> {
                 let begin = Measure::Begin(Timed::Delete, name);
                 Verdict::settle(&rules::DELETE_EXTERNAL).measuring(begin)
             }
-            Who::Nobody(why) => fail(&rules::DELETE_NO_PLUGIN, volume, Reason::VolumeFailedDelete, &why),
+            Who::NoObserver(why) => fail(&rules::DELETE_NO_PLUGIN, volume, Reason::VolumeFailedDelete, &why),
             Who::InTree(plugin) => {
                 let begin = Measure::Begin(Timed::Delete, measured_as(plugin));
                 let verdict = self.delete_in_tree(volume, plugin);
@@ -47,15 +47,15 @@ impl Decision<'_> {
     }
 
     fn delete_in_tree(self, volume: &Volume, plugin: Plugin) -> Verdict {
-        if self.findings.is_done(Task::DeleteStorage) {
+        if self.live_reads.is_done(Task::DeleteStorage) {
             return self.delete_volume(volume);
         }
-        if let Some(failure) = self.findings.last_failure(Task::DeleteStorage) {
-            if failure.after != After::InUse {
+        if let Some(failure) = self.live_reads.last_failure(Task::DeleteStorage) {
+            if failure.after != FailureEffect::InUse {
                 return delete_failed(volume, &failure.error);
             }
-            let notice = Notice::volume(volume, EventType::Normal, Reason::VolumeDelete, &failure.error);
-            return Verdict::retry(&rules::DELETE_IN_USE, Pace::Operation, &failure.error)
+            let notice = Event::volume(volume, EventType::Normal, Reason::VolumeDelete, &failure.error);
+            return Verdict::retry(&rules::DELETE_IN_USE, Backoff::Operation, &failure.error)
                 .tell(notice)
                 .measuring(Measure::Fail(Timed::Delete));
         }
@@ -69,7 +69,7 @@ impl Decision<'_> {
         match self.proof(volume) {
             Ok(proof) => {
                 let operation = Operation::DeleteStorage { proof, plugin, path };
-                Verdict::request(&rules::DELETE_STORAGE, Ask::Operate(operation))
+                Verdict::request(&rules::DELETE_STORAGE, Ask::RunOperation(operation))
             }
             Err(verdict) => *verdict,
         }
@@ -93,12 +93,12 @@ impl Decision<'_> {
 
     /// Scrubs a volume and offers it again, one step at a time.
     fn recycle(self, volume: &Volume) -> Verdict {
-        if self.findings.is_done(Task::Recycle) {
-            let notice = Notice::volume(volume, EventType::Normal, Reason::VolumeRecycled, "Volume recycled");
+        if self.live_reads.is_done(Task::Recycle) {
+            let notice = Event::volume(volume, EventType::Normal, Reason::VolumeRecycled, "Volume recycled");
             let write = unbind(&rules::RECYCLE_DONE, volume);
             return Verdict::write(&rules::RECYCLE_DONE, write).tell(notice);
         }
-        if let Some(failure) = self.findings.last_failure(Task::Recycle) {
+        if let Some(failure) = self.live_reads.last_failure(Task::Recycle) {
             let message = format!("Recycle failed: {}", failure.error);
             return fail_and_retry(&rules::RECYCLE_FAILED, volume, Reason::VolumeFailedRecycle, &message);
         }
@@ -118,7 +118,7 @@ impl Decision<'_> {
             Err(verdict) => return *verdict,
         };
         let operation = Operation::Recycle(Recycle { proof, pod: recycler::pod(volume, config), component: COMPONENT });
-        Verdict::request(&rules::RECYCLE_SCRUB, Ask::Operate(operation))
+        Verdict::request(&rules::RECYCLE_SCRUB, Ask::RunOperation(operation))
     }
 
     /// Pods may still use a volume whose claim is gone. Where there is a new claim of that name, they are taken to use that.
@@ -130,7 +130,7 @@ impl Decision<'_> {
             return None;
         }
         let message = format!("Volume is used by pods: {}", users.join(","));
-        let notice = Notice::volume(volume, EventType::Normal, Reason::VolumeFailedRecycle, message);
+        let notice = Event::volume(volume, EventType::Normal, Reason::VolumeFailedRecycle, message);
         Some(Verdict::settle(&rules::RECYCLE_IN_USE).tell(notice))
     }
 
@@ -141,7 +141,7 @@ impl Decision<'_> {
             let why = format!("a claim of that name cannot be understood: {flaw}");
             return Err(Box::new(Verdict::settle(&rules::RECLAIM_NOT_RELEASED).noting(why)));
         }
-        ReleaseProof::find(volume, self.findings).map_err(|missing| Box::new(unproven(missing, volume)))
+        ReleaseProof::find(volume, self.live_reads).map_err(|missing| Box::new(unproven(missing, volume)))
     }
 }
 
@@ -167,16 +167,16 @@ fn unproven(missing: NotReleased, volume: &Volume) -> Verdict {
 
 /// Marks a volume Failed and tells why, if it is not Failed yet; nothing more can be done.
 fn fail(rule: &'static Rule, volume: &Volume, reason: Reason, message: &str) -> Verdict {
-    let notice = Notice::volume(volume, EventType::Warning, reason, message);
+    let notice = Event::volume(volume, EventType::Warning, reason, message);
     Verdict::write_or_settle(rule, status::volume_failed(volume, notice)).noting(message)
 }
 
 /// The same, and it is tried again later.
 fn fail_and_retry(rule: &'static Rule, volume: &Volume, reason: Reason, message: &str) -> Verdict {
-    let notice = Notice::volume(volume, EventType::Warning, reason, message);
+    let notice = Event::volume(volume, EventType::Warning, reason, message);
     match status::volume_failed(volume, notice) {
         Some(write) => Verdict::write(rule, write).noting(message),
-        None => Verdict::retry(rule, Pace::Operation, message),
+        None => Verdict::retry(rule, Backoff::Operation, message),
     }
 }
 

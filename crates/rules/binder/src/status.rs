@@ -1,7 +1,7 @@
 //! What is said of a claim or a volume in its status. Nothing is written that is there already.
 
 use bindery_model::{Annotation, Claim, ClaimPhase, Name, Volume, VolumePhase};
-use bindery_rules_api::{ClaimStatusEdit, Edit, Notice, VolumeStatusEdit, Write};
+use bindery_rules_api::{ClaimStatusEdit, Edit, Event, VolumeStatusEdit, Write};
 
 use crate::rules;
 
@@ -12,7 +12,7 @@ pub(crate) fn pending(claim: &Claim) -> Option<Write> {
 }
 
 /// Marks a claim Lost, if it is not, and tells it.
-pub(crate) fn lost(claim: &Claim, notice: Notice) -> Option<Write> {
+pub(crate) fn lost(claim: &Claim, notice: Event) -> Option<Write> {
     let edit = ClaimStatusEdit { phase: ClaimPhase::Lost, ..ClaimStatusEdit::default() };
     (claim.status.phase != ClaimPhase::Lost)
         .then(|| Write::claim(&rules::STATUS_LOST, claim, Edit::ClaimStatus(edit)).then(notice))
@@ -57,7 +57,7 @@ pub(crate) fn volume(volume: &Volume, phase: VolumePhase) -> Option<Write> {
 }
 
 /// Marks a volume Failed with the reason that the notice gives, if it is not Failed yet, and tells it.
-pub(crate) fn volume_failed(volume: &Volume, notice: Notice) -> Option<Write> {
+pub(crate) fn volume_failed(volume: &Volume, notice: Event) -> Option<Write> {
     let edit = VolumeStatusEdit { phase: VolumePhase::Failed, message: Name::from(notice.message.as_str()) };
     (volume.phase != VolumePhase::Failed)
         .then(|| Write::volume(&rules::STATUS_VOLUME, volume, Edit::VolumeStatus(edit)).then(notice))

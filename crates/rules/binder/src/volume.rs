@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Claim, ClaimKey, ClaimRef, Name, ReclaimPolicy, Volume, VolumePhase};
 use bindery_rules_api::{
-    Action, Edit, Measure, Notice, RefEdit, Request as Ask, Rule, Timed, Verdict, VolumeEdit, Write,
+    Action, Edit, Event, Measure, RefEdit, Request as Ask, Rule, Timed, Verdict, VolumeEdit, Write,
 };
 
 use crate::decision::Decision;
@@ -42,8 +42,8 @@ impl Decision<'_> {
 
     /// A volume that belongs to nobody: a waiting claim gets it, else it is Available.
     fn unclaimed(self, volume: &Volume) -> Verdict {
-        match matching::taker(self.known, volume, |claim| self.findings.was_offered_to(&claim.clone().into())) {
-            Some(claim) => Verdict::new(&rules::VOLUME_WANTED, Action::Offer(claim.clone().into())),
+        match matching::taker(self.known, volume, |claim| self.live_reads.was_handed_to(&claim.clone().into())) {
+            Some(claim) => Verdict::new(&rules::VOLUME_WANTED, Action::HandOff(claim.clone().into())),
             None => phase(&rules::VOLUME_UNCLAIMED, volume, VolumePhase::Available),
         }
     }
@@ -52,9 +52,9 @@ impl Decision<'_> {
     fn reserved(self, volume: &Volume, key: &ClaimKey) -> Verdict {
         let may_take = |claim: &Arc<Claim>| claim.volume.as_ref().is_none_or(|name| name == volume.name());
         let expected =
-            self.known.claim(key).is_some_and(may_take) && !self.findings.was_offered_to(&key.clone().into());
+            self.known.claim(key).is_some_and(may_take) && !self.live_reads.was_handed_to(&key.clone().into());
         if expected && volume.phase != VolumePhase::Available {
-            return Verdict::new(&rules::VOLUME_EXPECTED, Action::Offer(key.clone().into()));
+            return Verdict::new(&rules::VOLUME_EXPECTED, Action::HandOff(key.clone().into()));
         }
         phase(&rules::VOLUME_RESERVED, volume, VolumePhase::Available)
     }
@@ -90,7 +90,7 @@ impl Decision<'_> {
         if let Some(claim) = self.known.claim(&claim_ref.key).filter(is_owner) {
             return Owner::Lives(claim.clone());
         }
-        match self.findings.claim(&claim_ref.key) {
+        match self.live_reads.claim(&claim_ref.key) {
             Some(found) => match found.filter(is_owner) {
                 Some(claim) => Owner::Lives(claim.clone()),
                 None => Owner::Gone,
@@ -128,8 +128,8 @@ fn mode_mismatch(volume: &Volume, claim: &Claim) -> Verdict {
         volume.name().as_str()
     );
     Verdict::settle(&rules::VOLUME_MODE_MISMATCH)
-        .tell(Notice::volume(volume, EventType::Warning, Reason::VolumeMismatch, of_volume))
-        .tell(Notice::claim(claim, EventType::Warning, Reason::VolumeMismatch, of_claim))
+        .tell(Event::volume(volume, EventType::Warning, Reason::VolumeMismatch, of_volume))
+        .tell(Event::claim(claim, EventType::Warning, Reason::VolumeMismatch, of_claim))
 }
 
 /// Sets a volume free: wholly, where a controller had bound it; else it stays reserved by name, as its user had it.

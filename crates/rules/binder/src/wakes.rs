@@ -1,10 +1,10 @@
 //! Whom a change wakes: exactly the claims and volumes whose verdict it can change.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Claim, Class, Object, ObjectKey, Pod, Volume};
 
 /// Wakes the keys that a change concerns.
-pub(crate) fn wake(known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+pub(crate) fn wake(known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
     for object in change.after.iter().chain(&change.before) {
         match object {
             Object::Claim(claim) => of_claim(known, claim, wake),
@@ -23,7 +23,7 @@ pub(crate) fn wake(known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectK
 }
 
 /// A claim concerns itself, the volumes that belong to it, the one that it names, and other claims that name that one.
-fn of_claim(known: &Mirror, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
+fn of_claim(known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
     let key = claim.key();
     if let Some(volume) = &claim.volume {
         wake(ObjectKey::volume(volume.clone()));
@@ -39,7 +39,7 @@ fn of_claim(known: &Mirror, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
 
 /// A volume concerns the claim it belongs to and the claims that name it. Claims that wait for one like it are woken when the
 /// volume itself is decided about, one at a time.
-fn of_volume(known: &Mirror, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
+fn of_volume(known: &Cache, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
     if let Some(claim) = &volume.claim_ref {
         wake(claim.key.clone().into());
     }
@@ -50,7 +50,7 @@ fn of_volume(known: &Mirror, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
 }
 
 /// A class concerns the claims that look for a volume of it, and as a default those that say nothing of a class.
-fn of_class(known: &Mirror, class: &Class, wake: &mut dyn FnMut(ObjectKey)) {
+fn of_class(known: &Cache, class: &Class, wake: &mut dyn FnMut(ObjectKey)) {
     for claim in known.looking(Some(&class.meta.name)) {
         wake(claim.clone().into());
     }
@@ -62,7 +62,7 @@ fn of_class(known: &Mirror, class: &Class, wake: &mut dyn FnMut(ObjectKey)) {
 }
 
 /// A pod concerns the claims it uses while they look for a volume, and released volumes that it holds back from being scrubbed.
-fn of_pod(known: &Mirror, pod: &Pod, wake: &mut dyn FnMut(ObjectKey)) {
+fn of_pod(known: &Cache, pod: &Pod, wake: &mut dyn FnMut(ObjectKey)) {
     for key in pod.claim_keys() {
         for volume in known.volumes_of(&key).filter(|volume| volume.phase.is_released()) {
             wake(ObjectKey::volume(volume.name().clone()));

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bindery_binder::matching::{Choice, choose, taker};
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{
     AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity,
-    Request, Selector, Volume, VolumeMode, VolumePhase, misfit, points_to, reserved_misfit, satisfies,
+    Request, Selector, Volume, VolumeMode, VolumePhase, mismatch, points_to, reserved_mismatch, satisfies,
 };
 use proptest::prelude::*;
 
@@ -151,7 +151,7 @@ impl Naive {
         self.assumed.values().chain(seen.map(|(_, volume)| volume))
     }
 
-    fn is_spoken_for(&self, volume: &Volume) -> bool {
+    fn is_requested_by_name(&self, volume: &Volume) -> bool {
         self.claims.values().any(|claim| {
             claim.volume.as_ref() == Some(volume.name())
                 && (claim.is_bind_completed() || satisfies(claim, volume).is_ok())
@@ -163,11 +163,11 @@ impl Naive {
         let rank = |volume: &&Volume| (volume.modes.set().count(), volume.holds().clone(), volume.name().clone());
         let reserved = self
             .shown()
-            .filter(|volume| points_to(volume, claim) && reserved_misfit(request, volume).is_none())
+            .filter(|volume| points_to(volume, claim) && reserved_mismatch(request, volume).is_none())
             .min_by_key(|volume| (Reverse(volume.belongs_to(&claim.meta.uid)), rank(volume)));
         let free = || {
             let fits = |volume: &&Volume| {
-                volume.claim_ref.is_none() && misfit(request, volume).is_none() && !self.is_spoken_for(volume)
+                volume.claim_ref.is_none() && mismatch(request, volume).is_none() && !self.is_requested_by_name(volume)
             };
             self.shown().filter(fits).min_by_key(rank)
         };
@@ -176,19 +176,19 @@ impl Naive {
 
     /// Of the claims that look and have nothing reserved, who asks for most and fits.
     fn taker(&self, volume: &Volume) -> Option<ClaimKey> {
-        if !volume.is_free() || self.is_spoken_for(volume) {
+        if !volume.is_free() || self.is_requested_by_name(volume) {
             return None;
         }
         let looks = |claim: &&Claim| {
             let request = Request::of(claim, false).expect("these selectors make sense");
-            let serves = |other: &Volume| points_to(other, claim) && reserved_misfit(&request, other).is_none();
-            claim.is_looking() && !self.shown().any(serves) && misfit(&request, volume).is_none()
+            let serves = |other: &Volume| points_to(other, claim) && reserved_mismatch(&request, other).is_none();
+            claim.is_looking() && !self.shown().any(serves) && mismatch(&request, volume).is_none()
         };
         let most = self.claims.values().filter(looks);
         most.min_by_key(|claim| (Reverse(claim.requested().clone()), claim.key())).map(Claim::key)
     }
 
-    fn happen(&mut self, known: &mut Mirror, event: &Event, version: u64) {
+    fn happen(&mut self, known: &mut Cache, event: &Event, version: u64) {
         match event {
             Event::Volume(volume) => {
                 let mut volume = volume.clone();
@@ -240,7 +240,7 @@ proptest! {
         events in prop::collection::vec(event(), 1..40),
         asks in prop::collection::vec(claim(), 1..8),
     ) {
-        let (mut naive, mut known) = (Naive::default(), Mirror::default());
+        let (mut naive, mut known) = (Naive::default(), Cache::default());
         for (version, event) in events.iter().enumerate() {
             naive.happen(&mut known, event, version as u64 + 1);
             for claim in &asks {
@@ -258,7 +258,7 @@ proptest! {
         volumes in prop::collection::vec(volume(), 1..20),
         claim in claim(),
     ) {
-        let (mut naive, mut known) = (Naive::default(), Mirror::default());
+        let (mut naive, mut known) = (Naive::default(), Cache::default());
         for (version, volume) in volumes.into_iter().enumerate() {
             naive.happen(&mut known, &Event::Volume(volume), version as u64 + 1);
         }

@@ -1,9 +1,10 @@
 //! The attributes-class-protection controller: an attributes class that claims or volumes refer to does not go.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, Name, Object, ObjectKey};
 use bindery_rules_api::{
-    Findings, Guarded, NotUnused, Profile, Request, RuleSet, Tempo, UnusedProof, Verdict, Write, users,
+    LiveReads, NotUnused, Profile, ProtectedObject, Request, ResyncInterval, RuleSet, UnusedProof, Verdict, Write,
+    users,
 };
 
 use crate::rules::attributes_class_protection as rules;
@@ -17,13 +18,13 @@ impl RuleSet for AttributesClassProtection {
         Profile {
             name: "volumeattributesclass-protection",
             component: "volumeattributesclass-protection",
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: &[Kind::AttributesClass, Kind::Claim, Kind::Volume],
             queues: &[(Kind::AttributesClass, "vacprotection")],
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::AttributesClass {
             return Verdict::settle(&rules::NOT_OURS);
         }
@@ -31,8 +32,8 @@ impl RuleSet for AttributesClassProtection {
         if let Some(flaw) = &class.flaw {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
-        let guarded = Guarded::AttributesClass(class);
-        if guarded.wants_to_go() {
+        let guarded = ProtectedObject::AttributesClass(class);
+        if guarded.is_deleting_with_finalizer() {
             // What could not be understood may be a user.
             let flawed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.flawed_anywhere(kind));
             let known_users: Vec<ObjectKey> =
@@ -40,30 +41,30 @@ impl RuleSet for AttributesClassProtection {
             if !known_users.is_empty() {
                 return Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&known_users)));
             }
-            return match UnusedProof::of_attributes_class(class, findings) {
-                Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, guarded, &proof)),
+            return match UnusedProof::of_attributes_class(class, live_reads) {
+                Ok(proof) => Verdict::write(&rules::LET_GO, Write::remove_finalizer(&rules::LET_GO, guarded, &proof)),
                 Err(NotUnused::Look(listing)) => Verdict::request(&rules::LOOK, Request::List(listing)),
                 Err(NotUnused::UsedBy(live)) => {
                     Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&live)))
                 }
             };
         }
-        if guarded.lacks_guard() {
+        if guarded.is_missing_finalizer() {
             return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
         }
         Verdict::settle(&rules::AT_REST)
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         let mut wake_class = |name: &Name| wake(ObjectKey::cluster(Kind::AttributesClass, name.clone()));
         if let Some(Object::AttributesClass(class)) = &change.after {
-            let guarded = Guarded::AttributesClass(class);
-            if guarded.wants_to_go() || guarded.lacks_guard() {
+            let guarded = ProtectedObject::AttributesClass(class);
+            if guarded.is_deleting_with_finalizer() || guarded.is_missing_finalizer() {
                 wake_class(&class.meta.name);
             }
         }
         if change.before.as_ref().is_some_and(|before| before.flaw().is_some()) {
-            // Nobody knows which classes it referred to: it held all of them.
+            // NoObserver knows which classes it referred to: it held all of them.
             let mut classes = known.keys(Kind::AttributesClass);
             classes.sort_unstable();
             classes.iter().filter(|key| is_deleted(known, &key.name)).for_each(|key| wake_class(&key.name));
@@ -92,6 +93,6 @@ impl RuleSet for AttributesClassProtection {
     }
 }
 
-fn is_deleted(known: &Mirror, class: &Name) -> bool {
+fn is_deleted(known: &Cache, class: &Name) -> bool {
     known.attributes_class(class).is_some_and(|class| class.deleting)
 }

@@ -1,10 +1,10 @@
 //! The claim-protection controller: a claim that pods use does not go; and of a bound one it is said whether pods refer to it.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Claim, ClaimPhase, Condition, Kind, Name, Object, ObjectKey, Pod};
 use bindery_rules_api::{
-    ClaimReport, ConditionType, Findings, Guarded, Listing, NotUnused, Profile, Request, RuleSet, Tempo, UnusedProof,
-    Verdict, Write, users,
+    ClaimReport, ConditionType, Listing, LiveReads, NotUnused, Profile, ProtectedObject, Request, ResyncInterval,
+    RuleSet, UnusedProof, Verdict, Write, users,
 };
 
 use crate::rules::claim_protection as rules;
@@ -27,13 +27,13 @@ impl RuleSet for ClaimProtection {
         Profile {
             name: "persistentvolumeclaim-protection",
             component: "persistentvolumeclaim-protection",
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: &[Kind::Claim, Kind::Pod],
             queues: &[(Kind::Claim, "pvcprotection")],
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Claim {
             return Verdict::settle(&rules::NOT_OURS);
         }
@@ -41,20 +41,20 @@ impl RuleSet for ClaimProtection {
         if let Some(flaw) = &claim.flaw {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
-        if let Some(verdict) = self.report(known, claim, findings) {
+        if let Some(verdict) = self.report(known, claim, live_reads) {
             return verdict;
         }
-        let guarded = Guarded::Claim(claim);
-        if guarded.wants_to_go() {
-            return let_go(known, claim, findings);
+        let guarded = ProtectedObject::Claim(claim);
+        if guarded.is_deleting_with_finalizer() {
+            return let_go(known, claim, live_reads);
         }
-        if guarded.lacks_guard() {
+        if guarded.is_missing_finalizer() {
             return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
         }
         Verdict::settle(&rules::AT_REST)
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         if let Some(Object::Claim(claim)) = &change.after
             && self.concerns_claim(change.before.as_ref(), claim)
         {
@@ -63,7 +63,7 @@ impl RuleSet for ClaimProtection {
         for object in change.after.iter().chain(&change.before) {
             let Object::Pod(pod) = object else { continue };
             if pod.flaw.is_some() {
-                // Nobody knows which claims it used: it held all of them.
+                // NoObserver knows which claims it used: it held all of them.
                 wake_deleted(known, &pod.meta.namespace, wake);
             }
             for key in pod.claim_keys() {
@@ -82,11 +82,11 @@ impl ClaimProtection {
     }
 
     fn depends_on_pods(&self, claim: &Claim) -> bool {
-        Guarded::Claim(claim).wants_to_go() || self.reports_on(claim)
+        ProtectedObject::Claim(claim).is_deleting_with_finalizer() || self.reports_on(claim)
     }
 
     fn concerns_claim(&self, before: Option<&Object>, claim: &Claim) -> bool {
-        let guarded = Guarded::Claim(claim);
+        let guarded = ProtectedObject::Claim(claim);
         let has_news = || match before {
             Some(Object::Claim(before)) => {
                 !self.reports_on(before)
@@ -96,11 +96,11 @@ impl ClaimProtection {
             }
             Some(_) | None => true,
         };
-        guarded.wants_to_go() || guarded.lacks_guard() || self.reports_on(claim) && has_news()
+        guarded.is_deleting_with_finalizer() || guarded.is_missing_finalizer() || self.reports_on(claim) && has_news()
     }
 
     /// Brings the `Unused` condition in line with the pods; `None` when it is, or is not kept.
-    fn report(&self, known: &Mirror, claim: &Claim, findings: &Findings) -> Option<Verdict> {
+    fn report(&self, known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Option<Verdict> {
         if !self.reports_on(claim) {
             return None;
         }
@@ -111,7 +111,7 @@ impl ClaimProtection {
                 return None;
             }
             let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
-            let Some(pods) = findings.listed(&listing) else {
+            let Some(pods) = live_reads.listed(&listing) else {
                 return Some(Verdict::request(&rules::LOOK, Request::List(listing)));
             };
             used = pods.iter().any(|object| matches!(object, Object::Pod(pod) if is_used(pod)));
@@ -142,18 +142,19 @@ impl ClaimProtection {
 }
 
 /// Wakes the claims of a namespace that somebody deleted.
-fn wake_deleted(known: &Mirror, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)) {
-    let wants_to_go = |key: &ObjectKey| {
+fn wake_deleted(known: &Cache, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)) {
+    let is_deleting_with_finalizer = |key: &ObjectKey| {
         let claim = known.claim(&key.claim_key());
-        key.namespace == *namespace && claim.is_some_and(|claim| Guarded::Claim(claim).wants_to_go())
+        key.namespace == *namespace
+            && claim.is_some_and(|claim| ProtectedObject::Claim(claim).is_deleting_with_finalizer())
     };
-    let mut keys: Vec<ObjectKey> = known.keys(Kind::Claim).into_iter().filter(wants_to_go).collect();
+    let mut keys: Vec<ObjectKey> = known.keys(Kind::Claim).into_iter().filter(is_deleting_with_finalizer).collect();
     keys.sort_unstable();
     keys.into_iter().for_each(wake);
 }
 
 /// Lets a deleted claim go, if no pod holds it: none that is known, and none of all that there are.
-fn let_go(known: &Mirror, claim: &Claim, findings: &Findings) -> Verdict {
+fn let_go(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Verdict {
     let key = claim.key();
     let holders = known.pods_using(&key).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into());
     // A pod that could not be understood may be one.
@@ -161,8 +162,11 @@ fn let_go(known: &Mirror, claim: &Claim, findings: &Findings) -> Verdict {
     if !holders.is_empty() {
         return Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&holders)));
     }
-    match UnusedProof::of_claim(claim, findings) {
-        Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, Guarded::Claim(claim), &proof)),
+    match UnusedProof::of_claim(claim, live_reads) {
+        Ok(proof) => Verdict::write(
+            &rules::LET_GO,
+            Write::remove_finalizer(&rules::LET_GO, ProtectedObject::Claim(claim), &proof),
+        ),
         Err(NotUnused::Look(listing)) => Verdict::request(&rules::LOOK, Request::List(listing)),
         Err(NotUnused::UsedBy(pods)) => Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&pods))),
     }

@@ -1,10 +1,10 @@
 //! The ephemeral-volume controller: makes the claims of pods' ephemeral volumes. It deletes none: they go with their pods.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Claim, ClaimKey, Kind, Object, ObjectKey, Pod, PodVolume};
 use bindery_rules_api::{
-    After, Create, Failure, Findings, Notice, Pace, Profile, Request, RuleSet, Task, Tempo, Verdict,
+    Backoff, Create, Event, Failure, FailureEffect, LiveReads, Profile, Request, ResyncInterval, RuleSet, Task, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -19,13 +19,13 @@ impl RuleSet for Ephemeral {
         Profile {
             name: "ephemeral-volume",
             component: "ephemeral_volume",
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: &[Kind::Pod, Kind::Claim],
             queues: &[(Kind::Pod, "ephemeral_volume")],
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Pod {
             return Verdict::settle(&rules::NOT_OURS);
         }
@@ -41,11 +41,11 @@ impl RuleSet for Ephemeral {
         }
         // In order: a volume whose claim cannot be had holds up those after it, as upstream.
         pod.ephemeral()
-            .find_map(|(place, volume)| Missing { pod, place, volume }.verdict(known, findings))
+            .find_map(|(place, volume)| Missing { pod, place, volume }.verdict(known, live_reads))
             .unwrap_or_else(|| Verdict::settle(&rules::SERVED))
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         match (&change.before, &change.after) {
             // Nothing of a pod that claims depend on changes while it lives, unless it could not be understood before.
             (before, Some(Object::Pod(pod))) => {
@@ -96,22 +96,23 @@ struct Missing<'a> {
 
 impl Missing<'_> {
     /// What is to be done about it; `None` when it has its claim.
-    fn verdict(&self, known: &Mirror, findings: &Findings) -> Option<Verdict> {
+    fn verdict(&self, known: &Cache, live_reads: &LiveReads) -> Option<Verdict> {
         let key = self.pod.claim_key(self.volume);
         let task = Task::MakeClaim(self.place);
-        let live = findings.claim(&key);
+        let live = live_reads.claim(&key);
         if let Some(claim) = known.claim(&key).or(live.flatten()) {
             return self.conflict(claim);
         }
         // What went unanswered is tried once more at once, if it was not done: then it is a failure like any other.
-        let is_uncertain =
-            |failure: &Failure| failure.after == After::Unknown && (live.is_none() || findings.failure_count(task) < 2);
-        if let Some(failure) = findings.last_failure(task).filter(|failure| !is_uncertain(failure)) {
+        let is_uncertain = |failure: &Failure| {
+            failure.after == FailureEffect::Unknown && (live.is_none() || live_reads.failure_count(task) < 2)
+        };
+        if let Some(failure) = live_reads.last_failure(task).filter(|failure| !is_uncertain(failure)) {
             let error = format!("create PVC {}: {}", key.name, failure.error);
-            return Some(self.complain(Verdict::retry(&rules::FAILED, Pace::Api, &error), &error));
+            return Some(self.complain(Verdict::retry(&rules::FAILED, Backoff::Api, &error), &error));
         }
         // Somebody made it, or we did and do not know.
-        let may_be_there = findings.is_done(task) || findings.failure_count(task) > 0;
+        let may_be_there = live_reads.is_done(task) || live_reads.failure_count(task) > 0;
         if may_be_there && live.is_none() {
             return Some(Verdict::request(&rules::CHECK_CLAIM, Request::Read(key.into())));
         }
@@ -131,7 +132,7 @@ impl Missing<'_> {
 
     fn complain(&self, verdict: Verdict, error: &str) -> Verdict {
         let message = format!("ephemeral volume {}: {error}", self.volume.name);
-        verdict.tell(Notice::pod(self.pod, EventType::Warning, Reason::FailedBinding, message))
+        verdict.tell(Event::pod(self.pod, EventType::Warning, Reason::FailedBinding, message))
     }
 
     /// The claim, from the volume's template.

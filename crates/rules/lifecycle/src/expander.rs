@@ -1,10 +1,12 @@
 //! The expander: says who makes a claim's volume grow. What is left to do here is done for Flex volumes only, by [`crate::flex`].
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::event::{EventType, Reason};
 use bindery_model::migration::driver_of;
 use bindery_model::{Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, Source, Volume};
-use bindery_rules_api::{ClaimReport, Findings, Notice, Profile, Regret, RuleSet, Tempo, Verdict, Write};
+use bindery_rules_api::{
+    ClaimReport, Event, LiveReads, Profile, RejectionEvent, ResyncInterval, RuleSet, Verdict, Write,
+};
 
 use crate::flex;
 use crate::rules::expander as rules;
@@ -18,13 +20,13 @@ impl RuleSet for Expander {
         Profile {
             name: "persistentvolume-expander",
             component: "volume_expand",
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: &[Kind::Claim, Kind::Volume],
             queues: &[(Kind::Claim, "volume_expand")],
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, _: &Findings) -> Verdict {
+    fn decide(&self, known: &Cache, key: &ObjectKey, _: &LiveReads) -> Verdict {
         if key.kind != Kind::Claim {
             return Verdict::settle(&rules::NOT_OURS);
         }
@@ -55,7 +57,7 @@ impl RuleSet for Expander {
         }
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         for object in change.after.iter().chain(&change.before) {
             match object {
                 Object::Claim(claim) if may_grow(known, claim) => wake(claim.key().into()),
@@ -93,7 +95,7 @@ fn wants_more(claim: &Claim) -> bool {
 }
 
 /// Whether there is anything to say or do about a claim.
-fn may_grow(known: &Mirror, claim: &Claim) -> bool {
+fn may_grow(known: &Cache, claim: &Claim) -> bool {
     let is_unfinished = || {
         let volume = claim.volume.as_ref().and_then(|name| known.volume(name));
         volume.is_some_and(|volume| volume.annotations.has(Annotation::PreResizeCapacity))
@@ -113,10 +115,10 @@ fn migrated(claim: &Claim, plugin: &str) -> Verdict {
         ClaimReport { annotations: vec![(Annotation::StorageResizer, Some(driver.into()))], ..ClaimReport::default() };
     let regret = format!("error setting resizer annotation to pvc {}, with error ", claim.key());
     let write = Write::report(&rules::MIGRATED, claim, report);
-    let write = write.or_regret(Regret::claim(claim, Reason::ExternalExpanding, &regret));
+    let write = write.on_rejection(RejectionEvent::claim(claim, Reason::ExternalExpanding, &regret));
     Verdict::write(&rules::MIGRATED, write).tell(notice)
 }
 
-fn external(claim: &Claim, event_type: EventType, message: impl Into<String>) -> Notice {
-    Notice::claim(claim, event_type, Reason::ExternalExpanding, message)
+fn external(claim: &Claim, event_type: EventType, message: impl Into<String>) -> Event {
+    Event::claim(claim, event_type, Reason::ExternalExpanding, message)
 }

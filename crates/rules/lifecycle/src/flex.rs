@@ -9,7 +9,7 @@
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Claim, Condition, Name, Quantity, Volume, VolumeMode};
 use bindery_rules_api::{
-    ClaimReport, ConditionEdit, ConditionType, Edit, Growth, Notice, Regret, Rule, Verdict, VolumeEdit, Write,
+    ClaimReport, ConditionEdit, ConditionType, Edit, Event, Growth, RejectionEvent, Rule, Verdict, VolumeEdit, Write,
 };
 
 use crate::rules::expander as rules;
@@ -54,7 +54,7 @@ pub(crate) fn grow(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
         let edit = VolumeEdit { capacity: Some(target.clone()), ..VolumeEdit::default() };
         let regret = format!("error updating pv for pvc {}: ", claim.key());
         let write = Write::volume(&rules::FLEX_GROW, volume, Edit::Volume(edit));
-        return Verdict::write(&rules::FLEX_GROW, write.or_regret(failed(claim, &regret)));
+        return Verdict::write(&rules::FLEX_GROW, write.on_rejection(failed(claim, &regret)));
     }
     match volume.volume_mode {
         VolumeMode::Block => finish(claim, target),
@@ -64,8 +64,8 @@ pub(crate) fn grow(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
     }
 }
 
-fn failed(claim: &Claim, prefix: &str) -> Regret {
-    Regret::claim(claim, Reason::VolumeResizeFailed, prefix)
+fn failed(claim: &Claim, prefix: &str) -> RejectionEvent {
+    RejectionEvent::claim(claim, Reason::VolumeResizeFailed, prefix)
 }
 
 /// Says that a condition holds. One that holds already holds since it did: it stays as it is.
@@ -95,7 +95,7 @@ fn begin(claim: &Claim, target: &Quantity, driver: &Name) -> Verdict {
         capacity: None,
     };
     let regret = format!("error updating pvc {} with resize in progress: ", claim.key());
-    let write = Write::report(&rules::FLEX_BEGIN, claim, report).or_regret(failed(claim, &regret));
+    let write = Write::report(&rules::FLEX_BEGIN, claim, report).on_rejection(failed(claim, &regret));
     Verdict::write(&rules::FLEX_BEGIN, write)
 }
 
@@ -108,7 +108,7 @@ fn pending(claim: &Claim, target: &Quantity) -> Verdict {
         ..ClaimReport::default()
     };
     let regret = format!("error marking pvc {} for node expansion: ", claim.key());
-    let write = Write::report(&rules::FLEX_PENDING, claim, report).or_regret(failed(claim, &regret));
+    let write = Write::report(&rules::FLEX_PENDING, claim, report).on_rejection(failed(claim, &regret));
     Verdict::write(&rules::FLEX_PENDING, write)
 }
 
@@ -121,8 +121,8 @@ fn finish(claim: &Claim, target: &Quantity) -> Verdict {
     };
     let message = format!("ExpandVolume succeeded for volume {}", claim.key());
     let write = Write::report(&rules::FLEX_FINISH, claim, report)
-        .then(Notice::claim(claim, EventType::Normal, Reason::VolumeResizeSuccessful, message))
-        .or_regret(failed(claim, &format!("error marking pvc {} as resized: ", claim.key())));
+        .then(Event::claim(claim, EventType::Normal, Reason::VolumeResizeSuccessful, message))
+        .on_rejection(failed(claim, &format!("error marking pvc {} as resized: ", claim.key())));
     Verdict::write(&rules::FLEX_FINISH, write)
 }
 

@@ -1,8 +1,10 @@
 //! The volume-protection controller: a volume that is bound does not go.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, Object, ObjectKey};
-use bindery_rules_api::{Findings, Guarded, Profile, RuleSet, Tempo, UnusedProof, Verdict, Write, users};
+use bindery_rules_api::{
+    LiveReads, Profile, ProtectedObject, ResyncInterval, RuleSet, UnusedProof, Verdict, Write, users,
+};
 
 use crate::rules::volume_protection as rules;
 
@@ -15,13 +17,13 @@ impl RuleSet for VolumeProtection {
         Profile {
             name: "persistentvolume-protection",
             component: "persistentvolume-protection",
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: &[Kind::Volume],
             queues: &[(Kind::Volume, "pvprotection")],
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, _: &Findings) -> Verdict {
+    fn decide(&self, known: &Cache, key: &ObjectKey, _: &LiveReads) -> Verdict {
         if key.kind != Kind::Volume {
             return Verdict::settle(&rules::NOT_OURS);
         }
@@ -29,24 +31,24 @@ impl RuleSet for VolumeProtection {
         if let Some(flaw) = &volume.flaw {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
-        let guarded = Guarded::Volume(volume);
-        if guarded.wants_to_go() {
+        let guarded = ProtectedObject::Volume(volume);
+        if guarded.is_deleting_with_finalizer() {
             // What a volume is used for, it says itself: the write is refused if it says otherwise by now.
             return match UnusedProof::of_volume(volume) {
-                Ok(proof) => Verdict::write(&rules::LET_GO, Write::unguard(&rules::LET_GO, guarded, &proof)),
+                Ok(proof) => Verdict::write(&rules::LET_GO, Write::remove_finalizer(&rules::LET_GO, guarded, &proof)),
                 Err(claims) => Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&claims))),
             };
         }
-        if guarded.lacks_guard() {
+        if guarded.is_missing_finalizer() {
             return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
         }
         Verdict::settle(&rules::AT_REST)
     }
 
-    fn wake(&self, _: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, _: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         if let Some(Object::Volume(volume)) = &change.after {
-            let guarded = Guarded::Volume(volume);
-            if guarded.wants_to_go() || guarded.lacks_guard() {
+            let guarded = ProtectedObject::Volume(volume);
+            if guarded.is_deleting_with_finalizer() || guarded.is_missing_finalizer() {
                 wake(ObjectKey::volume(volume.name().clone()));
             }
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Mirror, Reach, Room};
+use bindery_cache::{Cache, CapacityIndex, TopologyIndex};
 use bindery_model::{Attachment, Claim, ClaimKey, Class, CsiDriver, CsiNode, Name, Node, Pod, PodKey, Volume};
 
 use crate::{User, View};
 
-impl View for Mirror {
+impl View for Cache {
     fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
         self.claim(key)
     }
@@ -32,11 +32,11 @@ impl View for Mirror {
         self.node(name)
     }
 
-    fn reach(&self) -> &Reach {
+    fn reach(&self) -> &TopologyIndex {
         self.reach()
     }
 
-    fn room(&self) -> &Room {
+    fn room(&self) -> &CapacityIndex {
         self.room()
     }
 
@@ -66,7 +66,7 @@ impl View for Mirror {
 }
 
 /// The pods because of which a claim counts as used by others than this one ([`View::is_used`]).
-pub fn other_users<'a>(known: &'a Mirror, claim: &ClaimKey, besides: &'a PodKey) -> impl Iterator<Item = &'a Arc<Pod>> {
+pub fn other_users<'a>(known: &'a Cache, claim: &ClaimKey, besides: &'a PodKey) -> impl Iterator<Item = &'a Arc<Pod>> {
     let is_nominated = |pod: &Pod| !pod.scheduling.nominated.is_empty();
     let own = known.pod(besides);
     let comes_before = move |other: &Pod| own.is_none_or(|own| !is_nominated(own) || other.turn() < own.turn());

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bindery_model::{Annotation, Claim, Name, Node, PodKey, Request, Volume, misfit, reservation};
+use bindery_model::{Annotation, Claim, Name, Node, PodKey, Request, Volume, mismatch, reservation};
 use bindery_rules_api::{ClaimEdit, Edit, RefEdit, Rule, VolumeEdit, Write};
 
 use crate::migration::Whereabouts;
@@ -88,7 +88,7 @@ impl Plan {
         // Promise S6: whatever an index may say, only what fits is ever reserved.
         let fits = |binding: &Binding<'_>| {
             let request = Request::of(binding.claim, true).map(|request| request.on(&node.labels));
-            request.is_ok_and(|request| request.reaches(binding.volume) && misfit(&request, binding.volume).is_none())
+            request.is_ok_and(|request| request.reaches(binding.volume) && mismatch(&request, binding.volume).is_none())
         };
         let is_sound = found.obstacles.is_empty() && found.bindings.iter().all(fits);
         is_sound.then(|| Plan {

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Candidates, Wish};
+use bindery_cache::{Candidates, VolumeRequirements};
 use bindery_model::{Annotation, Claim, ClaimKey, ClaimPhase, Name, Node, Request, Volume, is_delayed};
 
 use crate::migration::Whereabouts;
@@ -58,7 +58,7 @@ impl Pinned<'_> {
 pub(crate) struct Wanted<'a> {
     pub claim: &'a Arc<Claim>,
     pub request: Result<Request<'a>, Fault>,
-    pub wish: Wish,
+    pub wish: VolumeRequirements,
     /// The free volumes that it can have, but for their capacity and the node.
     pub candidates: Candidates<'a>,
     /// Whether they are the same as those of the claim before it.
@@ -150,7 +150,7 @@ impl<'a, V: View> Prepared<'a, V> {
         }
         let request = Request::of(claim, true)
             .map_err(|problem| Fault::Selector { claim: claim.key(), problem: problem.to_owned() });
-        let wish = Wish::of(claim);
+        let wish = VolumeRequirements::of(claim);
         let selector = request.as_ref().ok().and_then(|request| request.selector);
         self.wanted.push(Wanted {
             claim,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::ClassRoom;
+use bindery_cache::ClassCapacity;
 use bindery_model::{Claim, Class, Node};
 
 use crate::{Obstacle, Provision, View};
@@ -20,11 +20,11 @@ pub(crate) struct Making<'a> {
 /// Who would make it.
 #[derive(Debug)]
 enum Maker<'a> {
-    Nobody,
+    NoObserver,
     Class {
         class: &'a Class,
         /// Where to look for room, and for how many bytes, where its driver says how much there is.
-        room: Option<(ClassRoom<'a>, i128)>,
+        room: Option<(ClassCapacity<'a>, i128)>,
     },
 }
 
@@ -54,14 +54,14 @@ impl<'a> Making<'a> {
         let maker = |class: &'a Arc<Class>| {
             let provisioner = &class.provisioner;
             if provisioner.is_empty() || provisioner == NOBODY {
-                return Maker::Nobody;
+                return Maker::NoObserver;
             }
             let tells = view.driver(provisioner).is_some_and(|driver| driver.tells_capacity);
             let size = claim.request.as_ref().filter(|_| tells);
             Maker::Class { class, room: size.map(|size| (view.room().of(&class.meta.name), size.units())) }
         };
         // A claim is delayed by its class, so there is one.
-        Making { claim, maker: view.class(claim.class()).map_or(Maker::Nobody, maker) }
+        Making { claim, maker: view.class(claim.class()).map_or(Maker::NoObserver, maker) }
     }
 
     /// Whether it can be made for a node, and where there is room for it; what stands against it, otherwise.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bindery_model::{ClaimKey, Flaw, Name, PodKey};
+use bindery_model::{ClaimKey, FieldError, Name, PodKey};
 use bindery_rules_api::Rule;
 
 use crate::rules;
@@ -15,7 +15,7 @@ pub enum Refusal {
     /// The claim for one of its ephemeral volumes was not made yet.
     EphemeralMissing(Name),
     /// A claim cannot be understood.
-    ClaimMalformed(Name, Box<Flaw>),
+    ClaimMalformed(Name, Box<FieldError>),
     /// A claim has lost its volume.
     ClaimLost {
         /// The claim.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Reach, Room};
+use bindery_cache::{CapacityIndex, TopologyIndex};
 use bindery_model::{
     Attachment, Claim, ClaimKey, Class, CsiDriver, CsiNode, Disk, Meta, Name, Node, Pod, PodKey, PodVolume, Volume,
 };
@@ -62,10 +62,10 @@ pub trait View {
     fn node(&self, name: &Name) -> Option<&Arc<Node>>;
 
     /// The free volumes, by who can reach them.
-    fn reach(&self) -> &Reach;
+    fn reach(&self) -> &TopologyIndex;
 
     /// The room for new volumes, by who can reach it.
-    fn room(&self) -> &Room;
+    fn room(&self) -> &CapacityIndex;
 
     /// A CSI driver.
     fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>>;

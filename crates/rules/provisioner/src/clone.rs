@@ -9,8 +9,8 @@ use crate::set::Decision;
 impl Decision<'_> {
     /// Lets go of a claim that somebody deleted, once no other is being filled from it.
     pub fn source_of_clones(self, claim: &Claim) -> Option<Verdict> {
-        let is_guarded = claim.finalizers.iter().any(|name| name == finalizer::CLONING);
-        if !self.config.clones || !claim.deleting || !is_guarded {
+        let has_finalizer = claim.finalizers.iter().any(|name| name == finalizer::CLONING);
+        if !self.config.clones || !claim.deleting || !has_finalizer {
             return None;
         }
         if self.is_being_cloned(claim) {

@@ -12,7 +12,7 @@ pub struct Config {
     /// Other names that it answers to.
     pub also: Vec<Name>,
     /// What tells this instance from all others that ever were.
-    pub asker: Name,
+    pub instance: Name,
     /// Who its events say that they are from.
     pub component: &'static str,
     /// Whether it makes volumes for claims, and does not only remove what lies behind some.
@@ -67,7 +67,7 @@ impl Config {
             component: String::leak(name.to_string()),
             name,
             also: Vec::new(),
-            asker: any_name(),
+            instance: any_name(),
             makes_volumes: true,
             guards_volumes: true,
             makes_blocks: false,

@@ -2,7 +2,7 @@
 
 use bindery_model::migration::Plugin;
 use bindery_model::{Annotation, Claim, Name, finalizer};
-use bindery_rules_api::{Accessibility, ClaimEdit, Edit, Intent, Order, Rule, Turn, Write};
+use bindery_rules_api::{Accessibility, Attempt, ClaimEdit, Edit, Intent, ProvisionRequest, Rule, Write};
 use serde_json::Value;
 
 use crate::Config;
@@ -42,13 +42,19 @@ pub(crate) fn is_asked(claim: &Claim, config: &Config) -> bool {
 }
 
 /// The turn in which we ask for what was prepared: the one after that which was seen then.
-pub(crate) fn turn(config: &Config, prepared: &Value) -> Turn {
+pub(crate) fn turn(config: &Config, prepared: &Value) -> Attempt {
     let number = prepared["turn"]["number"].as_u64().unwrap_or_default().saturating_add(1);
-    Turn { asker: config.asker.clone(), number }
+    Attempt { instance: config.instance.clone(), number }
 }
 
-/// Puts the intent on a claim, or on with a new turn. Nobody else's write from before then ends it any more.
-pub(crate) fn put_down(rule: &'static Rule, claim: &Claim, config: &Config, order: &Order, turn: Turn) -> Write {
+/// Puts the intent on a claim, or on with a new turn. NoObserver else's write from before then ends it any more.
+pub(crate) fn put_down(
+    rule: &'static Rule,
+    claim: &Claim,
+    config: &Config,
+    order: &ProvisionRequest,
+    turn: Attempt,
+) -> Write {
     let is_small = |places: &&Accessibility| places.requisite.len() + places.preferred.len() <= PLACES_MAX;
     let topology = order.topology.as_ref().ok().and_then(Option::as_ref).filter(is_small).cloned();
     let intent = Intent { provisioner: config.name.clone(), node: order.node.clone(), topology, turn };

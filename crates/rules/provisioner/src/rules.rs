@@ -5,7 +5,7 @@ bindery_rules_api::rules! {
     CLAIM_GONE = "provision.claim.gone": "The claim does not exist: nothing is made for it.";
     CLAIM_MALFORMED = "provision.claim.malformed": "A field of the claim cannot be understood: nothing is made for it until that is mended.";
     HAS_VOLUME = "provision.claim.has-volume": "The claim names a volume: none is made for it.";
-    NOT_ASKED = "provision.claim.not-asked": "Nobody has asked a provisioner to make a volume for the claim, or another was asked.";
+    NOT_ASKED = "provision.claim.not-asked": "NoObserver has asked a provisioner to make a volume for the claim, or another was asked.";
     CLASS_MISSING = "provision.claim.class-missing": "The claim's class does not exist: once it does, the claim is looked at again.";
     CLASS_OTHERS = "provision.claim.class-others": "Another provisioner makes the volumes of the claim's class.";
     WAITS_FOR_NODE = "provision.claim.waits-for-node": "Volumes of this class are made where a pod will run, and no node was chosen yet.";
@@ -39,7 +39,7 @@ bindery_rules_api::rules! {
     VOLUME_MALFORMED = "provision.volume.malformed": "A field of the volume cannot be understood: nothing is done to it until that is mended.";
     VOLUME_OTHERS = "provision.volume.others": "The volume is another provisioner's.";
     GUARD = "provision.volume.guard": "The volume is guarded by a finalizer, so that it does not go before what lies behind it.";
-    UNGUARD = "provision.volume.unguard": "The volume's policy is not to delete: nothing of it is guarded.";
+    UNGUARD = "provision.volume.remove_finalizer": "The volume's policy is not to delete: nothing of it is guarded.";
     KEPT = "provision.volume.kept": "The volume is not released, or its policy is not to delete: what lies behind it stays.";
     PROVE = "provision.volume.prove": "Before anything is removed, the volume, its claim and what it is attached to are read live.";
     NOT_RELEASED = "provision.volume.not-released": "A live read shows that the volume may still be used, or has changed: what lies behind it stays.";

@@ -1,8 +1,8 @@
 //! The rule set: what it is, and to whom it hands a key.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Findings, Profile, RuleSet, Tempo, Verdict};
+use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 
 use crate::{Config, rules};
 
@@ -23,8 +23,8 @@ impl Provisioner {
 #[derive(Clone, Copy)]
 pub(crate) struct Decision<'a> {
     pub config: &'a Config,
-    pub known: &'a Mirror,
-    pub findings: &'a Findings,
+    pub known: &'a Cache,
+    pub live_reads: &'a LiveReads,
 }
 
 const CLAIMS: (Kind, &str) = (Kind::Claim, "claims");
@@ -35,7 +35,7 @@ impl RuleSet for Provisioner {
         Profile {
             name: "provisioner",
             component: self.config.component,
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: match (self.config.makes_volumes, self.config.topology) {
                 (false, _) => &[Kind::Volume],
                 (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class],
@@ -45,8 +45,8 @@ impl RuleSet for Provisioner {
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
-        let decision = Decision { config: &self.config, known, findings };
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
+        let decision = Decision { config: &self.config, known, live_reads };
         match key.kind {
             Kind::Claim => decision.claim(&key.claim_key()),
             Kind::Volume => decision.volume(&key.name),
@@ -61,7 +61,7 @@ impl RuleSet for Provisioner {
         }
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         crate::wakes::wake(&self.config, known, change, wake);
     }
 }

@@ -1,15 +1,15 @@
 //! From where a volume has to be reachable: what a driver is asked for.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Kind, Labels, Name, Topologies};
-use bindery_rules_api::{Accessibility, After, Failure, Term};
+use bindery_rules_api::{Accessibility, Failure, FailureEffect, Term};
 
 use crate::TopologyConfig;
 use crate::spread::offset;
 
 /// What to ask a driver for, by where its volumes may be made, the claim's name, and the node that was chosen, if any.
 pub(crate) fn of(
-    known: &Mirror,
+    known: &Cache,
     driver: &Name,
     allowed: &Topologies,
     claim: &str,
@@ -58,11 +58,11 @@ struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    fn find<'a>(known: &Mirror, driver: &Name, node: &'a Name) -> Result<Chosen<'a>, Failure> {
+    fn find<'a>(known: &Cache, driver: &Name, node: &'a Name) -> Result<Chosen<'a>, Failure> {
         let Some(csi_node) = known.csi_node(node) else {
             let error =
                 format!("failed to get selected CSINode {node}: csinode.storage.k8s.io {:?} not found", node.as_str());
-            return Err(Failure::new(error).with(After::Elsewhere));
+            return Err(Failure::new(error).with(FailureEffect::Elsewhere));
         };
         let keys: Vec<Name> = csi_node.driver(driver).map(|driver| driver.topology_keys.to_vec()).unwrap_or_default();
         if keys.is_empty() {
@@ -92,7 +92,7 @@ impl Chosen<'_> {
 }
 
 fn untried(error: String) -> Failure {
-    Failure::new(format!("error generating accessibility requirements: {error}")).with(After::Untried)
+    Failure::new(format!("error generating accessibility requirements: {error}")).with(FailureEffect::Untried)
 }
 
 /// Where a node is, if it has all labels that tell.
@@ -105,7 +105,7 @@ fn term(labels: &Labels, keys: &[Name]) -> Option<Term> {
 }
 
 /// Everywhere that a node is.
-fn everywhere(known: &Mirror, keys: &[Name]) -> Result<Vec<Term>, Failure> {
+fn everywhere(known: &Cache, keys: &[Name]) -> Result<Vec<Term>, Failure> {
     let terms: Vec<Term> = known.nodes().filter_map(|node| term(&node.labels, keys)).collect();
     if terms.is_empty() {
         return Err(untried("topology is not supported by any node".into()));
@@ -114,7 +114,7 @@ fn everywhere(known: &Mirror, keys: &[Name]) -> Result<Vec<Term>, Failure> {
 }
 
 /// What tells where nodes are, by the first node that has the driver.
-fn keys_of_any(known: &Mirror, driver: &Name) -> Result<Vec<Name>, Failure> {
+fn keys_of_any(known: &Cache, driver: &Name) -> Result<Vec<Name>, Failure> {
     let mut nodes = known.keys(Kind::CsiNode);
     nodes.sort_unstable();
     let keys =

@@ -3,8 +3,8 @@
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Kind, Name, Object, ObjectKey, ReclaimPolicy, Source, Volume, VolumePhase, finalizer};
 use bindery_rules_api::{
-    After, Delete, Edit, Listing, Measure, NotReleased, Notice, Operation, Pace, ReleaseProof, Request as Ask, Rule,
-    Task, Timed, Verdict, VolumeEdit, Write,
+    Backoff, Delete, Edit, Event, FailureEffect, Listing, Measure, NotReleased, Operation, ReleaseProof,
+    Request as Ask, Rule, Task, Timed, Verdict, VolumeEdit, Write,
 };
 
 use crate::set::Decision;
@@ -25,22 +25,22 @@ impl Decision<'_> {
         if !self.config.reaches(volume) {
             return Verdict::settle(&rules::VOLUME_OTHERS).noting("it is not reachable from this node");
         }
-        let is_guarded = is_guarded(volume);
+        let has_finalizer = has_finalizer(volume);
         let deletes = volume.policy == ReclaimPolicy::Delete;
         if self.config.guards_volumes
             && deletes
             && !volume.deleting
             && volume.phase == VolumePhase::Bound
-            && !is_guarded
+            && !has_finalizer
         {
             let guard = Name::new_static(finalizer::EXTERNAL_PROVISIONER);
             let finalizers = volume.finalizers.iter().cloned().chain([guard]).collect();
             return Verdict::write(&rules::GUARD, finalized(&rules::GUARD, volume, finalizers));
         }
-        if is_guarded && (!self.config.guards_volumes || !deletes) {
+        if has_finalizer && (!self.config.guards_volumes || !deletes) {
             return Verdict::write(&rules::UNGUARD, finalized(&rules::UNGUARD, volume, unguarded(volume)));
         }
-        let is_held = !volume.deleting || self.config.guards_volumes && is_guarded;
+        let is_held = !volume.deleting || self.config.guards_volumes && has_finalizer;
         if volume.phase != VolumePhase::Released || !deletes || !is_held {
             return Verdict::settle(&rules::KEPT);
         }
@@ -49,15 +49,15 @@ impl Decision<'_> {
 
     /// Removes what lies behind a volume, then the volume, one step at a time.
     fn remove(self, volume: &Volume) -> Verdict {
-        if self.findings.is_done(Task::DeleteStorage) {
+        if self.live_reads.is_done(Task::DeleteStorage) {
             return self.delete(volume);
         }
-        if let Some(failure) = self.findings.last_failure(Task::DeleteStorage) {
-            if failure.after == After::NotOurs {
+        if let Some(failure) = self.live_reads.last_failure(Task::DeleteStorage) {
+            if failure.after == FailureEffect::NotOurs {
                 return Verdict::settle(&rules::REMOVE_OTHERS).measuring(Measure::Drop(Timed::Delete));
             }
-            if failure.after == After::Untried {
-                return Verdict::retry(&rules::REMOVE_FAILED, Pace::Api, &failure.error);
+            if failure.after == FailureEffect::Untried {
+                return Verdict::retry(&rules::REMOVE_FAILED, Backoff::Api, &failure.error);
             }
             return failed(&rules::REMOVE_FAILED, volume, &failure.error);
         }
@@ -66,13 +66,13 @@ impl Decision<'_> {
             Err(verdict) => return *verdict,
         };
         let begin = Measure::Begin(Timed::Delete, volume.class_field.clone());
-        Verdict::request(&rules::REMOVE, Ask::Operate(Operation::Remove(proof))).measuring(begin)
+        Verdict::request(&rules::REMOVE, Ask::RunOperation(Operation::Remove(proof))).measuring(begin)
     }
 
     /// The storage is gone. The volume is deleted first and let go of last, so that its guard is never missed.
     fn delete(self, volume: &Volume) -> Verdict {
         if volume.deleting {
-            return match is_guarded(volume) {
+            return match has_finalizer(volume) {
                 true => Verdict::write(&rules::LET_GO, finalized(&rules::LET_GO, volume, unguarded(volume))),
                 false => Verdict::settle(&rules::LET_GO),
             };
@@ -91,7 +91,7 @@ impl Decision<'_> {
     fn proof(self, volume: &Volume) -> Result<ReleaseProof, Box<Verdict>> {
         let read = |request| Box::new(Verdict::request(&rules::PROVE, request));
         let leave = |why: &str| Box::new(Verdict::settle(&rules::NOT_RELEASED).noting(why));
-        let proof = ReleaseProof::find(volume, self.findings).map_err(|missing| match missing {
+        let proof = ReleaseProof::find(volume, self.live_reads).map_err(|missing| match missing {
             NotReleased::ReadVolume => read(Ask::Read(ObjectKey::volume(volume.name().clone()))),
             NotReleased::ReadClaim(key) => read(Ask::Read(key.into())),
             NotReleased::VolumeGone => leave("the volume is gone"),
@@ -102,7 +102,7 @@ impl Decision<'_> {
             return Ok(proof);
         }
         let listing = Listing { kind: Kind::Attachment, namespace: Name::default() };
-        let Some(found) = self.findings.listed(&listing) else { return Err(read(Ask::List(listing))) };
+        let Some(found) = self.live_reads.listed(&listing) else { return Err(read(Ask::List(listing))) };
         match found.iter().find_map(|object| attached_to(object, volume)) {
             None => Ok(proof),
             Some(node) => {
@@ -139,7 +139,7 @@ pub(crate) fn is_ours(config: &Config, volume: &Volume) -> bool {
     }
 }
 
-fn is_guarded(volume: &Volume) -> bool {
+fn has_finalizer(volume: &Volume) -> bool {
     volume.finalizers.iter().any(|name| name == finalizer::EXTERNAL_PROVISIONER)
 }
 
@@ -153,6 +153,6 @@ fn finalized(rule: &'static Rule, volume: &Volume, finalizers: Box<[Name]>) -> W
 }
 
 fn failed(rule: &'static Rule, volume: &Volume, error: &str) -> Verdict {
-    let notice = Notice::volume(volume, EventType::Warning, Reason::VolumeFailedDelete, error);
-    Verdict::retry(rule, Pace::Storage, error).tell(notice).measuring(Measure::Fail(Timed::Delete))
+    let notice = Event::volume(volume, EventType::Warning, Reason::VolumeFailedDelete, error);
+    Verdict::retry(rule, Backoff::Storage, error).tell(notice).measuring(Measure::Fail(Timed::Delete))
 }

@@ -1,16 +1,16 @@
 //! Who looks again when something changes: those whose verdict it can change.
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Annotation, Claim, ClaimKey, CsiNode, Kind, Name, Object, ObjectKey, Volume, finalizer};
 
 use crate::volume::is_ours;
 use crate::{Config, intent};
 
-pub(crate) fn wake(config: &Config, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
     match (&change.before, &change.after) {
         (before, Some(Object::Claim(claim))) => {
             let before = before.as_ref().and_then(as_claim);
-            if concerns(config, claim) && before.is_none_or(|before| is_news(before, claim)) {
+            if concerns(config, claim) && before.is_none_or(|before| is_new(before, claim)) {
                 wake(claim.key().into());
             }
             if before.is_none_or(|before| before.status.phase != claim.status.phase) {
@@ -70,7 +70,7 @@ fn concerns(config: &Config, claim: &Claim) -> bool {
 
 /// Whether anything has changed of a claim that rules read and others decide. What others say in its status ends no back-off, nor
 /// do their intents: where two work at once, each would wake the other for ever.
-fn is_news(before: &Claim, after: &Claim) -> bool {
+fn is_new(before: &Claim, after: &Claim) -> bool {
     fn annotations(claim: &Claim) -> impl Iterator<Item = (Annotation, &Name)> {
         claim.annotations.iter().filter(|(annotation, _)| *annotation != Annotation::Provisioning)
     }
@@ -87,7 +87,7 @@ fn is_news(before: &Claim, after: &Claim) -> bool {
 }
 
 /// Claims that have got a volume meanwhile, and an intent all the same. Looks at all claims: a class changes seldom.
-fn wake_intended(config: &Config, known: &Mirror, class: &Name, wake: &mut dyn FnMut(ObjectKey)) {
+fn wake_intended(config: &Config, known: &Cache, class: &Name, wake: &mut dyn FnMut(ObjectKey)) {
     for key in known.keys(Kind::Claim) {
         let claim = known.claim(&key.claim_key()).filter(|claim| claim.class() == class && claim.volume.is_some());
         if claim.is_some_and(|claim| intent::of(claim, config).is_some()) {
@@ -97,7 +97,7 @@ fn wake_intended(config: &Config, known: &Mirror, class: &Name, wake: &mut dyn F
 }
 
 /// A claim that is filled, or gone, frees the one that it is filled from.
-fn wake_source(config: &Config, known: &Mirror, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
+fn wake_source(config: &Config, known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
     let Some(source) = claim.source.as_ref().filter(|_| config.clones) else { return };
     let key = ClaimKey { namespace: claim.meta.namespace.clone(), name: source.name.clone() };
     if known.claim(&key).is_some_and(|source| source.deleting) {
@@ -105,7 +105,7 @@ fn wake_source(config: &Config, known: &Mirror, claim: &Claim, wake: &mut dyn Fn
     }
 }
 
-fn wake_for_volume(config: &Config, known: &Mirror, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
+fn wake_for_volume(config: &Config, known: &Cache, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
     if is_ours(config, volume) {
         wake(ObjectKey::volume(volume.name().clone()));
     }
@@ -119,7 +119,7 @@ fn wake_for_volume(config: &Config, known: &Mirror, volume: &Volume, wake: &mut 
 /// waits; else only to those for whom it was chosen.
 fn wake_for_node(
     config: &Config,
-    known: &Mirror,
+    known: &Cache,
     before: Option<&Object>,
     node: &CsiNode,
     wake: &mut dyn FnMut(ObjectKey),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::event::{EventType, Reason as Why};
 use bindery_model::{Annotation, Claim, Name, Node, ObjectKey, Pod, PodKey};
 use bindery_placement::{Found, Obstacle, Plan, Refusal, Step, User};
-use bindery_rules_api::{Action, Bind, Findings, Notice, PodStatusEdit, Request, Rule, Verdict, Write};
+use bindery_rules_api::{Action, Bind, Event, LiveReads, PodStatusEdit, Request, Rule, Verdict, Write};
 
 use crate::look::Look;
 use crate::message::{Count, refused};
@@ -23,27 +23,27 @@ struct Fit<'a> {
     found: Found<'a>,
 }
 
-pub(crate) fn decide(scheduler: &Scheduler, known: &Mirror, key: &PodKey, findings: &Findings) -> Verdict {
+pub(crate) fn decide(scheduler: &Scheduler, known: &Cache, key: &PodKey, live_reads: &LiveReads) -> Verdict {
     let pod = match to_place(scheduler, known, key) {
         Ok(pod) => pod,
         Err(verdict) => return *verdict,
     };
-    if let Some(first) = goes_before(scheduler, known, pod, findings) {
-        return Verdict::new(&rules::AFTER_ANOTHER, Action::Offer(first));
+    if let Some(first) = goes_before(scheduler, known, pod, live_reads) {
+        return Verdict::new(&rules::AFTER_ANOTHER, Action::HandOff(first));
     }
-    place(scheduler, known, pod, findings)
+    place(scheduler, known, pod, live_reads)
 }
 
 /// The same, as if it were the pod's turn.
-pub(crate) fn decide_out_of_turn(scheduler: &Scheduler, known: &Mirror, key: &PodKey) -> Verdict {
+pub(crate) fn decide_out_of_turn(scheduler: &Scheduler, known: &Cache, key: &PodKey) -> Verdict {
     match to_place(scheduler, known, key) {
-        Ok(pod) => place(scheduler, known, pod, &Findings::default()),
+        Ok(pod) => place(scheduler, known, pod, &LiveReads::default()),
         Err(verdict) => *verdict,
     }
 }
 
 /// The pod, if it is to be placed.
-fn to_place<'k>(scheduler: &Scheduler, known: &'k Mirror, key: &PodKey) -> Result<&'k Arc<Pod>, Box<Verdict>> {
+fn to_place<'k>(scheduler: &Scheduler, known: &'k Cache, key: &PodKey) -> Result<&'k Arc<Pod>, Box<Verdict>> {
     let settled = |rule| Err(Verdict::settle(rule).into());
     let Some(pod) = known.pod(key) else { return settled(&rules::POD_GONE) };
     if !scheduler.is_ours(pod) {
@@ -62,14 +62,14 @@ fn to_place<'k>(scheduler: &Scheduler, known: &'k Mirror, key: &PodKey) -> Resul
 }
 
 /// A pod that matters more, or as much and has waited longer, and was not looked at yet.
-fn goes_before(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) -> Option<ObjectKey> {
+fn goes_before(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveReads) -> Option<ObjectKey> {
     let turn = pod.turn();
     let new = known.tenants().new_before(&turn).filter_map(|key| known.pod(key));
     let keys = new.filter(|other| scheduler.is_ours(other)).map(|other| ObjectKey::from(other.key()));
-    keys.into_iter().find(|key| !findings.was_offered_to(key))
+    keys.into_iter().find(|key| !live_reads.was_handed_to(key))
 }
 
-fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) -> Verdict {
+fn place(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveReads) -> Verdict {
     let all = known.nodes().count();
     if all == 0 {
         return unschedulable(&rules::NO_NODES, pod, "no nodes available to schedule pods".into());
@@ -85,7 +85,7 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
         Err(refusal) => return unschedulable(&rules::REFUSED, pod, refused(all, &refusal)),
     };
     match fits(known, pod, &look) {
-        Ok(fits) => match choose(scheduler, known, pod, fits, findings) {
+        Ok(fits) => match choose(scheduler, known, pod, fits, live_reads) {
             Some(chosen) => proceed(known, pod, &chosen),
             None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
         },
@@ -94,7 +94,7 @@ fn place(scheduler: &Scheduler, known: &Mirror, pod: &Pod, findings: &Findings) 
 }
 
 /// The nodes that will do; what is to be done about the pod where there are none.
-fn fits<'l>(known: &'l Mirror, pod: &Pod, look: &'l Look<'_>) -> Result<Vec<Fit<'l>>, Box<Verdict>> {
+fn fits<'l>(known: &'l Cache, pod: &Pod, look: &'l Look<'_>) -> Result<Vec<Fit<'l>>, Box<Verdict>> {
     let mut fits = Vec::new();
     let mut count = Count::default();
     for node in known.nodes() {
@@ -114,10 +114,10 @@ fn fits<'l>(known: &'l Mirror, pod: &Pod, look: &'l Look<'_>) -> Result<Vec<Fit<
 }
 
 /// The node that a pod would be given, or is on its way to.
-pub(crate) fn node_for(scheduler: &Scheduler, known: &Mirror, pod: &Pod) -> Option<Name> {
+pub(crate) fn node_for(scheduler: &Scheduler, known: &Cache, pod: &Pod) -> Option<Name> {
     let look = Look::at(known, pod).ok()?;
     let fits = fits(known, pod, &look).ok()?;
-    choose(scheduler, known, pod, fits, &Findings::default()).map(|chosen| chosen.fit.node.name().clone())
+    choose(scheduler, known, pod, fits, &LiveReads::default()).map(|chosen| chosen.fit.node.name().clone())
 }
 
 fn is_nominated(pod: &Pod) -> bool {
@@ -144,10 +144,10 @@ struct Chosen<'a> {
 /// The node to go on with; none when it is the one on which a volume could not be made, and that is to be tried again later.
 fn choose<'a>(
     scheduler: &Scheduler,
-    known: &Mirror,
+    known: &Cache,
     pod: &Pod,
     mut fits: Vec<Fit<'a>>,
-    findings: &Findings,
+    live_reads: &LiveReads,
 ) -> Option<Chosen<'a>> {
     let nominated = &pod.scheduling.nominated;
     let mut is_after_failure = false;
@@ -158,7 +158,7 @@ fn choose<'a>(
         }
         if fits.len() > 1 {
             fits.swap_remove(place);
-        } else if findings.pause_count() == 0 {
+        } else if live_reads.pause_count() == 0 {
             return None;
         }
     }
@@ -176,7 +176,7 @@ fn has_failed(claim: &Claim) -> bool {
 }
 
 /// The next step on the way to a node.
-fn proceed(known: &Mirror, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
+fn proceed(known: &Cache, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
     let Chosen { fit, is_after_failure } = chosen;
     let node = fit.node.name();
     let is_nominated = is_meant(pod, fit.node);
@@ -212,13 +212,13 @@ fn nominate(pod: &Pod, node: &Name) -> Verdict {
 fn bind(pod: &Pod, node: &Name) -> Verdict {
     let message = format!("Successfully assigned {} to {node}", pod.key());
     let bind = Bind::new(&rules::BIND, pod, node);
-    let bind = bind.then(Notice::pod(pod, EventType::Normal, Why::Scheduled, message));
+    let bind = bind.then(Event::pod(pod, EventType::Normal, Why::Scheduled, message));
     Verdict::request(&rules::BIND, Request::Bind(bind)).noting(format!("to node {node}"))
 }
 
 /// No node will do: it is told, and written on the pod.
 fn unschedulable(rule: &'static Rule, pod: &Pod, message: String) -> Verdict {
-    let notice = Notice::pod(pod, EventType::Warning, Why::FailedScheduling, message.clone());
+    let notice = Event::pod(pod, EventType::Warning, Why::FailedScheduling, message.clone());
     let is_said = pod.scheduling.unschedulable.as_deref() == Some(message.as_str());
     let edit = PodStatusEdit {
         nominated: (!pod.scheduling.nominated.is_empty()).then(Name::default),

@@ -1,6 +1,6 @@
 //! What a node must have for a pod, beside its volumes: the pod wants it and puts up with it, and there is room.
 
-use bindery_cache::{Load, Mirror};
+use bindery_cache::{Cache, NodeUsage};
 use bindery_model::{Name, Node, Pod, PodKey, Taint, TaintEffect};
 
 use crate::reason::{Reason, Shortage};
@@ -12,28 +12,28 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 type Port = (Name, Name, i32);
 
 /// A test of a node: what it has against it.
-type Test = fn(&Mirror, &Pod, &Node) -> Vec<Reason>;
+type Test = fn(&Cache, &Pod, &Node) -> Vec<Reason>;
 
 /// The tests up to where upstream looks at volumes, in its order.
 const TESTS: [Test; 5] = [is_open, is_untainted, is_wanted, has_ports, has_room];
 
 /// What stands against a node, up to where upstream looks at volumes. The first test that fails tells all that it has.
-pub(crate) fn before_volumes(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+pub(crate) fn before_volumes(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let failed = TESTS.iter().map(|test| test(known, pod, node)).find(|against| !against.is_empty());
     failed.unwrap_or_default()
 }
 
 /// The same, by all tests.
-pub(crate) fn all_before_volumes(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+pub(crate) fn all_before_volumes(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     TESTS.iter().flat_map(|test| test(known, pod, node)).collect()
 }
 
-fn is_open(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+fn is_open(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let is_closed = node.unschedulable && !tolerates(pod, &unschedulable());
     is_closed.then_some(Reason::Unschedulable).into_iter().collect()
 }
 
-fn is_untainted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+fn is_untainted(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let taints: Vec<Taint> = repelling(pod, node).cloned().collect();
     (!taints.is_empty()).then_some(Reason::Tainted(taints)).into_iter().collect()
 }
@@ -61,7 +61,7 @@ pub(crate) fn dislikes(pod: &Pod, node: &Node) -> usize {
 }
 
 /// Whether the pod wants the node, by its labels and its name.
-pub(crate) fn is_wanted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+pub(crate) fn is_wanted(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let scheduling = &pod.scheduling;
     let lacks = |(key, value): &&(Name, Name)| node.labels.get(key) != Some(value);
     let labels: Vec<(Name, Name)> = scheduling.selector.iter().filter(lacks).cloned().collect();
@@ -70,13 +70,13 @@ pub(crate) fn is_wanted(_: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
     is_unwanted.then_some(Reason::NotWanted { labels, is_by_affinity }).into_iter().collect()
 }
 
-fn has_ports(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+fn has_ports(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let is_taken = port_takers(known, pod, node).next().is_some();
     is_taken.then_some(Reason::PortTaken).into_iter().collect()
 }
 
 /// The pods on a node that have a port which the pod needs.
-pub(crate) fn port_takers<'a>(known: &'a Mirror, pod: &'a Pod, node: &Node) -> impl Iterator<Item = &'a PodKey> {
+pub(crate) fn port_takers<'a>(known: &'a Cache, pod: &'a Pod, node: &Node) -> impl Iterator<Item = &'a PodKey> {
     const ANY: &str = "0.0.0.0";
     let wanted = &pod.scheduling.ports;
     let clash = |(protocol, address, port): &Port, taken: &Port| {
@@ -89,7 +89,7 @@ pub(crate) fn port_takers<'a>(known: &'a Mirror, pod: &'a Pod, node: &Node) -> i
 }
 
 /// How much is taken of a node by others.
-pub(crate) fn load_of_others(known: &Mirror, pod: &Pod, node: &Node) -> Load {
+pub(crate) fn load_of_others(known: &Cache, pod: &Pod, node: &Node) -> NodeUsage {
     let load = known.tenants().load(node.name());
     match known.tenants().place(&pod.key()) {
         Some((place, own)) if place == node.name() => load.without(own),
@@ -97,7 +97,7 @@ pub(crate) fn load_of_others(known: &Mirror, pod: &Pod, node: &Node) -> Load {
     }
 }
 
-fn has_room(known: &Mirror, pod: &Pod, node: &Node) -> Vec<Reason> {
+fn has_room(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let (taken, has, needs) = (load_of_others(known, pod, node), &node.allocatable, &pod.scheduling.needs);
     let mut reasons = Vec::new();
     if taken.pods + 1 > has.pods {

@@ -29,10 +29,10 @@ mod wakes;
 pub use look::{Look, Outlook};
 pub use reason::{Crowd, Reason, Shortage};
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod, PodKey};
 use bindery_placement::Shape;
-use bindery_rules_api::{Findings, Profile, RuleSet, Tempo, Verdict};
+use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 
 /// The rule set of the scheduler.
 #[derive(Debug, Clone)]
@@ -58,12 +58,12 @@ impl Scheduler {
     }
 
     /// The node that a pod which has none would be given as things are, or is on its way to.
-    pub fn node_for(&self, known: &Mirror, pod: &Pod) -> Option<Name> {
+    pub fn node_for(&self, known: &Cache, pod: &Pod) -> Option<Name> {
         decision::node_for(self, known, pod)
     }
 
     /// What would be decided about a pod if it were its turn.
-    pub fn decide_out_of_turn(&self, known: &Mirror, key: &PodKey) -> Verdict {
+    pub fn decide_out_of_turn(&self, known: &Cache, key: &PodKey) -> Verdict {
         decision::decide_out_of_turn(self, known, key)
     }
 
@@ -84,7 +84,7 @@ impl RuleSet for Scheduler {
         Profile {
             name: Scheduler::NAME,
             component: self.component,
-            tempo: Tempo::Rarely,
+            tempo: ResyncInterval::Rarely,
             sees: &[
                 Kind::Pod,
                 Kind::Node,
@@ -100,14 +100,14 @@ impl RuleSet for Scheduler {
         }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Pod {
             return Verdict::settle(&rules::NOT_OURS);
         }
-        decision::decide(self, known, &key.pod_key(), findings)
+        decision::decide(self, known, &key.pod_key(), live_reads)
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         wakes::wake(self, known, change, wake);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Claim, Node, Pod, PodKey};
 use bindery_placement::{Fault, Found, Obstacle, Placing, Prospect, Refusal, Refused, User, other_users};
 
@@ -14,9 +14,9 @@ use crate::spread::Evenness;
 
 /// A pod that nodes are to be asked about.
 pub struct Look<'a> {
-    known: &'a Mirror,
+    known: &'a Cache,
     pod: &'a Pod,
-    placing: Placing<'a, Mirror>,
+    placing: Placing<'a, Cache>,
     evenness: Evenness<'a>,
     neighbours: Neighbours,
 }
@@ -46,18 +46,18 @@ impl Outlook<'_> {
 
 impl<'a> Look<'a> {
     /// Looks at a pod once, for all nodes: why it cannot be placed on any, if it cannot.
-    pub(crate) fn at(known: &'a Mirror, pod: &'a Pod) -> Result<Look<'a>, Refusal> {
+    pub(crate) fn at(known: &'a Cache, pod: &'a Pod) -> Result<Look<'a>, Refusal> {
         let placing = Placing::prepare(known, User::of(pod))?;
         Ok(Look::by(known, pod, placing))
     }
 
     /// The same, and goes on where claims keep the pod from every node: they are told of, the one that counts first.
-    pub fn survey(known: &'a Mirror, pod: &'a Pod) -> (Look<'a>, Vec<Refused>) {
+    pub fn survey(known: &'a Cache, pod: &'a Pod) -> (Look<'a>, Vec<Refused>) {
         let (placing, refused) = Placing::survey(known, User::of(pod));
         (Look::by(known, pod, placing), refused)
     }
 
-    fn by(known: &'a Mirror, pod: &'a Pod, placing: Placing<'a, Mirror>) -> Look<'a> {
+    fn by(known: &'a Cache, pod: &'a Pod, placing: Placing<'a, Cache>) -> Look<'a> {
         let (evenness, neighbours) = (Evenness::of(known, pod), Neighbours::of(known, pod));
         Look { known, pod, placing, evenness, neighbours }
     }
@@ -93,7 +93,7 @@ impl<'a> Look<'a> {
     }
 
     /// Whether a pod could be placed on a node as things are.
-    pub fn would_do(known: &Mirror, pod: &Pod, node: &Node) -> bool {
+    pub fn would_do(known: &Cache, pod: &Pod, node: &Node) -> bool {
         Look::at(known, pod).is_ok_and(|look| look.ask(node).is_ok_and(|answer| answer.against.is_empty()))
     }
 

@@ -23,7 +23,7 @@ impl Count {
         self.for_space += usize::from(against.iter().all(Reason::is_for_lack_of_space));
     }
 
-    /// In a line. Nobody is ever driven out here; that it would not help is said as upstream says it.
+    /// In a line. NoObserver is ever driven out here; that it would not help is said as upstream says it.
     pub fn line(&self) -> String {
         let all = self.nodes;
         let available = format!("0/{all} nodes are available");

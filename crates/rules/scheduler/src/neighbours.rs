@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Name, Nearness, Node, Pod, PodKey};
 
 use crate::reason::Reason;
@@ -26,7 +26,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    pub fn of(known: &Mirror, pod: &Pod) -> Neighbours {
+    pub fn of(known: &Cache, pod: &Pod) -> Neighbours {
         let scheduling = &pod.scheduling;
         let mut neighbours = Neighbours {
             near: scheduling.near.iter().map(|term| (term.topology_key.clone(), BTreeSet::new())).collect(),
@@ -47,7 +47,7 @@ impl Neighbours {
         neighbours
     }
 
-    fn look_around(&mut self, known: &Mirror, pod: &Pod) {
+    fn look_around(&mut self, known: &Cache, pod: &Pod) {
         let scheduling = &pod.scheduling;
         let all = known.tenants().nodes().flat_map(|node| known.tenants().of(node));
         for other in all.filter(|key| **key != pod.key()).filter_map(|key| known.pod(key)) {
@@ -117,7 +117,7 @@ fn means(term: &Nearness, of: &Pod, other: &Pod) -> bool {
 }
 
 /// Where a pod is, by a label of its node.
-fn topology(known: &Mirror, pod: &Pod, key: &Name) -> Option<Topology> {
+fn topology(known: &Cache, pod: &Pod, key: &Name) -> Option<Topology> {
     let (place, _) = known.tenants().place(&pod.key())?;
     let value = known.node(place)?.labels.get(key)?;
     Some((key.clone(), value.clone()))

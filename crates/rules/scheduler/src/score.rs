@@ -1,6 +1,6 @@
 //! Which of several nodes is best: the one with most room, then the one that its volumes and its owner like better.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Node, Pod};
 
 use crate::fit;
@@ -23,7 +23,7 @@ pub(crate) struct Merits {
 }
 
 /// What speaks for a node. `volumes` is what its volumes give, up to 100.
-pub(crate) fn merits(known: &Mirror, pod: &Pod, node: &Node, volumes: i64) -> Merits {
+pub(crate) fn merits(known: &Cache, pod: &Pod, node: &Node, volumes: i64) -> Merits {
     let taken = fit::load_of_others(known, pod, node).usual.plus(&pod.scheduling.needs.usual());
     let has = &node.allocatable;
     let amounts = [(taken.cpu_millis, has.cpu_millis), (taken.memory_bytes, has.memory_bytes)];

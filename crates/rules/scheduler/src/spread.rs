@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bindery_cache::Mirror;
-use bindery_model::{Name, Node, Pod, Spread};
+use bindery_cache::Cache;
+use bindery_model::{Name, Node, Pod, TopologySpread};
 
 use crate::fit;
 use crate::reason::{Crowd, Reason};
@@ -13,7 +13,7 @@ pub(crate) struct Evenness<'a>(Vec<Count<'a>>);
 
 /// How many pods are in each place, by one demand.
 struct Count<'a> {
-    demand: &'a Spread,
+    demand: &'a TopologySpread,
     places: BTreeMap<&'a Name, i64>,
     /// How many are where there are fewest.
     fewest: i64,
@@ -22,7 +22,7 @@ struct Count<'a> {
 }
 
 impl<'a> Evenness<'a> {
-    pub fn of(known: &'a Mirror, pod: &'a Pod) -> Evenness<'a> {
+    pub fn of(known: &'a Cache, pod: &'a Pod) -> Evenness<'a> {
         let demands = &pod.scheduling.spread;
         if demands.is_empty() {
             return Evenness(Vec::new());
@@ -40,7 +40,7 @@ impl<'a> Evenness<'a> {
 }
 
 impl<'a> Count<'a> {
-    fn of(known: &'a Mirror, pod: &Pod, demand: &'a Spread, nodes: &[&'a Node]) -> Count<'a> {
+    fn of(known: &'a Cache, pod: &Pod, demand: &'a TopologySpread, nodes: &[&'a Node]) -> Count<'a> {
         let mut places = BTreeMap::new();
         for node in nodes.iter().filter(|node| is_counted(known, pod, demand, node)) {
             let Some(place) = node.labels.get(&demand.topology_key) else { continue };
@@ -56,7 +56,7 @@ impl<'a> Count<'a> {
     }
 
     fn check(&self, node: &Node) -> Option<Reason> {
-        let &Spread { topology_key: ref key, skew_max, .. } = self.demand;
+        let &TopologySpread { topology_key: ref key, skew_max, .. } = self.demand;
         let Some(value) = node.labels.get(key) else { return Some(Reason::NoPlace(key.clone())) };
         let here = self.places.get(value).copied().unwrap_or_default();
         let is_even = here + i64::from(self.is_counted) - self.fewest <= skew_max;
@@ -66,14 +66,14 @@ impl<'a> Count<'a> {
 }
 
 /// Whether a node is one of those over which the pods are to be spread.
-fn is_counted(known: &Mirror, pod: &Pod, demand: &Spread, node: &Node) -> bool {
+fn is_counted(known: &Cache, pod: &Pod, demand: &TopologySpread, node: &Node) -> bool {
     let is_wanted = || fit::is_wanted(known, pod, node).is_empty();
     let is_open = || fit::repelling(pod, node).next().is_none();
     (demand.is_over_unwanted || is_wanted()) && (demand.is_over_tainted || is_open())
 }
 
 /// How many of the pods are on a node. A selector that demands nothing counts nobody, as upstream.
-fn kin(known: &Mirror, pod: &Pod, demand: &Spread, node: &Name) -> i64 {
+fn kin(known: &Cache, pod: &Pod, demand: &TopologySpread, node: &Name) -> i64 {
     let Some(selector) = demand.pods.as_ref().filter(|pods| pods.requirements().next().is_some()) else { return 0 };
     let others = known.tenants().of(node).filter(|key| **key != pod.key()).filter_map(|key| known.pod(key));
     let is_kin = |other: &&std::sync::Arc<Pod>| {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_model::{Annotation, Claim, ClaimKey, Name, Node, Object, ObjectKey, Pod, PodKey};
 
 use crate::Scheduler;
 
 /// Wakes the pods that a change concerns. Returns how many were looked at for that.
-pub(crate) fn wake(scheduler: &Scheduler, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) -> usize {
+pub(crate) fn wake(scheduler: &Scheduler, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) -> usize {
     let mut woken = Woken { scheduler, known, wake, looked_at: 0 };
     if let (before, Some(Object::Pod(pod))) = (&change.before, &change.after) {
         let own = |other: &Pod| other.meta.uid == pod.meta.uid;
@@ -36,7 +36,7 @@ pub(crate) fn wake(scheduler: &Scheduler, known: &Mirror, change: &Change, wake:
 /// Whoever is woken.
 struct Woken<'a> {
     scheduler: &'a Scheduler,
-    known: &'a Mirror,
+    known: &'a Cache,
     wake: &'a mut dyn FnMut(ObjectKey),
     /// How many pods were looked at: what a change costs.
     looked_at: usize,
@@ -123,7 +123,7 @@ fn is_counted_otherwise(before: &Pod, after: &Pod) -> bool {
 
 /// Whether a node is no longer meant for pods that say nothing of it themselves: it was selected for a claim of theirs, or a volume
 /// there was reserved for it.
-fn frees_room(known: &Mirror, change: &Change) -> bool {
+fn frees_room(known: &Cache, change: &Change) -> bool {
     let claim = match (&change.before, &change.after) {
         (Some(Object::Claim(before)), Some(Object::Claim(after))) => {
             let selected = |claim: &Claim| claim.annotations.get(Annotation::SelectedNode).cloned();
@@ -164,8 +164,8 @@ mod tests {
     }
 
     /// Many pods that wait, each with a claim of its own that looks for a volume.
-    fn known() -> Mirror {
-        let mut known = Mirror::default();
+    fn known() -> Cache {
+        let mut known = Cache::default();
         for n in 0..CLASSES * PODS_PER_CLASS {
             let class = n % CLASSES;
             let claim = format!(
@@ -182,7 +182,7 @@ mod tests {
     }
 
     /// How many pods are woken by an object that comes, and how many are looked at.
-    fn woken(known: &mut Mirror, kind: Kind, json: &str) -> (usize, usize) {
+    fn woken(known: &mut Cache, kind: Kind, json: &str) -> (usize, usize) {
         let change = known.watched(object(kind, json)).expect("it is news");
         let mut woken = BTreeSet::new();
         let looked_at = wake(&Scheduler::default(), known, &change, &mut |key| {

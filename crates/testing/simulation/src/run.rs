@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use bindery_cache::Mirror;
-use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, Refusal, RequestId};
+use bindery_cache::Cache;
+use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, RequestError, RequestId};
 use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Action, Failure, Findings, Notice, Request, RuleSet, Task, Yield};
+use bindery_rules_api::{Action, Event, Failure, LiveReads, OperationOutput, Request, RuleSet, Task};
 
 use crate::{Answerer, World};
 
@@ -17,14 +17,14 @@ pub struct Report {
     /// The rules that applied, and the steps that were sent.
     pub rules: BTreeSet<&'static str>,
     /// What was published, in order.
-    pub notices: Vec<Notice>,
+    pub events: Vec<Event>,
 }
 
 impl Report {
     /// Adds what happened in another run.
     pub fn take_in(&mut self, other: Report) {
         self.rules.extend(other.rules);
-        self.notices.extend(other.notices);
+        self.events.extend(other.events);
     }
 
     pub(crate) fn rule(&mut self, rule: &'static bindery_rules_api::Rule) {
@@ -37,14 +37,14 @@ impl Report {
             Request::Create(create) => self.rule(create.purpose),
             Request::Bind(bind) => self.rule(bind.purpose),
             Request::Delete(delete) => self.rule(delete.purpose),
-            Request::Read(_) | Request::List(_) | Request::Operate(_) => {}
+            Request::Read(_) | Request::List(_) | Request::RunOperation(_) => {}
         }
     }
 }
 
 /// A mirror of the world, without the objects that word has not come of.
-pub fn mirror_of(world: &World, unseen: &[ObjectKey]) -> Mirror {
-    let mut known = Mirror::default();
+pub fn mirror_of(world: &World, unseen: &[ObjectKey]) -> Cache {
+    let mut known = Cache::default();
     for kind in Kind::ALL {
         let (version, mut objects) = world.list(kind);
         objects.retain(|object| !unseen.contains(&object.key()));
@@ -54,25 +54,25 @@ pub fn mirror_of(world: &World, unseen: &[ObjectKey]) -> Mirror {
 }
 
 /// Looks at one key, and goes on with it until it comes to rest: what upstream calls one sync. Nothing else is looked at.
-pub fn sync_once(world: &mut World, known: &mut Mirror, rules: &dyn RuleSet, key: &ObjectKey) -> Report {
+pub fn sync_once(world: &mut World, known: &mut Cache, rules: &dyn RuleSet, key: &ObjectKey) -> Report {
     let mut report = Report::default();
-    let mut findings = Findings::default();
+    let mut live_reads = LiveReads::default();
     // Far more steps than any sync takes: a loop is a defect.
     for _ in 0..100 {
-        let verdict = rules.decide(known, key, &findings);
+        let verdict = rules.decide(known, key, &live_reads);
         report.rule(verdict.rule);
-        if report.notices.last() != verdict.notices.last() || verdict.notices.len() > 1 {
-            report.notices.extend(verdict.notices);
+        if report.events.last() != verdict.events.last() || verdict.events.len() > 1 {
+            report.events.extend(verdict.events);
         }
         match verdict.action {
             Action::Settle | Action::Retry(_) => return report,
-            Action::Pause(_) => findings.note_pause(),
+            Action::Pause(_) => live_reads.note_pause(),
             // Another key is none of this one's business.
-            Action::Offer(claim) => findings.note_offer(claim),
+            Action::HandOff(claim) => live_reads.note_hand_off(claim),
             Action::Request(request) => {
                 report.step(&request);
                 let answer = world.answer(&request);
-                if !take_in(known, &mut findings, &mut report, request, answer) {
+                if !take_in(known, &mut live_reads, &mut report, request, answer) {
                     return report;
                 }
             }
@@ -82,53 +82,61 @@ pub fn sync_once(world: &mut World, known: &mut Mirror, rules: &dyn RuleSet, key
 }
 
 /// Takes in an answer; `false` when the sync ends with it.
-fn take_in(known: &mut Mirror, findings: &mut Findings, report: &mut Report, request: Request, answer: Answer) -> bool {
+fn take_in(
+    known: &mut Cache,
+    live_reads: &mut LiveReads,
+    report: &mut Report,
+    request: Request,
+    answer: Answer,
+) -> bool {
     match (request, answer) {
         (Request::Write(write), Answer::Written(object)) => {
             known.answered(object);
-            findings.forget_passing();
-            report.notices.extend(write.then);
+            live_reads.forget_passing();
+            report.events.extend(write.then);
         }
         (Request::Bind(bind), Answer::Written(object)) => {
             known.answered(object);
-            findings.forget_passing();
-            report.notices.extend(bind.then);
+            live_reads.forget_passing();
+            report.events.extend(bind.then);
         }
         (Request::Create(create), Answer::Written(object)) => {
             known.answered(object);
-            findings.note_outcome(create.task, Ok(Yield::default()));
-            report.notices.extend(create.then);
+            live_reads.note_outcome(create.task, Ok(OperationOutput::default()));
+            report.events.extend(create.then);
             // A volume that it made is another object's business; a pod may want another claim.
             return matches!(create.task, Task::MakeClaim(_));
         }
         (Request::Create(create), Answer::Refused(refusal)) => {
             let outcome = match &refusal {
-                Refusal::AlreadyExists => {
-                    report.notices.extend(create.then);
-                    Ok(Yield::default())
+                RequestError::AlreadyExists => {
+                    report.events.extend(create.then);
+                    Ok(OperationOutput::default())
                 }
-                Refusal::Lost => Err(Failure::uncertain(refusal.to_string())),
-                Refusal::Later(..) => return false,
-                Refusal::Conflict | Refusal::NotFound | Refusal::Error(_) => Err(Failure::new(refusal.to_string())),
+                RequestError::Lost => Err(Failure::uncertain(refusal.to_string())),
+                RequestError::Later(..) => return false,
+                RequestError::Conflict | RequestError::NotFound | RequestError::Error(_) => {
+                    Err(Failure::new(refusal.to_string()))
+                }
             };
-            findings.forget_passing();
-            findings.note_outcome(create.task, outcome);
+            live_reads.forget_passing();
+            live_reads.note_outcome(create.task, outcome);
         }
         (Request::Read(key), Answer::Read(found)) => {
             match &found {
                 Some(object) => known.answered(object.clone()),
                 None => known.answered_gone(&key, known.seen_version(&key)),
             };
-            findings.note_read(key, found);
+            live_reads.note_read(key, found);
         }
-        (Request::List(listing), Answer::Listed(found)) => findings.note_list(listing, found.into()),
+        (Request::List(listing), Answer::Listed(found)) => live_reads.note_list(listing, found.into()),
         (Request::Delete(_), Answer::Deleted(Some(object))) => {
             known.answered(object);
-            findings.forget_passing();
+            live_reads.forget_passing();
         }
-        (Request::Operate(operation), Answer::Done(outcome)) => {
-            findings.forget_passing();
-            findings.note_outcome(operation.task(), outcome);
+        (Request::RunOperation(operation), Answer::Done(outcome)) => {
+            live_reads.forget_passing();
+            live_reads.note_outcome(operation.task(), outcome);
         }
         (_, _) => return false,
     }
@@ -141,7 +149,7 @@ pub enum Restart {
     /// Never.
     Never,
     /// Once, after so many effects, before word of the last one comes back.
-    After(usize),
+    FailureEffect(usize),
 }
 
 /// Makes the rule sets of an engine, as often as there is a new one.
@@ -204,7 +212,7 @@ impl<'a, W: Answerer> Run<'a, W> {
             let (version, objects) = self.world.list(kind);
             self.tell(Input::Listed { kind, version, objects });
         }
-        self.tell(Input::Leading(true));
+        self.tell(Input::Leader(true));
     }
 
     /// Cuts the engine off, and has another take its place.
@@ -221,7 +229,7 @@ impl<'a, W: Answerer> Run<'a, W> {
         for output in self.engine.handle(self.now, input) {
             match output {
                 Output::Send(id, request) => self.inbox.push_back((id, request)),
-                Output::Publish(notice) => self.report.notices.push(notice),
+                Output::Publish(notice) => self.report.events.push(notice),
                 Output::TickAt(moment) => self.tick_at = Some(moment),
                 Output::Decided(decided) => {
                     self.report.rule(decided.rule);
@@ -248,7 +256,7 @@ impl<'a, W: Answerer> Run<'a, W> {
                 self.tell(told.into());
             } else if let Some((id, request)) = self.inbox.pop_front() {
                 let answer = self.world.answer(&request);
-                if let Restart::After(effects) = self.restart
+                if let Restart::FailureEffect(effects) = self.restart
                     && self.world.effects() >= effects
                 {
                     self.replace_engine();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bindery_model::{Kind, Name, ObjectKey};
-use bindery_rules_api::{Accessibility, After, Failure, Operation, Order, Yield};
+use bindery_rules_api::{Accessibility, Failure, FailureEffect, Operation, OperationOutput, ProvisionRequest};
 use serde_json::{Value, json};
 
 /// What a storage says when it is asked to make or to remove something.
@@ -12,7 +12,7 @@ pub enum Says {
     /// It is done.
     Done,
     /// It is not done.
-    Fails(After),
+    Fails(FailureEffect),
     /// It is done, and nobody hears so.
     DoneUnheard,
 }
@@ -27,7 +27,7 @@ pub struct Asked {
 
 impl Asked {
     /// What an order asks for, with what was found out for it.
-    pub fn of(order: &Order, prepared: &Value) -> Asked {
+    pub fn of(order: &ProvisionRequest, prepared: &Value) -> Asked {
         let topology = order.topology.clone().ok().flatten();
         Asked { node: order.node.clone(), topology, found: prepared["found"].clone() }
     }
@@ -45,7 +45,7 @@ pub struct Seen<'a> {
 impl Seen<'_> {
     /// Looks at how things stand. An operation that is not about them any more is not even tried.
     pub fn find<'a>(operation: &Operation, objects: &'a BTreeMap<ObjectKey, Value>) -> Result<Seen<'a>, Failure> {
-        let untried = |why: &str| Failure::new(why).with(After::Untried);
+        let untried = |why: &str| Failure::new(why).with(FailureEffect::Untried);
         match operation {
             Operation::Prepare(order) | Operation::Make(order, _) => {
                 let claim = objects.get(&ObjectKey::from(order.claim.clone()));
@@ -83,8 +83,8 @@ impl Seen<'_> {
 pub struct Backend {
     /// What it holds: the handles, by the name of the volume that each was made for.
     pub holds: BTreeMap<String, String>,
-    /// What it says, one after the other, when asked what can be asked for. After the last, all is well.
-    pub prepares: VecDeque<After>,
+    /// What it says, one after the other, when asked what can be asked for. FailureEffect the last, all is well.
+    pub prepares: VecDeque<FailureEffect>,
     /// When asked to make something.
     pub makes: VecDeque<Says>,
     /// When asked to remove something.
@@ -101,12 +101,12 @@ pub struct Backend {
 
 impl Backend {
     /// Does what it is asked to. `None` when it is not a storage's to do.
-    pub fn operate(&mut self, operation: &Operation, seen: Seen<'_>) -> Option<Result<Yield, Failure>> {
+    pub fn operate(&mut self, operation: &Operation, seen: Seen<'_>) -> Option<Result<OperationOutput, Failure>> {
         Some(match operation {
             Operation::Prepare(order) => match (&order.topology, self.prepares.pop_front()) {
                 (Err(failure), _) => Err(failure.clone()),
                 (Ok(_), Some(after)) => Err(Failure::new("told to fail").with(after)),
-                (Ok(_), None) => Ok(Yield::of(order.prepared(parameters(seen.class)))),
+                (Ok(_), None) => Ok(OperationOutput::of(order.prepared(parameters(seen.class)))),
             },
             Operation::Make(order, prepared) => self.make(order, prepared, seen.class),
             Operation::Unmake(_, made) => self.remove(made),
@@ -118,7 +118,12 @@ impl Backend {
         })
     }
 
-    fn make(&mut self, order: &Order, prepared: &Value, class: Option<&Value>) -> Result<Yield, Failure> {
+    fn make(
+        &mut self,
+        order: &ProvisionRequest,
+        prepared: &Value,
+        class: Option<&Value>,
+    ) -> Result<OperationOutput, Failure> {
         let name = order.volume.to_string();
         let asked = Asked::of(order, prepared);
         if self.asked.get(&name).is_some_and(|before| *before != asked) {
@@ -126,7 +131,7 @@ impl Backend {
         }
         let mut says = self.makes.pop_front().unwrap_or(Says::Done);
         // What is there is not denied.
-        let denies = |after: After| was_tried(after) && after != After::Taken;
+        let denies = |after: FailureEffect| was_tried(after) && after != FailureEffect::Taken;
         if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if denies(after)) {
             says = Says::DoneUnheard;
         }
@@ -134,7 +139,7 @@ impl Backend {
             self.asked.insert(name.clone(), asked);
         }
         match says {
-            Says::Fails(After::Unknown) => Err(Failure::uncertain("told not to answer")),
+            Says::Fails(FailureEffect::Unknown) => Err(Failure::uncertain("told not to answer")),
             Says::Fails(after) => {
                 if denies(after) {
                     self.asked.remove(&name);
@@ -148,7 +153,7 @@ impl Backend {
             Says::Done => {
                 let handle = self.put(&name);
                 let policy = class.and_then(|class| class["reclaimPolicy"].as_str()).unwrap_or("Delete");
-                Ok(Yield::of(order.complete(json!({"spec": {
+                Ok(OperationOutput::of(order.complete(json!({"spec": {
                     "capacity": {"storage": "1Gi"},
                     "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
                     "persistentVolumeReclaimPolicy": policy,
@@ -171,7 +176,7 @@ impl Backend {
         self.holds[name].clone()
     }
 
-    fn remove(&mut self, volume: &Value) -> Result<Yield, Failure> {
+    fn remove(&mut self, volume: &Value) -> Result<OperationOutput, Failure> {
         let handle = volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default().to_owned();
         let says = self.removes.pop_front().unwrap_or(Says::Done);
         if let Says::Fails(after) = says {
@@ -181,7 +186,7 @@ impl Backend {
         self.asked.retain(|name, _| !gone.contains(name));
         match says {
             Says::DoneUnheard => Err(Failure::uncertain("told not to answer")),
-            Says::Done | Says::Fails(_) => Ok(Yield::default()),
+            Says::Done | Says::Fails(_) => Ok(OperationOutput::default()),
         }
     }
 }
@@ -192,7 +197,7 @@ fn parameters(class: Option<&Value>) -> Value {
 }
 
 /// From where a volume can be reached: from all the places that were asked for.
-fn affinity(order: &Order) -> Value {
+fn affinity(order: &ProvisionRequest) -> Value {
     let Ok(Some(places)) = &order.topology else { return Value::Null };
     let label =
         |(key, value): &(Name, Name)| json!({"key": key.as_str(), "operator": "In", "values": [value.as_str()]});
@@ -202,6 +207,6 @@ fn affinity(order: &Order) -> Value {
 }
 
 /// Whether a storage that failed so was asked at all.
-fn was_tried(after: After) -> bool {
-    after != After::Untried && after != After::Stale
+fn was_tried(after: FailureEffect) -> bool {
+    after != FailureEffect::Untried && after != FailureEffect::Stale
 }

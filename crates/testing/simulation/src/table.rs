@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use bindery_binder::{Binder, Config};
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{After, Failure, RuleSet, Task, Yield};
+use bindery_rules_api::{Failure, FailureEffect, OperationOutput, RuleSet, Task};
 
 use crate::run::{Report, Restart, Run, mirror_of, sync_once};
 use crate::twins::Twins;
@@ -46,7 +46,7 @@ pub struct Case<C> {
     unseen: Vec<ObjectKey>,
     meanwhile: Option<fn(&mut World)>,
     then: Vec<fn(&mut World)>,
-    script: Vec<(Task, Vec<Result<Yield, Failure>>)>,
+    script: Vec<(Task, Vec<Result<OperationOutput, Failure>>)>,
     errors: Vec<Injected>,
     history: Option<&'static [&'static str]>,
     late: &'static str,
@@ -136,27 +136,27 @@ impl<C: Setup> Case<C> {
     /// How operations of a task go, one after the other; `Err` with the error. Those after the last go well.
     pub fn script(mut self, task: Task, outcomes: &[Result<(), &str>]) -> Case<C> {
         let outcomes =
-            outcomes.iter().map(|outcome| outcome.map(|()| Yield::default()).map_err(Failure::new)).collect();
+            outcomes.iter().map(|outcome| outcome.map(|()| OperationOutput::default()).map_err(Failure::new)).collect();
         self.script.push((task, outcomes));
         self
     }
 
     /// The first operation of a task fails: the storage is still in use. Those after it go well.
     pub fn script_in_use(mut self, task: Task, error: &str) -> Case<C> {
-        let failure = Failure::new(error).with(After::InUse);
+        let failure = Failure::new(error).with(FailureEffect::InUse);
         self.script.push((task, vec![Err(failure)]));
         self
     }
 
     /// An error that the API server answers with, once.
-    pub fn error(mut self, verb: &'static str, kind: Kind, refusal: Refusal) -> Case<C> {
+    pub fn error(mut self, verb: &'static str, kind: Kind, refusal: RequestError) -> Case<C> {
         self.errors.push(Injected { verb, kind, refusal, is_done: false });
         self
     }
 
     /// The API server does what it is asked, once, and its answer is lost.
     pub fn lost_answer(mut self, verb: &'static str, kind: Kind) -> Case<C> {
-        self.errors.push(Injected { verb, kind, refusal: Refusal::Lost, is_done: true });
+        self.errors.push(Injected { verb, kind, refusal: RequestError::Lost, is_done: true });
         self
     }
 
@@ -209,7 +209,7 @@ pub fn check<C: Setup>(case: &Case<C>) -> Result<BTreeSet<&'static str>, String>
     }
     rules.extend(report.rules);
     for effect in 1..=effects {
-        rules.extend(until_stable(case, Restart::After(effect), end)?.1.rules);
+        rules.extend(until_stable(case, Restart::FailureEffect(effect), end)?.1.rules);
     }
     Ok(rules)
 }
@@ -252,9 +252,9 @@ fn until_stable<C: Setup>(case: &Case<C>, restart: Restart, end: Option<&str>) -
         check_history(case, &way, &run.world)?;
     }
     // Promise L6: no more effects, and no more events.
-    let (effects, notices) = (run.world.effects, run.report.notices.len());
+    let (effects, events) = (run.world.effects, run.report.events.len());
     run.until_stable();
-    let is_quiet = run.world.effects == effects && run.report.notices.len() == notices;
+    let is_quiet = run.world.effects == effects && run.report.events.len() == events;
     let tail = run.world.history.iter().rev().take(8).collect::<Vec<_>>();
     fail_unless(is_quiet, case, &way, || format!("it does not come to rest: {tail:#?}"))?;
     // A resync that finds something has found a missed wake.
@@ -312,7 +312,7 @@ fn compare_end<C: Setup>(case: &Case<C>, way: &str, world: &World, end: Option<&
 fn check_events<C: Setup>(case: &Case<C>, way: &str, report: &Report) -> Result<(), String> {
     let Some(expected) = case.events else { return Ok(()) };
     let found: Vec<String> = report
-        .notices
+        .events
         .iter()
         .map(|notice| format!("{} {} {}", notice.event_type.as_str(), notice.reason.as_str(), notice.message))
         .collect();

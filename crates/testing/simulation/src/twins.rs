@@ -43,7 +43,7 @@ impl Twins {
                 let (version, objects) = twins.world.list(kind);
                 twins.tell(which, Input::Listed { kind, version, objects });
             }
-            twins.tell(which, Input::Leading(true));
+            twins.tell(which, Input::Leader(true));
         }
         twins
     }
@@ -58,7 +58,7 @@ impl Twins {
                     self.report.rule(decided.rule);
                     decided.step.into_iter().for_each(|step| self.report.rule(step));
                 }
-                Output::Publish(notice) => self.report.notices.push(notice),
+                Output::Publish(notice) => self.report.events.push(notice),
                 Output::Measured(_) => {}
             }
         }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bindery_engine::{Answer, Input, Moment, Refusal};
+use bindery_engine::{Answer, Input, Moment, RequestError};
 use bindery_fields::Schema;
 use bindery_fields::patch::strategic_merge_patch;
 use bindery_model::{Kind, Object, ObjectKey};
-use bindery_rules_api::{Failure, PatchType, Request, Task, Write, Yield};
+use bindery_rules_api::{Failure, OperationOutput, PatchType, Request, Task, Write};
 use serde_json::{Value, json};
 
 use crate::Answerer;
@@ -20,7 +20,7 @@ pub struct Injected {
     /// The kind of object.
     pub kind: Kind,
     /// What is answered.
-    pub refusal: Refusal,
+    pub refusal: RequestError,
     /// Whether it is done all the same, as by a server that crashes before it answers.
     pub is_done: bool,
 }
@@ -69,7 +69,7 @@ pub struct World {
     /// Errors to answer with.
     pub errors: VecDeque<Injected>,
     /// How operations go, by task; what is not scripted goes well.
-    pub script: Vec<(Task, VecDeque<Result<Yield, Failure>>)>,
+    pub script: Vec<(Task, VecDeque<Result<OperationOutput, Failure>>)>,
     /// What lies behind the volumes of provisioners, if anything.
     pub storage: Option<Backend>,
     /// Every request that was carried out or refused, in words.
@@ -185,9 +185,9 @@ impl World {
             Request::Write(write) => self.write(write),
             Request::Bind(bind) => {
                 let key = bind.target();
-                let Some(pod) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
+                let Some(pod) = self.objects.get(key) else { return Answer::Refused(RequestError::NotFound) };
                 if !is_as_seen(pod, bind.uid(), bind.version()) || !pod["spec"]["nodeName"].is_null() {
-                    return Answer::Refused(Refusal::Conflict);
+                    return Answer::Refused(RequestError::Conflict);
                 }
                 let mut bound = pod.clone();
                 bound["spec"]["nodeName"] = bind.node().as_str().into();
@@ -198,7 +198,7 @@ impl World {
             }
             Request::Create(create) => {
                 if self.objects.contains_key(&create.key) {
-                    return Answer::Refused(Refusal::AlreadyExists);
+                    return Answer::Refused(RequestError::AlreadyExists);
                 }
                 let mut object = create.body.clone();
                 object["metadata"]["uid"] = self.new_uid(&create.key).into();
@@ -210,15 +210,15 @@ impl World {
                 let volume = delete.proof().volume();
                 let key = ObjectKey::volume(volume.name.clone());
                 match self.objects.get(&key) {
-                    None => return Answer::Refused(Refusal::NotFound),
+                    None => return Answer::Refused(RequestError::NotFound),
                     Some(object) if !is_as_seen(object, &volume.uid, volume.version) => {
-                        return Answer::Refused(Refusal::Conflict);
+                        return Answer::Refused(RequestError::Conflict);
                     }
                     Some(_) => self.delete(&key),
                 }
                 Answer::Deleted(self.objects.get(&key).map(|object| decode(Kind::Volume, object)))
             }
-            Request::Operate(operation) => {
+            Request::RunOperation(operation) => {
                 if let Some(storage) = &mut self.storage {
                     let outcome = match Seen::find(operation, &self.objects) {
                         Ok(seen) => storage.operate(operation, seen),
@@ -230,7 +230,9 @@ impl World {
                 }
                 let task = operation.task();
                 let script = self.script.iter_mut().find(|(known, _)| *known == task);
-                Answer::Done(script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(Yield::default())))
+                Answer::Done(
+                    script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(OperationOutput::default())),
+                )
             }
         }
     }
@@ -239,13 +241,13 @@ impl World {
 impl World {
     fn write(&mut self, write: &Write) -> Answer {
         let key = write.target();
-        let Some(object) = self.objects.get(key) else { return Answer::Refused(Refusal::NotFound) };
+        let Some(object) = self.objects.get(key) else { return Answer::Refused(RequestError::NotFound) };
         if !is_as_seen(object, write.uid(), write.version()) {
-            return Answer::Refused(Refusal::Conflict);
+            return Answer::Refused(RequestError::Conflict);
         }
         let changed = patched(object, write);
         if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
-            return Answer::Refused(Refusal::Error(error));
+            return Answer::Refused(RequestError::Error(error));
         }
         let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
         if is_over {
@@ -325,6 +327,6 @@ pub fn describe(request: &Request) -> (&'static str, String) {
         Request::Delete(_) => ("delete", format!("delete {target}")),
         Request::Read(_) => ("read", format!("read {target}")),
         Request::List(_) => ("list", format!("list {target}")),
-        Request::Operate(operation) => ("operate", operation.name()),
+        Request::RunOperation(operation) => ("operate", operation.name()),
     }
 }

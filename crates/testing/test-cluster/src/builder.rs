@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::assets;
 use crate::guard::Home;
-use crate::lab::Lab;
+use crate::lab::TestCluster;
 use crate::port::Port;
 use crate::server::Serving;
 use crate::users::{ADMIN, User};
@@ -23,7 +23,7 @@ pub struct Builder {
 
 impl Builder {
     /// The API server is the one that is embedded in `program`, a `bindery`, instead of a kube-apiserver with its etcd. It knows
-    /// no user but the administrator, and grants no rights: see [`Lab::kubeconfig_of`].
+    /// no user but the administrator, and grants no rights: see [`TestCluster::kubeconfig_of`].
     pub fn embedded(mut self, program: impl Into<PathBuf>) -> Self {
         self.embedded = Some(program.into());
         self
@@ -43,7 +43,7 @@ impl Builder {
     }
 
     /// Starts it, and returns when it is ready. It is an error if the programs are not there.
-    pub fn start(&self) -> Result<Lab, String> {
+    pub fn start(&self) -> Result<TestCluster, String> {
         let folder = assets::find()?.ok_or_else(assets::none)?;
         let mut tries = 1;
         loop {
@@ -56,13 +56,13 @@ impl Builder {
         }
     }
 
-    /// Starts it for a test, or gives `None` where [`Lab::skips_test`].
+    /// Starts it for a test, or gives `None` where [`TestCluster::skips_test`].
     ///
     /// # Panics
     ///
     /// If a lab cannot be started, or if `BINDERY_REQUIRE_LAB` is set and the programs are not there.
-    pub fn for_test(&self) -> Option<Lab> {
-        if Lab::skips_test() {
+    pub fn for_test(&self) -> Option<TestCluster> {
+        if TestCluster::skips_test() {
             return None;
         }
         match self.start() {
@@ -71,14 +71,14 @@ impl Builder {
         }
     }
 
-    fn start_on(&self, programs: &Path, port: Port) -> Result<Lab, String> {
+    fn start_on(&self, programs: &Path, port: Port) -> Result<TestCluster, String> {
         let home = Arc::new(Home::create()?);
         let server_url = format!("https://127.0.0.1:{}", port.number);
         let Serving { api_server, backend, program, flags, kubeconfig } = match &self.embedded {
             Some(program) => Serving::embedded(&home, program, port.number, &self.api_server_flags)?,
             None => Serving::kubernetes(&home, programs, port.number, &self.api_server_flags, self.all_users())?,
         };
-        let mut lab = Lab {
+        let mut lab = TestCluster {
             api_server,
             backend,
             api_server_program: program,

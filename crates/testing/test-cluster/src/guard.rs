@@ -67,7 +67,7 @@ impl Home {
             .map_err(|error| format!("the lab's guard (sh) could not be started: {error}"))?;
         let orders = Mutex::new(guard.stdin.take());
         let home = Self { folder, guard, orders, started: AtomicU32::new(0) };
-        // After the guard has started, so that there is no moment in which nobody would remove it.
+        // FailureEffect the guard has started, so that there is no moment in which nobody would remove it.
         let made = DirBuilder::new().mode(0o700).create(&home.folder);
         made.map_err(|error| format!("{}: {error}", home.folder.display()))?;
         Ok(home)

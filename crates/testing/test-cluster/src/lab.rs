@@ -21,7 +21,7 @@ use crate::{assets, etcd};
 pub(crate) const REQUIRE: &str = "BINDERY_REQUIRE_LAB";
 
 /// An API server of one's own. It ends when this is dropped, and when the process that holds it ends in any other way.
-pub struct Lab {
+pub struct TestCluster {
     // Dropped in this order: an API server that has lost its etcd does nothing but complain.
     pub(crate) api_server: Running,
     pub(crate) backend: Backend,
@@ -34,7 +34,7 @@ pub struct Lab {
     pub(crate) home: Arc<Home>,
 }
 
-impl Lab {
+impl TestCluster {
     /// Starts a plain one, and returns when it is ready.
     pub fn start() -> Result<Self, String> {
         Builder::default().start()
@@ -152,12 +152,12 @@ impl Lab {
         }
     }
 
-    /// Kills the API server, as a crash would. Clients see it gone until [`Lab::start_api_server`].
+    /// Kills the API server, as a crash would. Clients see it gone until [`TestCluster::start_api_server`].
     pub fn kill_api_server(&mut self) -> Result<(), String> {
         self.api_server.kill().map(drop)
     }
 
-    /// Starts the API server again after [`Lab::kill_api_server`], at the same address and with everything it knew; the embedded
+    /// Starts the API server again after [`TestCluster::kill_api_server`], at the same address and with everything it knew; the embedded
     /// one knows nothing any more, unless it was told where to keep it.
     pub fn start_api_server(&mut self) -> Result<(), String> {
         if self.api_server.ended().is_none() {

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use bindery_test_cluster::Lab;
+use bindery_test_cluster::TestCluster;
 
 fn main() -> ExitCode {
-    let lab = match Lab::start() {
+    let lab = match TestCluster::start() {
         Ok(lab) => lab,
         Err(error) => {
             eprintln!("bindery-test-cluster: {error}");

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::TcpListener;
 
-/// Where labs tell each other which ports are taken. Nobody else listens there.
+/// Where labs tell each other which ports are taken. NoObserver else listens there.
 const NOTICE_BOARD: &str = "127.0.0.2";
 
 /// A port that no other lab gets for as long as this is held, not even while the API server that listens on it is away.

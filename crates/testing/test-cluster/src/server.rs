@@ -124,7 +124,7 @@ fn kubernetes_flags(folder: &Path, keys: &Keys, tokens: &Path, port: u16) -> Vec
         format!("--service-account-key-file={}", keys.service_accounts_public.display()),
         format!("--service-account-signing-key-file={}", keys.service_accounts.display()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // Nobody makes service accounts here, so pods must do without.
+        // NoObserver makes service accounts here, so pods must do without.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         // What is tested and measured is the client, so the server does not hold it back.
         "--enable-priority-and-fairness=false".to_owned(),

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bindery_test_cluster::assets::VERSION;
-use bindery_test_cluster::{Lab, PATIENCE, eventually};
+use bindery_test_cluster::{PATIENCE, TestCluster, eventually};
 
 const VOLUME: &str = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {
     "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}}"#;
 
 #[test]
 fn it_keeps_volumes() {
-    let Some(mut lab) = Lab::for_test() else { return };
+    let Some(mut lab) = TestCluster::for_test() else { return };
     lab.kubectl_reading(VOLUME, ["create", "-f", "-"]).expect("a volume is created");
     let capacity = ["get", "persistentvolume", "disk", "-o", "jsonpath={.spec.capacity.storage}"];
     assert_eq!(lab.kubectl(capacity).expect("the volume is there"), "1Gi");
@@ -25,7 +25,7 @@ fn it_keeps_volumes() {
 
 #[test]
 fn strangers_are_turned_away_and_users_may_what_they_are_granted() {
-    let Some(lab) = Lab::builder().user("system:serviceaccount:default:reader", &["readers"]).for_test() else {
+    let Some(lab) = TestCluster::builder().user("system:serviceaccount:default:reader", &["readers"]).for_test() else {
         return;
     };
     let volumes = ["get", "persistentvolumes"];
@@ -52,7 +52,7 @@ fn strangers_are_turned_away_and_users_may_what_they_are_granted() {
 
 #[test]
 fn a_watch_from_a_forgotten_revision_is_told_so() {
-    let Some(mut lab) = Lab::for_test() else { return };
+    let Some(mut lab) = TestCluster::for_test() else { return };
     lab.kubectl_reading(VOLUME, ["create", "-f", "-"]).expect("a volume is created");
     let newest = lab.compact().expect("etcd forgets");
     assert!(newest > 1);
@@ -64,7 +64,7 @@ fn a_watch_from_a_forgotten_revision_is_told_so() {
 
 #[test]
 fn programs_run_beside_it_until_they_are_told_otherwise() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
     let binder = "--controllers=persistentvolume-binder-controller";
     let args =

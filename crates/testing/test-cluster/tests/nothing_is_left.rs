@@ -4,11 +4,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bindery_test_cluster::{Lab, eventually};
+use bindery_test_cluster::{TestCluster, eventually};
 
 #[test]
 fn nothing_is_left_of_a_lab_that_was_dropped() {
-    let Some(lab) = Lab::for_test() else { return };
+    let Some(lab) = TestCluster::for_test() else { return };
     let family = "sleep 1000 & echo $!; wait";
     let shell = lab.start_program("/bin/sh", ["-c", family]).expect("a shell");
     eventually("the shell has a child", || shell.log().ends_with('\n'));
@@ -25,7 +25,7 @@ fn nothing_is_left_of_a_lab_that_was_dropped() {
 
 #[test]
 fn nothing_is_left_when_its_holder_is_killed() {
-    if Lab::skips_test() {
+    if TestCluster::skips_test() {
         return;
     }
     let mut holder = Command::new(env!("CARGO_BIN_EXE_bindery-test-cluster"))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bindery_cache::Mirror;
-use bindery_model::{Claim, Kind, Misfit, Name, Request, Volume, misfits, points_to};
+use bindery_cache::Cache;
+use bindery_model::{Claim, Kind, Mismatch, Name, Request, Volume, mismatches, points_to};
 
 use crate::{Candidate, More};
 
@@ -41,7 +41,7 @@ pub(crate) enum Standing {
 }
 
 /// The volumes for a claim that looks for one. `chosen` is the one that it would be bound to.
-pub(crate) fn volumes(known: &Mirror, request: &Request<'_>, chosen: Option<&Name>) -> Vec<Ranked> {
+pub(crate) fn volumes(known: &Cache, request: &Request<'_>, chosen: Option<&Name>) -> Vec<Ranked> {
     let chosen = chosen.and_then(|name| known.volume(name)).map(AsRef::as_ref);
     let keys = known.keys(Kind::Volume);
     let volumes = keys.iter().filter_map(|key| known.volume(&key.name));
@@ -49,14 +49,14 @@ pub(crate) fn volumes(known: &Mirror, request: &Request<'_>, chosen: Option<&Nam
 }
 
 /// The volume that a claim names. Neither its labels nor its phase count: who names a volume gets it.
-pub(crate) fn named(known: &Mirror, claim: &Claim, name: &Name, is_chosen: bool) -> Ranked {
+pub(crate) fn named(known: &Cache, claim: &Claim, name: &Name, is_chosen: bool) -> Ranked {
     let Some(volume) = known.volume(name) else {
         let why = vec!["does not exist".to_owned()];
         return ranked(name.to_string(), Standing::Free, false, why, "that do not exist".into());
     };
     let plain = Request { claim, selector: None, modes: claim.modes.set(), delayed: false, node: None };
-    let mut failed = misfits(&plain, volume);
-    failed.retain(|misfit| !matches!(misfit, Misfit::Phase(_)));
+    let mut failed = mismatches(&plain, volume);
+    failed.retain(|mismatch| !matches!(mismatch, Mismatch::Phase(_)));
     if is_chosen || failed.is_empty() {
         let why = if is_chosen { "named by the claim" } else { "fits, but is another claim's" };
         return ranked(name.to_string(), Standing::Chosen, true, vec![why.into()], String::new());
@@ -64,10 +64,10 @@ pub(crate) fn named(known: &Mirror, claim: &Claim, name: &Name, is_chosen: bool)
     of_misfits(volume.name().to_string(), &failed, 0)
 }
 
-fn rank(known: &Mirror, request: &Request<'_>, chosen: Option<&Volume>, volume: &Volume) -> Ranked {
+fn rank(known: &Cache, request: &Request<'_>, chosen: Option<&Volume>, volume: &Volume) -> Ranked {
     let (claim, name) = (request.claim, volume.name().to_string());
     // Which volumes a delayed claim can have is worth knowing: its pod's scheduler chooses among them.
-    let failed = misfits(&Request { delayed: false, ..*request }, volume);
+    let failed = mismatches(&Request { delayed: false, ..*request }, volume);
     if let Some(chosen) = chosen.filter(|chosen| chosen.name() == volume.name()) {
         let why = if points_to(chosen, claim) { "reserved for the claim" } else { "fits" };
         return ranked(name, Standing::Chosen, true, vec![why.into()], String::new());
@@ -76,7 +76,7 @@ fn rank(known: &Mirror, request: &Request<'_>, chosen: Option<&Volume>, volume: 
     if !failed.is_empty() {
         return of_misfits(name, &failed, off);
     }
-    if !points_to(volume, claim) && known.is_spoken_for(volume) {
+    if !points_to(volume, claim) && known.is_requested_by_name(volume) {
         let wanted_by = known.claims_naming(volume.name()).map(|other| other.key().to_string());
         let why = format!("wanted by {}", wanted_by.collect::<Vec<_>>().join(", "));
         return ranked(name, Standing::Taken, false, vec![why], "wanted by other claims by name".into());
@@ -105,12 +105,12 @@ fn comes_first(claim: &Claim, chosen: &Volume, other: &Volume) -> String {
 }
 
 /// A candidate that fails tests. The class is told last, unless it is all there is to tell.
-pub(crate) fn of_misfits(name: String, failed: &[Misfit<'_>], capacity_off_nanos: u128) -> Ranked {
-    let is_class = |misfit: &&Misfit<'_>| matches!(misfit, Misfit::Class(_));
-    let is_taken = |misfit: &Misfit<'_>| matches!(misfit, Misfit::ReservedFor(_));
+pub(crate) fn of_misfits(name: String, failed: &[Mismatch<'_>], capacity_off_nanos: u128) -> Ranked {
+    let is_class = |mismatch: &&Mismatch<'_>| matches!(mismatch, Mismatch::Class(_));
+    let is_taken = |mismatch: &Mismatch<'_>| matches!(mismatch, Mismatch::ReservedFor(_));
     let main = failed.iter().find(is_class).or(failed.first());
     let standing = match main {
-        Some(Misfit::Class(_)) => Standing::OtherClass,
+        Some(Mismatch::Class(_)) => Standing::OtherClass,
         Some(_) if failed.iter().any(is_taken) => Standing::Taken,
         Some(_) | None => Standing::Free,
     };
@@ -122,21 +122,21 @@ pub(crate) fn of_misfits(name: String, failed: &[Misfit<'_>], capacity_off_nanos
 }
 
 /// Where a test stands in the order of nearness, and what all that fail it have in common.
-fn in_common(misfit: &Misfit<'_>) -> (usize, String) {
-    match misfit {
-        Misfit::Delayed => (0, "that wait for a pod".into()),
-        Misfit::TooSmall { .. } => (1, "that are too small".into()),
-        Misfit::Label { .. } => (2, "with other labels".into()),
-        Misfit::Lacks(_) => (3, "that lack an access mode".into()),
-        Misfit::Phase(phase) => (4, format!("that are {}", phase.as_str())),
-        Misfit::VolumeMode { .. } => (5, "of another volume mode".into()),
-        Misfit::AttributesClass { .. } => (6, "of another attributes class".into()),
-        Misfit::Deleting => (7, "that are being deleted".into()),
-        Misfit::Malformed(_) => (8, "that cannot be read".into()),
-        Misfit::ReservedFor(_) => (9, "reserved for other claims".into()),
-        Misfit::Unreachable => (11, "that cannot be reached from the node".into()),
-        Misfit::Class(class) if class.is_empty() => (10, "without a class".into()),
-        Misfit::Class(class) => (10, format!("of class {:?}", class.as_str())),
+fn in_common(mismatch: &Mismatch<'_>) -> (usize, String) {
+    match mismatch {
+        Mismatch::Delayed => (0, "that wait for a pod".into()),
+        Mismatch::TooSmall { .. } => (1, "that are too small".into()),
+        Mismatch::Label { .. } => (2, "with other labels".into()),
+        Mismatch::Lacks(_) => (3, "that lack an access mode".into()),
+        Mismatch::Phase(phase) => (4, format!("that are {}", phase.as_str())),
+        Mismatch::VolumeMode { .. } => (5, "of another volume mode".into()),
+        Mismatch::AttributesClass { .. } => (6, "of another attributes class".into()),
+        Mismatch::Deleting => (7, "that are being deleted".into()),
+        Mismatch::Malformed(_) => (8, "that cannot be read".into()),
+        Mismatch::ReservedFor(_) => (9, "reserved for other claims".into()),
+        Mismatch::Unreachable => (11, "that cannot be reached from the node".into()),
+        Mismatch::Class(class) if class.is_empty() => (10, "without a class".into()),
+        Mismatch::Class(class) => (10, format!("of class {:?}", class.as_str())),
     }
 }
 

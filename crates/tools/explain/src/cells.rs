@@ -1,7 +1,7 @@
 //! What stands in a cell of the table of nodes and claims, in words.
 
-use bindery_cache::Mirror;
-use bindery_model::{Claim, Misfit, Node, Pod, PodKey, Request, Taint};
+use bindery_cache::Cache;
+use bindery_model::{Claim, Mismatch, Node, Pod, PodKey, Request, Taint};
 use bindery_placement::{Lack, Obstacle, Prospect, Unmade, Unreached};
 use bindery_scheduler::{Crowd, Look, Reason, Shortage};
 
@@ -9,7 +9,7 @@ use crate::candidates::{self, Standing};
 
 /// What a node has for a claim. `is_alone` says whether the row is about no other node: what holds of one only is not said of many.
 pub(crate) fn of_prospect(
-    known: &Mirror,
+    known: &Cache,
     node: &Node,
     is_alone: bool,
     claim: &Claim,
@@ -36,7 +36,7 @@ fn of_lack(claim: &Claim, lack: &Lack<'_>) -> String {
         Lack::ReservedElsewhere(volume) => format!("{volume} is reserved for it: node affinity conflict"),
         Lack::TooSmall(volume) => {
             let (needs, has) = (claim.requested(), volume.holds());
-            format!("no matching volume; {}: {}", volume.name(), Misfit::TooSmall { needs, has })
+            format!("no matching volume; {}: {}", volume.name(), Mismatch::TooSmall { needs, has })
         }
         Lack::Unmade(Unmade::NoMaker) => "no matching volume".into(),
         Lack::Unmade(Unmade::Topology) => "class topology: none is provisioned here".into(),
@@ -63,7 +63,7 @@ pub(crate) fn sort_of_prospect(prospect: &Prospect<'_>) -> &'static str {
 }
 
 /// The volume that comes nearest to what a claim looks for of those that a node reaches, and what it lacks; of the claim's class only.
-fn nearest(known: &Mirror, node: &Node, claim: &Claim) -> Option<String> {
+fn nearest(known: &Cache, node: &Node, claim: &Claim) -> Option<String> {
     let request = Request::of(claim, true).ok()?.on(&node.labels);
     let volumes = candidates::volumes(known, &request, None);
     let is_in_reach = |name: &str| known.volume(&name.into()).is_some_and(|volume| volume.is_reachable(&node.labels));

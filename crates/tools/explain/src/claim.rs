@@ -1,9 +1,9 @@
 //! Explaining a claim.
 
 use bindery_binder::{Binder, matching, rules};
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Claim, ClaimKey, Kind, Name, Request};
-use bindery_rules_api::{Action, Notice, Request as Ask, Verdict};
+use bindery_rules_api::{Action, Event, Request as Ask, Verdict};
 
 use crate::candidates::{self, Ranked};
 use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
@@ -11,7 +11,7 @@ use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
 /// Why a claim is as it is, and at most so many candidates one by one.
 pub fn explain_claim(
     binder: &Binder,
-    known: &Mirror,
+    known: &Cache,
     key: &ClaimKey,
     lines_max: usize,
 ) -> Result<Explanation, NotFound> {
@@ -54,7 +54,7 @@ pub fn explain_claim(
     })
 }
 
-fn candidates_of(known: &Mirror, claim: &Claim, chosen: Option<&Name>) -> Vec<Ranked> {
+fn candidates_of(known: &Cache, claim: &Claim, chosen: Option<&Name>) -> Vec<Ranked> {
     if let Some(name) = &claim.volume {
         return vec![candidates::named(known, claim, name, chosen.is_some())];
     }
@@ -65,7 +65,7 @@ fn candidates_of(known: &Mirror, claim: &Claim, chosen: Option<&Name>) -> Vec<Ra
 }
 
 /// Other claims that would take the same volume, as long as it is nobody's.
-fn rivals(binder: &Binder, known: &Mirror, claim: &Claim, name: &Name) -> Vec<String> {
+fn rivals(binder: &Binder, known: &Cache, claim: &Claim, name: &Name) -> Vec<String> {
     let Some(volume) = known.volume(name).filter(|volume| volume.claim_ref.is_none()) else { return Vec::new() };
     let class = Some(volume.class());
     let classless = volume.class().is_empty().then(|| known.looking(None)).into_iter().flatten();
@@ -80,13 +80,13 @@ fn rivals(binder: &Binder, known: &Mirror, claim: &Claim, name: &Name) -> Vec<St
 
 /// What a verdict tells as events, now or once its write has succeeded.
 pub(crate) fn events(verdict: &Verdict) -> Vec<String> {
-    let later: &[Notice] = match &verdict.action {
+    let later: &[Event] = match &verdict.action {
         Action::Request(Ask::Write(write)) => &write.then,
         Action::Request(Ask::Create(create)) => &create.then,
         Action::Request(Ask::Bind(bind)) => &bind.then,
-        Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::Operate(_)) => &[],
-        Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => &[],
+        Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::RunOperation(_)) => &[],
+        Action::Settle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => &[],
     };
-    let said = |notice: &Notice| format!("{}: {}", notice.reason.as_str(), notice.message);
-    verdict.notices.iter().chain(later).map(said).collect()
+    let said = |notice: &Event| format!("{}: {}", notice.reason.as_str(), notice.message);
+    verdict.events.iter().chain(later).map(said).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{ClaimKey, Name, Node, Pod};
 use bindery_placement::{Fault, Prospect, Refused};
 use bindery_scheduler::{Look, Outlook};
@@ -13,7 +13,7 @@ use crate::{Cell, Matrix, Row, cells};
 
 /// A pod, and all that its nodes are asked.
 pub(crate) struct Asked<'a> {
-    pub known: &'a Mirror,
+    pub known: &'a Cache,
     pub pod: &'a Pod,
     pub look: Look<'a>,
     /// The claims that keep it from every node.
@@ -51,7 +51,7 @@ impl Asking<'_> {
 
 impl<'a> Asked<'a> {
     /// Looks at a pod.
-    pub fn about(known: &'a Mirror, pod: &'a Pod) -> Asked<'a> {
+    pub fn about(known: &'a Cache, pod: &'a Pod) -> Asked<'a> {
         let (look, refused) = Look::survey(known, pod);
         let mut claims: Vec<ClaimKey> = Vec::new();
         for key in pod.claim_keys() {

@@ -1,9 +1,9 @@
 //! What a verdict does next, in words; and which volume it binds, if that is what it does.
 
 use bindery_binder::rules;
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Claim, Kind, Name, ObjectKey};
-use bindery_rules_api::{Action, Edit, Findings, Operation, Request, Rule, RuleSet, Verdict, Write};
+use bindery_rules_api::{Action, Edit, LiveReads, Operation, Request, Rule, RuleSet, Verdict, Write};
 
 use crate::Next;
 
@@ -11,25 +11,25 @@ use crate::Next;
 const READS_MAX: usize = 8;
 
 /// What a rule set says about a key when every live read and list finds what is known.
-pub(crate) fn verdict(rules: &dyn RuleSet, known: &Mirror, key: &ObjectKey) -> Verdict {
-    let mut findings = Findings::default();
-    let mut verdict = rules.decide(known, key, &findings);
+pub(crate) fn verdict(rules: &dyn RuleSet, known: &Cache, key: &ObjectKey) -> Verdict {
+    let mut live_reads = LiveReads::default();
+    let mut verdict = rules.decide(known, key, &live_reads);
     for _ in 0..READS_MAX {
         match &verdict.action {
-            Action::Request(Request::Read(wanted)) => findings.note_read(wanted.clone(), known.object(wanted)),
+            Action::Request(Request::Read(wanted)) => live_reads.note_read(wanted.clone(), known.object(wanted)),
             Action::Request(Request::List(listing)) => {
                 let is_there = |key: &ObjectKey| listing.namespace.is_empty() || key.namespace == listing.namespace;
                 let keys = known.keys(listing.kind).into_iter().filter(is_there);
-                findings.note_list(listing.clone(), keys.filter_map(|key| known.object(&key)).collect());
+                live_reads.note_list(listing.clone(), keys.filter_map(|key| known.object(&key)).collect());
             }
             Action::Request(Request::Write(_) | Request::Create(_) | Request::Bind(_))
-            | Action::Request(Request::Delete(_) | Request::Operate(_))
+            | Action::Request(Request::Delete(_) | Request::RunOperation(_))
             | Action::Settle
-            | Action::Offer(_)
+            | Action::HandOff(_)
             | Action::Retry(_)
             | Action::Pause(_) => break,
         }
-        verdict = rules.decide(known, key, &findings);
+        verdict = rules.decide(known, key, &live_reads);
     }
     verdict
 }
@@ -39,9 +39,9 @@ pub(crate) fn bound_volume(claim: &Claim, verdict: &Verdict) -> Option<(Name, bo
     match &verdict.action {
         Action::Request(Request::Write(write)) => written_bind(claim, write).map(|volume| (volume, false)),
         Action::Settle if verdict.rule == &rules::CLAIM_BOUND => claim.volume.clone().map(|volume| (volume, true)),
-        Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
+        Action::Settle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => None,
         Action::Request(Request::Create(_) | Request::Bind(_) | Request::Delete(_)) => None,
-        Action::Request(Request::Read(_) | Request::List(_) | Request::Operate(_)) => None,
+        Action::Request(Request::Read(_) | Request::List(_) | Request::RunOperation(_)) => None,
     }
 }
 
@@ -69,10 +69,10 @@ fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
 pub(crate) fn next(verdict: &Verdict) -> Next {
     match &verdict.action {
         Action::Settle => say("nothing", None, "nothing, until something changes".into()),
-        Action::Offer(to) if to.kind == Kind::Claim => {
+        Action::HandOff(to) if to.kind == Kind::Claim => {
             say("offer", None, format!("{} is decided about first: it may take this volume", to.claim_key()))
         }
-        Action::Offer(to) => say("offer", None, format!("{to} is decided about first")),
+        Action::HandOff(to) => say("offer", None, format!("{to} is decided about first")),
         Action::Retry(_) => say("retry", None, "looks again after a while, longer each time".into()),
         Action::Pause(duration) => say("retry", None, format!("looks again in {} s", duration.as_secs())),
         Action::Request(request) => of_request(request),
@@ -102,7 +102,7 @@ fn of_request(request: &Request) -> Next {
             let place = if listing.namespace.is_empty() { "".into() } else { format!(" in {}", listing.namespace) };
             say("list", None, format!("lists every {kind}{place} live"))
         }
-        Request::Operate(operation) => say("operate", None, of_operation(operation)),
+        Request::RunOperation(operation) => say("operate", None, of_operation(operation)),
     }
 }
 

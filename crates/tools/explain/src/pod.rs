@@ -1,8 +1,8 @@
 //! Explaining a pod: why it has no node, or what of its volumes on the node that it has.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Claim, ClaimPhase, Kind, Name, Pod, PodKey, PodPhase, PodVolume};
-use bindery_rules_api::{Action, Findings, Rule, RuleSet, Verdict};
+use bindery_rules_api::{Action, LiveReads, Rule, RuleSet, Verdict};
 use bindery_scheduler::{Scheduler, rules};
 
 use crate::claim::events;
@@ -11,7 +11,7 @@ use crate::{Candidate, Change, Explanation, Matrix, Next, NotFound, beside, chan
 
 /// Why a pod has no node, or how its volumes are on the one that it has: a line for each that is a claim's, and a table of at most so
 /// many nodes. Its own scheduler may be another: it is told what ours does with such a pod.
-pub fn explain_pod(known: &Mirror, key: &PodKey, rows_max: usize) -> Result<Explanation, NotFound> {
+pub fn explain_pod(known: &Cache, key: &PodKey, rows_max: usize) -> Result<Explanation, NotFound> {
     let pod = known.pod(key).ok_or_else(|| NotFound(key.clone().into()))?;
     let scheduler = Scheduler::new(pod.scheduling.scheduler.clone());
     let verdict = scheduler.decide_out_of_turn(known, key);
@@ -52,7 +52,7 @@ struct Sight {
 }
 
 impl Sight {
-    fn of(known: &Mirror, scheduler: &Scheduler, pod: &Pod, rows_max: usize) -> Sight {
+    fn of(known: &Cache, scheduler: &Scheduler, pod: &Pod, rows_max: usize) -> Sight {
         if pod.flaw.is_some() || pod.is_over() || pod.deleting {
             return Sight::default();
         }
@@ -71,11 +71,11 @@ impl Sight {
 }
 
 /// What is particular about this case, unless an event says it; and who goes first.
-fn note(scheduler: &Scheduler, known: &Mirror, key: &PodKey, verdict: &Verdict, events: &[String]) -> Option<String> {
+fn note(scheduler: &Scheduler, known: &Cache, key: &PodKey, verdict: &Verdict, events: &[String]) -> Option<String> {
     let note = verdict.note.clone().filter(|note| !events.iter().any(|event| event.contains(note.as_str())));
-    let in_turn = scheduler.decide(known, &key.clone().into(), &Findings::default());
+    let in_turn = scheduler.decide(known, &key.clone().into(), &LiveReads::default());
     let first = match &in_turn.action {
-        Action::Offer(first) => Some(format!("{} goes first", first.pod_key())),
+        Action::HandOff(first) => Some(format!("{} goes first", first.pod_key())),
         Action::Settle | Action::Request(_) | Action::Retry(_) | Action::Pause(_) => None,
     };
     match (note, first) {
@@ -133,7 +133,7 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Opti
 }
 
 /// How the claim of a volume stands.
-fn line(known: &Mirror, pod: &Pod, volume: &PodVolume) -> Candidate {
+fn line(known: &Cache, pod: &Pod, volume: &PodVolume) -> Candidate {
     let key = pod.claim_key(volume);
     let claim = known.claim(&key);
     let is_its_own = |claim: &Claim| !volume.is_ephemeral() || pod.owns(claim);

@@ -1,9 +1,9 @@
 //! A claim that waits for its provisioner: what was asked, what was answered last, and when it is asked again.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::event::Reason;
 use bindery_model::{Annotation, Claim, Name};
-use bindery_rules_api::{Intent, Notice, Term};
+use bindery_rules_api::{Event, Intent, Term};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub struct Said {
 
 /// What is known of a claim's provisioning, from the claim and from the events about it; nothing where nobody is asked, or where
 /// it has its volume.
-pub fn provisioning(known: &Mirror, claim: &Claim, events: &[Value]) -> Option<Provisioning> {
+pub fn provisioning(known: &Cache, claim: &Claim, events: &[Value]) -> Option<Provisioning> {
     let provisioner = claim.annotations.get(Annotation::StorageProvisioner)?;
     let intent = claim.annotations.get(Annotation::Provisioning).and_then(|text| Intent::parse(text));
     if claim.volume.is_some() && intent.is_none() {
@@ -50,13 +50,13 @@ pub fn provisioning(known: &Mirror, claim: &Claim, events: &[Value]) -> Option<P
         provisioner: provisioner.clone(),
         asked: asked(known, claim, intent.as_ref()),
         is_uncertain: intent.is_some(),
-        next_try: last.and_then(|event| event["metadata"]["annotations"][Notice::NEXT_TRY].as_str()).map(str::to_owned),
+        next_try: last.and_then(|event| event["metadata"]["annotations"][Event::NEXT_TRY].as_str()).map(str::to_owned),
         last: last.map(said),
     })
 }
 
 /// What the storage is asked for.
-fn asked(known: &Mirror, claim: &Claim, intent: Option<&Intent>) -> String {
+fn asked(known: &Cache, claim: &Claim, intent: Option<&Intent>) -> String {
     let mut words = vec![format!("{} of class {}", claim.requested().as_str(), claim.class())];
     if claim.volume_mode.as_str() == "Block" {
         words.push("as a block device".into());

@@ -1,15 +1,15 @@
 //! Explaining a volume.
 
 use bindery_binder::{Binder, matching, rules};
-use bindery_cache::Mirror;
-use bindery_model::{Claim, Kind, Name, ObjectKey, Request, Volume, VolumePhase, misfits, points_to};
+use bindery_cache::Cache;
+use bindery_model::{Claim, Kind, Name, ObjectKey, Request, Volume, VolumePhase, mismatches, points_to};
 
 use crate::candidates::{self, Ranked, Standing, ranked};
 use crate::claim::events;
 use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
 
 /// Why a volume is as it is, and at most so many of the claims that could have it one by one.
-pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: usize) -> Result<Explanation, NotFound> {
+pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: usize) -> Result<Explanation, NotFound> {
     let key = ObjectKey::volume(name.clone());
     let volume = known.volume(name).ok_or_else(|| NotFound(key.clone()))?;
     let verdict = next::verdict(binder, known, &key);
@@ -40,7 +40,7 @@ pub fn explain_volume(binder: &Binder, known: &Mirror, name: &Name, lines_max: u
 }
 
 /// The claim that a volume is bound to, or would be: by what is decided about the claim, which binds it.
-fn bind(binder: &Binder, known: &Mirror, volume: &Volume) -> Option<Bind> {
+fn bind(binder: &Binder, known: &Cache, volume: &Volume) -> Option<Bind> {
     if volume.flaw.is_some() {
         return None;
     }
@@ -58,14 +58,14 @@ fn bind(binder: &Binder, known: &Mirror, volume: &Volume) -> Option<Bind> {
 }
 
 /// Whether a claim is bound to the volume (`true`), or would be next (`false`).
-fn takes(binder: &Binder, known: &Mirror, claim: &Claim, volume: &Volume) -> Option<bool> {
+fn takes(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Option<bool> {
     let verdict = next::verdict(binder, known, &claim.key().into());
     let (name, is_done) = next::bound_volume(claim, &verdict)?;
     (name == *volume.name()).then_some(is_done)
 }
 
 /// The claims that could have a volume: those that name it, the one that it is reserved for, and those that look for one.
-fn claims_of(binder: &Binder, known: &Mirror, volume: &Volume) -> Vec<Ranked> {
+fn claims_of(binder: &Binder, known: &Cache, volume: &Volume) -> Vec<Ranked> {
     let mut all: Vec<Ranked> = Vec::new();
     for claim in known.claims_naming(volume.name()) {
         all.push(match takes(binder, known, claim, volume) {
@@ -101,7 +101,7 @@ fn claims_of(binder: &Binder, known: &Mirror, volume: &Volume) -> Vec<Ranked> {
     all
 }
 
-fn looking(binder: &Binder, known: &Mirror, claim: &Claim, volume: &Volume) -> Ranked {
+fn looking(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Ranked {
     if takes(binder, known, claim, volume).is_some() {
         return line(claim, Standing::Chosen, true, "would bind to it".into());
     }
@@ -110,7 +110,7 @@ fn looking(binder: &Binder, known: &Mirror, claim: &Claim, volume: &Volume) -> R
         let rule = next::verdict(binder, known, &claim.key().into()).rule;
         return line(claim, Standing::Taken, false, format!("{} [{rule}]", rule.why));
     };
-    let failed = misfits(&request, volume);
+    let failed = mismatches(&request, volume);
     if failed.is_empty() {
         let why = match next::bound_volume(claim, &next::verdict(binder, known, &claim.key().into())) {
             Some((other, _)) => format!("would bind to {other} instead"),

@@ -1,7 +1,7 @@
 //! What has to happen for an object to go on, in a sentence.
 
 use bindery_binder::rules;
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Claim, Volume};
 use bindery_rules_api::{Rule, Verdict};
 
@@ -9,7 +9,7 @@ use crate::{Bind, Terms};
 
 /// What a claim waits for; nothing when it does not wait.
 pub(crate) fn claim(
-    known: &Mirror,
+    known: &Cache,
     claim: &Claim,
     verdict: &Verdict,
     terms: &Terms,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bindery_binder::{Binder, rules};
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_engine::{Config, Engine, Input, Moment, Output, RequestId};
 use bindery_explain::{Explanation, explain_claim};
 use bindery_model::{Kind, ObjectKey};
@@ -35,7 +35,7 @@ impl OneByOne {
             let (version, objects) = run.world.list(kind);
             run.tell(Input::Listed { kind, version, objects });
         }
-        run.tell(Input::Leading(true));
+        run.tell(Input::Leader(true));
         run
     }
 
@@ -65,7 +65,7 @@ impl OneByOne {
         }
     }
 
-    fn compare(&mut self, known: &Mirror, key: &ObjectKey, rule: &str, request: Option<&Request>) {
+    fn compare(&mut self, known: &Cache, key: &ObjectKey, rule: &str, request: Option<&Request>) {
         let Ok(explained) = explain_claim(&Binder::default(), known, &key.claim_key(), 10) else {
             assert_eq!(rule, rules::CLAIM_GONE.name, "{key} is there for the engine, and not for explain");
             return;
@@ -109,7 +109,7 @@ fn would_bind_to(explained: &Explanation) -> Option<String> {
 
 /// The volume that a claim is bound to by a request that the engine sends for it, seen from the request alone: it writes the
 /// claim into the volume or the volume into the claim, or marks one of a pair.
-fn bound_by(known: &Mirror, claim: &ObjectKey, request: &Request) -> Option<String> {
+fn bound_by(known: &Cache, claim: &ObjectKey, request: &Request) -> Option<String> {
     let Request::Write(write) = request else { return None };
     let named = || known.claim(&claim.claim_key()).and_then(|claim| claim.volume.as_ref()).map(ToString::to_string);
     match write.edit() {

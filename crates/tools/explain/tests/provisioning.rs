@@ -1,6 +1,6 @@
 //! A claim that waits for its provisioner: what was asked, what was answered, when it is asked again.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_explain::{Provisioning, provisioning};
 use bindery_model::ClaimKey;
 use bindery_simulation::notation;
@@ -14,7 +14,7 @@ fn of(lines: &str, intent: Option<&str>, events: &[Value]) -> Option<Provisionin
         let patch = json!({"metadata": {"annotations": {"bindery.dev/provisioning": intent}}});
         world.edit(&key.clone().into(), patch);
     }
-    let known: Mirror = mirror_of(&world, &[]);
+    let known: Cache = mirror_of(&world, &[]);
     let claim = known.claim(&key).expect("it is there");
     provisioning(&known, claim, events)
 }

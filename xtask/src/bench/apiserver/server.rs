@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::Lab;
+use bindery_test_cluster::TestCluster;
 
 use super::folder;
 use super::wire::Endpoint;
@@ -45,7 +45,7 @@ pub struct Server {
 }
 
 enum Running {
-    Real(Box<Lab>),
+    Real(Box<TestCluster>),
     Embedded { process: Child, folder: PathBuf },
 }
 
@@ -54,7 +54,7 @@ impl Server {
     pub async fn start(kind: Kind, bindery: &Path) -> Result<Server, String> {
         let began = Instant::now();
         if kind == Kind::Real {
-            return Ok(Server { running: Running::Real(Box::new(Lab::start()?)), took: began.elapsed() });
+            return Ok(Server { running: Running::Real(Box::new(TestCluster::start()?)), took: began.elapsed() });
         }
         let folder = folder(kind.name().rsplit(' ').next().unwrap_or_default());
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bindery_test_cluster::{Lab, Running};
+use bindery_test_cluster::{Running, TestCluster};
 
 const BINDER: &str = "persistentvolume-binder-controller";
 const CONTROLLERS: &str = "persistentvolume-binder-controller,ephemeral-volume-controller,\
@@ -34,7 +34,13 @@ impl Contender {
     }
 
     /// Starts it on a lab, as the user of a kubeconfig: the binder alone, or all controllers.
-    pub fn start(self, lab: &Lab, kubeconfig: &Path, programs: &Programs, all: bool) -> Result<Running, String> {
+    pub fn start(
+        self,
+        lab: &TestCluster,
+        kubeconfig: &Path,
+        programs: &Programs,
+        all: bool,
+    ) -> Result<Running, String> {
         let kubeconfig = kubeconfig.display();
         let controllers = format!("--controllers={}", if all { CONTROLLERS } else { BINDER });
         match self {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::Lab;
+use bindery_test_cluster::TestCluster;
 use kube::Client;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -20,7 +20,7 @@ use super::{cluster, delay, say};
 
 /// How long a binder may take to come up.
 const UP_WITHIN: Duration = Duration::from_secs(60);
-/// After it has come up: its start is over.
+/// FailureEffect it has come up: its start is over.
 const CALM: Duration = Duration::from_secs(3);
 /// No claim became Bound for so long: none will. Longer than a binder's resync, which comes every 15 seconds.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -69,7 +69,7 @@ pub struct Made {
 pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &Programs) -> Result<Measured, String> {
     let progress = |what: &str| say(&format!("{}: {}: {what}", setup.name, contender.name()));
     progress(&format!("making {} volumes and {} claims", setup.volumes, setup.claims));
-    let lab = Lab::start()?;
+    let lab = TestCluster::start()?;
     let kubeconfig = runtime.block_on(kubeconfig(&lab, setup.delay))?;
     let client = runtime.block_on(client(lab.kubeconfig()))?;
     let volumes = (0..setup.volumes).map(volume).collect();
@@ -161,7 +161,7 @@ pub fn memory_of(
     programs: &Programs,
 ) -> Result<Vec<(Contender, Memory)>, String> {
     say(&format!("mem: making and binding {MEMORY_PAIRS} pairs"));
-    let lab = Lab::start()?;
+    let lab = TestCluster::start()?;
     let client = runtime.block_on(client(lab.kubeconfig()))?;
     let witness = runtime.block_on(async {
         create_classes(&client).await?;
@@ -196,7 +196,7 @@ pub fn memory_of(
 }
 
 /// The kubeconfig for the binder: straight to the API server, or by the slow road.
-async fn kubeconfig(lab: &Lab, delay: Option<Duration>) -> Result<PathBuf, String> {
+async fn kubeconfig(lab: &TestCluster, delay: Option<Duration>) -> Result<PathBuf, String> {
     let Some(delay) = delay else { return Ok(lab.kubeconfig().to_owned()) };
     let port =
         lab.server_url().rsplit(':').next().and_then(|port| port.parse().ok()).ok_or("the server has no port")?;

@@ -51,7 +51,7 @@ impl Api {
 /// The node that a binding names.
 fn node_of(binding: &Value) -> Result<&str, Status> {
     let (node, kind) = (text(binding, &["target", "name"]), text(binding, &["target", "kind"]));
-    let mut flaws = crate::invalid::Flaws::default();
+    let mut flaws = crate::invalid::FieldErrors::default();
     if !matches!(kind, "" | "Node") {
         flaws.unsupported("target.kind", kind, &["Node", "<empty>"]);
     }

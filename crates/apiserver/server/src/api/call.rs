@@ -2,7 +2,7 @@
 
 use super::{Answer, Done, Moment, Request};
 use crate::chance::Chance;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::kinds::{Kind, Scene};
 use crate::status::Status;
 use crate::store::Store;
@@ -27,7 +27,7 @@ impl<'a> Call<'a> {
     /// Looks at the options of a write.
     pub fn new(moment: &Moment, request: &'a Request, options_kind: &str) -> Result<Self, Status> {
         let options = &request.options;
-        let mut flaws = Flaws::default();
+        let mut flaws = FieldErrors::default();
         let apply = options_kind == "PatchOptions" && request.verb == super::Verb::Patch(super::PatchType::Apply);
         if apply && options.field_manager.is_empty() {
             flaws.required("fieldManager", "is required for apply patch");
@@ -121,7 +121,7 @@ pub fn second(time: Timestamp) -> String {
 }
 
 /// Refuses dry runs of another kind than `All`.
-pub fn check_dry_run(dry_run: &[String], flaws: &mut Flaws) {
+pub fn check_dry_run(dry_run: &[String], flaws: &mut FieldErrors) {
     if dry_run.iter().any(|one| one != "All") {
         flaws.unsupported("dryRun", dry_run.to_vec(), &["All"]);
     }

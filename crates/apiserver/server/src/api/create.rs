@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::{Answer, Api, key_of};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::kinds;
 use crate::metadata;
 use crate::status::{Cause, Status};
@@ -75,7 +75,7 @@ impl Api {
             self.generate_name(call, &mut object);
         }
         kind.rules.prepare(&mut object, &call.scene(&self.store));
-        let mut flaws = Flaws::default();
+        let mut flaws = FieldErrors::default();
         metadata::check(kind, &object, &mut flaws);
         kind.rules.check(&object, &call.scene(&self.store), &mut flaws);
         flaws.refuse(kind, text(&object, &["metadata", "name"]))?;

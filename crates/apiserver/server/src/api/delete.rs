@@ -3,7 +3,7 @@
 use super::call::{check_dry_run, second};
 use super::update::is_done;
 use super::{Answer, Api, Done, Moment, Options, Request, Target, Verb, decoded, key_of, show};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::kinds::{self, Kind};
 use crate::status::{Details, Status};
 use crate::store::{self, Stored};
@@ -60,7 +60,7 @@ impl DeleteOptions {
         } else {
             Self::read(&text).map_err(Status::bad_request)?
         };
-        let mut flaws = Flaws::default();
+        let mut flaws = FieldErrors::default();
         match (&options.propagation_policy, options.orphan_dependents) {
             (Some(policy), Some(_)) => {
                 let why = "orphanDependents and deletionPropagation cannot be both set";

@@ -1,7 +1,7 @@
 //! What a list or a watch asks for: revisions, pages, and what makes no sense.
 
 use super::Options;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::status::Status;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub fn flaw(text: &str) -> &'static str {
 
 /// Refuses options of a list that make no sense together.
 pub fn check_list(options: &Options) -> Result<(), Status> {
-    let mut flaws = Flaws::default();
+    let mut flaws = FieldErrors::default();
     if options.send_initial_events.is_some() {
         flaws.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list");
     }
@@ -65,7 +65,7 @@ pub fn check_list(options: &Options) -> Result<(), Status> {
 
 /// Refuses options of a watch that make no sense together.
 pub fn check_watch(options: &Options) -> Result<(), Status> {
-    let mut flaws = Flaws::default();
+    let mut flaws = FieldErrors::default();
     let path = "resourceVersionMatch";
     let matching = options.resource_version_match.as_str();
     if options.send_initial_events.is_some() && matching != "NotOlderThan" {

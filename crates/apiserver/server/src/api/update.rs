@@ -4,7 +4,7 @@ use super::call::Call;
 use super::create::{read_body, settle_namespace, warn_of_double_owners};
 use super::list_options::flaw;
 use super::{Answer, Api, decoded, key_of};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::{self, Care};
 use crate::status::Status;
 use crate::store::{self, Stored};
@@ -68,7 +68,7 @@ impl Api {
         if text(&new, &["metadata", "uid"]).is_empty() {
             copy(&old, &mut new, &["metadata", "uid"]);
         }
-        let mut flaws = Flaws::default();
+        let mut flaws = FieldErrors::default();
         let care = if call.subresource().is_empty() { kind.rules.care() } else { Care::Change };
         metadata::check_change(kind, &new, &old, care, &mut flaws);
         kind.rules.check_change(&new, &old, &call.scene(&self.store), &mut flaws);
@@ -135,7 +135,7 @@ fn check_revision(call: &Call<'_>, live: &Stored, new: &mut Value) -> Result<(),
     };
     if revision == 0 {
         if !call.kind.manners.unconditional_update {
-            let mut flaws = Flaws::default();
+            let mut flaws = FieldErrors::default();
             flaws.invalid("metadata.resourceVersion", 0, "must be specified for an update");
             flaws.refuse_as(call.kind.group, call.kind.plural, name)?;
         }

@@ -40,7 +40,7 @@ impl Folder {
         self.store().exists()
     }
 
-    /// A file in which a store is begun. Nobody has been promised anything of one that was left unfinished.
+    /// A file in which a store is begun. NoObserver has been promised anything of one that was left unfinished.
     pub fn begin_store(&self) -> Result<File, String> {
         let path = self.path.join(UNFINISHED);
         match std::fs::remove_file(&path) {

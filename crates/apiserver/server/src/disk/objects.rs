@@ -43,7 +43,7 @@ impl Objects {
         Ok(objects)
     }
 
-    /// Opens one that is there. After a crash, the database checks itself first.
+    /// Opens one that is there. FailureEffect a crash, the database checks itself first.
     pub fn open(path: &Path) -> Result<Objects, String> {
         let opened = Builder::new().set_cache_size(CACHE_BYTES).open(path);
         Ok(Objects { database: opened.map_err(|error| unusable(path, &error))?, path: path.to_owned() })

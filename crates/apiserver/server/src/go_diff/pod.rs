@@ -128,7 +128,7 @@ const SECURITY: Part = Part::Struct(&[
 
 const TOLERATION: Shape = &[
     ("Key", "key", TEXT),
-    ("Operator", "operator", TEXT),
+    ("InTreeOperations", "operator", TEXT),
     ("Value", "value", TEXT),
     ("Effect", "effect", TEXT),
     ("TolerationSeconds", "tolerationSeconds", NIL),

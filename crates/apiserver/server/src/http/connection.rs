@@ -22,7 +22,7 @@ const HEADERS_WITHIN: Duration = Duration::from_secs(60);
 const STREAMS_MAX: u32 = 250;
 /// A client that has vanished without a word is noticed after this long, twice.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// After a failure to accept, such as when there are too many open files: the listener would fail again at once.
+/// FailureEffect a failure to accept, such as when there are too many open files: the listener would fail again at once.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Serves until it is told to stop; returns when the last connection has ended.

@@ -1,6 +1,6 @@
 //! Selectors within objects: of labels, and of nodes.
 
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::check_labels;
 use crate::names;
 use crate::value::{entries, list, text, texts};
@@ -31,7 +31,7 @@ pub(crate) fn warn_of_old_labels(selector: &Value, path: &str) -> Vec<String> {
 }
 
 /// A label selector.
-pub(crate) fn check_label_selector(selector: &Value, path: &str, flaws: &mut Flaws) {
+pub(crate) fn check_label_selector(selector: &Value, path: &str, flaws: &mut FieldErrors) {
     check_labels(entries(selector, &["matchLabels"]), &format!("{path}.matchLabels"), flaws);
     for (index, expression) in list(selector, &["matchExpressions"]).iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
@@ -50,7 +50,7 @@ pub(crate) fn check_label_selector(selector: &Value, path: &str, flaws: &mut Fla
     }
 }
 
-fn check_values(operator: &str, values: &[Value], path: &str, numbers: bool, flaws: &mut Flaws) {
+fn check_values(operator: &str, values: &[Value], path: &str, numbers: bool, flaws: &mut FieldErrors) {
     let at = format!("{path}.values");
     match operator {
         "In" | "NotIn" if values.is_empty() => {
@@ -70,7 +70,7 @@ fn check_values(operator: &str, values: &[Value], path: &str, numbers: bool, fla
 }
 
 /// A node selector: at least one term, each with expressions that make sense.
-pub(crate) fn check_node_selector(selector: &Value, path: &str, flaws: &mut Flaws) {
+pub(crate) fn check_node_selector(selector: &Value, path: &str, flaws: &mut FieldErrors) {
     let terms = list(selector, &["nodeSelectorTerms"]);
     if terms.is_empty() {
         flaws.required(format!("{path}.nodeSelectorTerms"), "must have at least one node selector term");

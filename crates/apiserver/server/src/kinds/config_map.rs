@@ -1,7 +1,7 @@
 //! ConfigMap.
 
 use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, entries, map};
@@ -38,7 +38,7 @@ fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
 struct ConfigMap;
 
 impl Rules for ConfigMap {
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let mut bytes = 0;
         for (key, value) in entries(object, &["data"]) {
             for flaw in names::config_key(key) {
@@ -64,14 +64,14 @@ impl Rules for ConfigMap {
         Care::Both
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_immutable(new, old, &["data", "binaryData"], flaws);
         self.check(new, scene, flaws);
     }
 }
 
 /// What is marked as immutable stays as it is, and stays marked.
-pub(super) fn check_immutable(new: &Value, old: &Value, parts: &[&str], flaws: &mut Flaws) {
+pub(super) fn check_immutable(new: &Value, old: &Value, parts: &[&str], flaws: &mut FieldErrors) {
     let yes = Some(&Value::Bool(true));
     if at(old, &["immutable"]) != yes {
         return;

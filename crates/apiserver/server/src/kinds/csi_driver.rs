@@ -1,7 +1,7 @@
 //! CSIDriver.
 
 use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::value::{at, list, set, set_absent, text, texts};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -82,7 +82,7 @@ impl Rules for CsiDriver {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let policy = text(object, &["spec", "fsGroupPolicy"]);
         let policies = ["File", "None", "ReadWriteOnceWithFSType"];
         if !policies.contains(&policy) {
@@ -134,7 +134,7 @@ impl Rules for CsiDriver {
         vec![format!("spec.serviceAccountTokenInSecrets is unset; {why}")]
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         self.check(new, scene, flaws);
         for (field, path) in
             [("attachRequired", "spec.attachedRequired"), ("volumeLifecycleModes", "spec.volumeLifecycleModes")]

@@ -2,7 +2,7 @@
 
 use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, print};
 use crate::go_diff;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, list, set, take, text, texts};
@@ -53,7 +53,7 @@ impl Rules for CsiNode {
 
     fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let mut seen = BTreeSet::new();
         for (index, driver) in list(object, &["spec", "drivers"]).iter().enumerate() {
             let path = format!("spec.drivers[{index}]");
@@ -91,7 +91,7 @@ impl Rules for CsiNode {
         Care::Whole
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         self.check(new, scene, flaws);
         let lasting = |driver: &Value| {
             let mut driver = driver.clone();
@@ -109,7 +109,7 @@ impl Rules for CsiNode {
 }
 
 /// The name of a CSI driver.
-pub(super) fn check_driver_name(name: &str, path: &str, flaws: &mut Flaws) {
+pub(super) fn check_driver_name(name: &str, path: &str, flaws: &mut FieldErrors) {
     if name.is_empty() {
         flaws.required(path, "");
     }

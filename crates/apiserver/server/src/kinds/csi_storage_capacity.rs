@@ -2,7 +2,7 @@
 
 use super::affinity::check_label_selector;
 use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::names;
 use crate::value::{at, text};
 use bindery_model::Quantity;
@@ -45,7 +45,7 @@ struct Capacity;
 impl Rules for Capacity {
     fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         if let Some(selector) = at(object, &["nodeTopology"]) {
             check_label_selector(selector, "nodeTopology", flaws);
         }
@@ -59,7 +59,7 @@ impl Rules for Capacity {
         }
     }
 
-    fn check_change(&self, new: &Value, old: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         for field in ["nodeTopology", "storageClassName"] {
             let now = at(new, &[field]);
             if now != at(old, &[field]) {

@@ -1,7 +1,7 @@
 //! Event, as the core group shows it, which is how it is stored.
 
 use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, Rules, Scene, Selectable, Sight, column, print, wide};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, text};
@@ -93,7 +93,7 @@ pub(super) struct Event;
 impl Rules for Event {
     fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
 
-    fn check(&self, object: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_always(object, is_new(scene), flaws);
         if !is_new(scene) {
             return;
@@ -121,7 +121,7 @@ impl Rules for Event {
         }
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_always(new, is_new(scene), flaws);
         if !is_new(scene) {
             return;
@@ -195,7 +195,7 @@ fn is_new(scene: &Scene<'_>) -> bool {
     scene.kind.group == "events.k8s.io"
 }
 
-fn check_series(object: &Value, flaws: &mut Flaws) {
+fn check_series(object: &Value, flaws: &mut FieldErrors) {
     let Some(series) = at(object, &["series"]) else { return };
     if at(series, &["count"]).and_then(Value::as_i64).unwrap_or(0) < 2 {
         flaws.invalid("series.count", "", "should be at least 2");
@@ -205,7 +205,7 @@ fn check_series(object: &Value, flaws: &mut Flaws) {
     }
 }
 
-fn check_always(object: &Value, new: bool, flaws: &mut Flaws) {
+fn check_always(object: &Value, new: bool, flaws: &mut FieldErrors) {
     let namespace = text(object, &["metadata", "namespace"]);
     let involved = text(object, &["involvedObject", "namespace"]);
     let dated = !text(object, &["eventTime"]).is_empty();

@@ -2,7 +2,7 @@
 
 use super::event::{self, COLUMNS, EVENT_MANNERS, Event};
 use super::{ALL_VERBS, Kind, Manners, Rules, Scene, Selectable, Sight, View};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::value::{set, set_default, take, text};
 use serde_json::{Value, json};
 
@@ -81,11 +81,11 @@ struct NewEvent;
 impl Rules for NewEvent {
     fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
 
-    fn check(&self, object: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         Event.check(object, scene, flaws);
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         Event.check_change(new, old, scene, flaws);
     }
 

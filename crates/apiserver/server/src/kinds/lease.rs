@@ -1,7 +1,7 @@
 //! Lease.
 
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::value::{at, take, text};
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ impl Rules for Lease {
         self.prepare(new, scene);
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let number = |field| at(object, &["spec", field]).and_then(Value::as_i64);
         if let Some(seconds) = number("leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
             flaws.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0");

@@ -3,7 +3,7 @@
 use super::{
     AGE, Kind, MANNERS, Manners, NAME, Rules, Scene, Selectable, Sight, Subresource, column, print, status_of,
 };
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::names;
 use crate::value::{copy, list, set, set_absent, text};
 use serde_json::Value;
@@ -69,11 +69,11 @@ impl Rules for Namespace {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_finalizers(object, false, flaws);
     }
 
-    fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         match scene.subresource {
             "finalize" => check_finalizers(new, true, flaws),
             "status" => check_phase(new, flaws),
@@ -91,7 +91,7 @@ impl Rules for Namespace {
 }
 
 /// Finalizers are looked at one by one, but only some are told which one it was.
-fn check_finalizers(object: &Value, numbered: bool, flaws: &mut Flaws) {
+fn check_finalizers(object: &Value, numbered: bool, flaws: &mut FieldErrors) {
     for (index, finalizer) in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str).enumerate() {
         let path = if numbered { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
         for flaw in names::qualified(finalizer) {
@@ -103,7 +103,7 @@ fn check_finalizers(object: &Value, numbered: bool, flaws: &mut Flaws) {
     }
 }
 
-fn check_phase(object: &Value, flaws: &mut Flaws) {
+fn check_phase(object: &Value, flaws: &mut FieldErrors) {
     let phase = text(object, &["status", "phase"]);
     let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
     if deleting && phase != "Terminating" {

@@ -1,7 +1,7 @@
 //! Node.
 
 use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight, column, print, status_of, wide};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::names;
 use crate::status::Status;
 use crate::value::{at, entries, list, set, text, texts};
@@ -110,7 +110,7 @@ impl Rules for Node {
         Ok(())
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let mut seen = BTreeSet::new();
         for (index, taint) in list(object, &["spec", "taints"]).iter().enumerate() {
             // The path is upstream's, mistaken as it is.
@@ -144,7 +144,7 @@ impl Rules for Node {
         }
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         self.check(new, scene, flaws);
         for field in ["providerID", "podCIDRs"] {
             let (was, is) = (at(old, &["spec", field]), at(new, &["spec", field]));

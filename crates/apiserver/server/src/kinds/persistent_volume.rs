@@ -7,7 +7,7 @@ use super::{
 };
 use crate::api::second;
 use crate::go_diff;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
@@ -111,7 +111,7 @@ impl Rules for Volume {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_spec(object, flaws);
         let annotated = at(object, &["metadata", "annotations", BETA_MOUNT_OPTIONS]).is_some();
         if annotated && !volume_source::takes_old_mount_options(object) {
@@ -124,7 +124,7 @@ impl Rules for Volume {
         Care::Twice
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         if scene.subresource == "status" {
             return;
         }
@@ -170,7 +170,7 @@ impl Rules for Volume {
     }
 }
 
-fn check_spec(object: &Value, flaws: &mut Flaws) {
+fn check_spec(object: &Value, flaws: &mut FieldErrors) {
     let modes: Vec<&str> = texts(object, &["spec", "accessModes"]).collect();
     if modes.is_empty() {
         flaws.required("spec.accessModes", "");
@@ -215,7 +215,7 @@ fn check_spec(object: &Value, flaws: &mut Flaws) {
     }
 }
 
-pub(super) fn check_access_modes(modes: &[&str], flaws: &mut Flaws) {
+pub(super) fn check_access_modes(modes: &[&str], flaws: &mut FieldErrors) {
     for mode in modes.iter().filter(|mode| !ACCESS_MODES.contains(mode)) {
         flaws.unsupported("spec.accessModes", *mode, &ACCESS_MODES);
     }
@@ -225,21 +225,21 @@ pub(super) fn check_access_modes(modes: &[&str], flaws: &mut Flaws) {
     }
 }
 
-pub(super) fn check_volume_mode(object: &Value, flaws: &mut Flaws) {
+pub(super) fn check_volume_mode(object: &Value, flaws: &mut FieldErrors) {
     let mode = text(object, &["spec", "volumeMode"]);
     if at(object, &["spec", "volumeMode"]).is_some() && !matches!(mode, "Block" | "Filesystem") {
         flaws.unsupported("spec.volumeMode", mode, &["Block", "Filesystem"]);
     }
 }
 
-pub(super) fn check_mode_change(new: &Value, old: &Value, flaws: &mut Flaws) {
+pub(super) fn check_mode_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     let mode = at(new, &["spec", "volumeMode"]);
     if mode != at(old, &["spec", "volumeMode"]) {
         flaws.invalid("volumeMode", mode.cloned().unwrap_or_default(), "field is immutable");
     }
 }
 
-fn check_capacity(object: &Value, flaws: &mut Flaws) {
+fn check_capacity(object: &Value, flaws: &mut FieldErrors) {
     let capacity = map(object, &["spec", "capacity"]);
     if capacity.is_none_or(serde_json::Map::is_empty) {
         flaws.required("spec.capacity", "");
@@ -259,7 +259,7 @@ fn check_capacity(object: &Value, flaws: &mut Flaws) {
 }
 
 /// A quantity is not below zero. Upstream shows the number, not the text.
-pub(super) fn check_not_negative(value: &Value, path: &str, flaws: &mut Flaws) {
+pub(super) fn check_not_negative(value: &Value, path: &str, flaws: &mut FieldErrors) {
     let quantity = value.as_str().unwrap_or_default().parse::<Quantity>();
     if let Some(quantity) = quantity.ok().filter(|quantity| quantity < Quantity::zero()) {
         let number = quantity.nanos().div_euclid(1_000_000_000);
@@ -267,7 +267,7 @@ pub(super) fn check_not_negative(value: &Value, path: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_source_change(new: &Value, old: &Value, flaws: &mut Flaws) {
+fn check_source_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     const EXPAND: [&str; 3] = ["spec", "csi", "controllerExpandSecretRef"];
     if volume_source::found(new).eq(volume_source::found(old)) {
         return;

@@ -8,7 +8,7 @@ use super::rules::{only_its_own_part, protect, round_up};
 use super::storage_class::default_class;
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, wide};
 use crate::go_diff;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
@@ -108,7 +108,7 @@ impl Rules for Claim {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_claim_spec(object, flaws);
     }
 
@@ -116,7 +116,7 @@ impl Rules for Claim {
         Care::Both
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         if scene.subresource == "status" {
             check_status(new, flaws);
             return;
@@ -190,7 +190,7 @@ fn settle_data_source(object: &mut Value, old: Option<&Value>) {
 }
 
 /// What a claim asks for, be it in a template.
-pub(super) fn check_claim_spec(object: &Value, flaws: &mut Flaws) {
+pub(super) fn check_claim_spec(object: &Value, flaws: &mut FieldErrors) {
     let modes: Vec<&str> = texts(object, &["spec", "accessModes"]).collect();
     if modes.is_empty() {
         flaws.required("spec.accessModes", "at least 1 access mode is required");
@@ -223,7 +223,7 @@ pub(super) fn check_claim_spec(object: &Value, flaws: &mut Flaws) {
     check_class_name(object, "volumeAttributesClassName", flaws);
 }
 
-fn check_class_name(object: &Value, field: &str, flaws: &mut Flaws) {
+fn check_class_name(object: &Value, field: &str, flaws: &mut FieldErrors) {
     let name = text(object, &["spec", field]);
     if !name.is_empty() {
         for flaw in names::subdomain(name, false) {
@@ -232,7 +232,7 @@ fn check_class_name(object: &Value, field: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_data_source(object: &Value, field: &str, flaws: &mut Flaws) {
+fn check_data_source(object: &Value, field: &str, flaws: &mut FieldErrors) {
     let Some(source) = at(object, &["spec", field]) else { return };
     let path = format!("spec.{field}");
     let [group, kind, name] = ["apiGroup", "kind", "name"].map(|part| text(source, &[part]));
@@ -252,7 +252,7 @@ fn check_data_source(object: &Value, field: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_spec_change(new: &Value, old: &Value, flaws: &mut Flaws) {
+fn check_spec_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     const CLASS: [&str; 2] = ["spec", "storageClassName"];
     const ATTRIBUTES: [&str; 2] = ["spec", "volumeAttributesClassName"];
     let annotation = |object| at(object, &["metadata", "annotations", BETA_CLASS]).and_then(Value::as_str);
@@ -304,7 +304,7 @@ fn check_spec_change(new: &Value, old: &Value, flaws: &mut Flaws) {
     }
 }
 
-fn check_status(new: &Value, flaws: &mut Flaws) {
+fn check_status(new: &Value, flaws: &mut FieldErrors) {
     if texts(new, &["spec", "accessModes"]).next().is_none() {
         flaws.required("Spec.accessModes", "");
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use super::{pod_defaults, pod_update};
 use crate::api::second;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::status::Status;
@@ -158,7 +158,7 @@ impl Rules for Pod {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let volumes = check_volumes(object, flaws);
         if list(object, &["spec", "containers"]).is_empty() {
             flaws.required("spec.containers", "");
@@ -202,7 +202,7 @@ impl Rules for Pod {
         Care::Both
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         if scene.subresource == "status" {
             if text(new, &["spec", "nodeName"]) != text(old, &["spec", "nodeName"]) {
                 flaws.forbidden("status.nodeName", "may not be changed directly");

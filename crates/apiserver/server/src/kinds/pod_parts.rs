@@ -1,7 +1,7 @@
 //! What a pod is made of: volumes and containers.
 
 use super::persistent_volume_claim::check_claim_spec;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::names;
 use crate::value::{at, entries, list, map, text};
 use bindery_model::Quantity;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Looks at the volumes; answers their names.
-pub(super) fn check_volumes<'a>(object: &'a Value, flaws: &mut Flaws) -> BTreeSet<&'a str> {
+pub(super) fn check_volumes<'a>(object: &'a Value, flaws: &mut FieldErrors) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     for (index, volume) in list(object, &["spec", "volumes"]).iter().enumerate() {
         let path = format!("spec.volumes[{index}]");
@@ -53,7 +53,7 @@ pub(super) fn check_container<'a>(
     path: &str,
     volumes: &BTreeSet<&str>,
     seen: &mut BTreeSet<&'a str>,
-    flaws: &mut Flaws,
+    flaws: &mut FieldErrors,
 ) {
     let name = text(container, &["name"]);
     if name.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn check_container<'a>(
     check_resources(container, path, flaws);
 }
 
-fn check_mounts(container: &Value, path: &str, volumes: &BTreeSet<&str>, flaws: &mut Flaws) {
+fn check_mounts(container: &Value, path: &str, volumes: &BTreeSet<&str>, flaws: &mut FieldErrors) {
     let mut places = BTreeSet::new();
     for (index, mount) in list(container, &["volumeMounts"]).iter().enumerate() {
         let (name, place) = (text(mount, &["name"]), text(mount, &["mountPath"]));
@@ -97,7 +97,7 @@ fn check_mounts(container: &Value, path: &str, volumes: &BTreeSet<&str>, flaws: 
     }
 }
 
-fn check_ports(container: &Value, path: &str, flaws: &mut Flaws) {
+fn check_ports(container: &Value, path: &str, flaws: &mut FieldErrors) {
     const RANGE: &str = "must be between 1 and 65535, inclusive";
     let mut seen = BTreeSet::new();
     for (index, port) in list(container, &["ports"]).iter().enumerate() {
@@ -123,7 +123,7 @@ fn check_ports(container: &Value, path: &str, flaws: &mut Flaws) {
 }
 
 /// Nothing is asked for beyond its limit.
-fn check_resources(container: &Value, path: &str, flaws: &mut Flaws) {
+fn check_resources(container: &Value, path: &str, flaws: &mut FieldErrors) {
     for (name, request) in entries(container, &["resources", "requests"]) {
         let limit = text(container, &["resources", "limits", name]);
         let request = request.as_str().unwrap_or_default();
@@ -138,13 +138,13 @@ fn check_resources(container: &Value, path: &str, flaws: &mut Flaws) {
 }
 
 /// The template of a claim: only labels and annotations of its metadata, and a spec as claims have it.
-fn check_template(template: &Value, path: &str, flaws: &mut Flaws) {
+fn check_template(template: &Value, path: &str, flaws: &mut FieldErrors) {
     for (name, _) in entries(template, &["metadata"]) {
         if !matches!(name, "annotations" | "labels") {
             flaws.forbidden(format!("{path}.metadata.{name}"), "cannot be set");
         }
     }
-    let mut part = Flaws::default();
+    let mut part = FieldErrors::default();
     check_claim_spec(template, &mut part);
     flaws.extend_within(path, part);
 }

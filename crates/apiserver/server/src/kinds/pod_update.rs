@@ -1,7 +1,7 @@
 //! What of a pod's spec may change, which is little.
 
 use crate::go_diff;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::value::{at, copy, list, take, text};
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const FIELDS: &str = "pod updates may not change fields other than `spec.contain
      (allow it to be set to 1 if it was previously negative)";
 
 /// Looks for changes of a spec that may not be.
-pub(super) fn check(new: &Value, old: &Value, flaws: &mut Flaws) {
+pub(super) fn check(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     for part in ["containers", "initContainers"] {
         let containers = list(new, &["spec", part]);
         for (index, container) in containers.iter().enumerate() {
@@ -54,7 +54,7 @@ fn with_what_may_change_as_it_was(new: &Value, old: &Value) -> Value {
 }
 
 /// A deadline can only come nearer. Answers whether the rest is to be looked at.
-fn check_deadline(new: &Value, old: &Value, flaws: &mut Flaws) -> bool {
+fn check_deadline(new: &Value, old: &Value, flaws: &mut FieldErrors) -> bool {
     const PATH: &str = "spec.activeDeadlineSeconds";
     let deadline = |pod| at(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64);
     match (deadline(old), deadline(new)) {
@@ -75,7 +75,7 @@ fn check_deadline(new: &Value, old: &Value, flaws: &mut Flaws) -> bool {
 }
 
 /// Tolerations can only become more.
-fn check_tolerations(new: &Value, old: &Value, flaws: &mut Flaws) {
+fn check_tolerations(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     let lasting = |toleration: &Value| {
         let mut toleration = toleration.clone();
         take(&mut toleration, &["tolerationSeconds"]);

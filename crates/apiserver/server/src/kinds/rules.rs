@@ -1,7 +1,7 @@
 //! What a kind may say for itself on the way of an object into the store. Whatever it leaves out is done as for most kinds.
 
 use super::Kind;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::status::Status;
 use crate::store::Store;
@@ -46,10 +46,10 @@ pub trait Rules: Sync + Debug {
     }
 
     /// Looks for flaws in a new object.
-    fn check(&self, _object: &Value, _scene: &Scene<'_>, _flaws: &mut Flaws) {}
+    fn check(&self, _object: &Value, _scene: &Scene<'_>, _flaws: &mut FieldErrors) {}
 
     /// Looks for flaws in a changed object.
-    fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         if scene.subresource.is_empty() {
             self.check(new, scene, flaws);
         }

@@ -2,7 +2,7 @@
 
 use super::config_map::{MOST_BYTES, check_immutable};
 use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight, column, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, entries, map, set, set_default, take, text};
@@ -44,7 +44,7 @@ impl Rules for Secret {
         set_default(object, &["type"], "Opaque");
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let mut bytes = 0;
         for (key, value) in entries(object, &["data"]) {
             for flaw in names::config_key(key) {
@@ -90,7 +90,7 @@ impl Rules for Secret {
         Care::Both
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         let (ours, theirs) = (text(new, &["type"]), text(old, &["type"]));
         if ours != theirs {
             flaws.invalid("type", ours, "field is immutable");
@@ -105,7 +105,7 @@ impl Rules for Secret {
 }
 
 /// An entry that has to be there, and to be JSON.
-fn check_json(object: &Value, key: &str, flaws: &mut Flaws) {
+fn check_json(object: &Value, key: &str, flaws: &mut FieldErrors) {
     let path = format!("data[{key}]");
     match at(object, &["data", key]).and_then(Value::as_str) {
         None => flaws.required(path, ""),

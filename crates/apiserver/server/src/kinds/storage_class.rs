@@ -1,7 +1,7 @@
 //! StorageClass.
 
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::names;
 use crate::store::Store;
 use crate::value::{at, entries, list, map, set_absent, text, texts};
@@ -76,7 +76,7 @@ impl Rules for StorageClass {
         set_absent(object, &["volumeBindingMode"], "Immediate");
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_driver(object, "provisioner", flaws);
         check_parameters(object, false, flaws);
         if !text(object, &["reclaimPolicy"]).is_empty() {
@@ -98,7 +98,7 @@ impl Rules for StorageClass {
         warnings
     }
 
-    fn check_change(&self, new: &Value, old: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
             let value =
                 |object| at(object, &[field]).filter(|value| value.as_object().is_none_or(|map| !map.is_empty()));
@@ -109,7 +109,7 @@ impl Rules for StorageClass {
     }
 }
 
-fn check_one_of(object: &Value, field: &str, supported: &[&str], flaws: &mut Flaws) {
+fn check_one_of(object: &Value, field: &str, supported: &[&str], flaws: &mut FieldErrors) {
     let value = text(object, &[field]);
     if !supported.contains(&value) {
         flaws.unsupported(field, value, supported);
@@ -117,7 +117,7 @@ fn check_one_of(object: &Value, field: &str, supported: &[&str], flaws: &mut Fla
 }
 
 /// The name of who provisions: a qualified name, in whatever case.
-pub(super) fn check_driver(object: &Value, field: &str, flaws: &mut Flaws) {
+pub(super) fn check_driver(object: &Value, field: &str, flaws: &mut FieldErrors) {
     let name = text(object, &[field]);
     if name.is_empty() {
         flaws.required(field, "");
@@ -130,7 +130,7 @@ pub(super) fn check_driver(object: &Value, field: &str, flaws: &mut Flaws) {
 }
 
 /// Parameters: not too many, and none without a key.
-pub(super) fn check_parameters(object: &Value, some: bool, flaws: &mut Flaws) {
+pub(super) fn check_parameters(object: &Value, some: bool, flaws: &mut FieldErrors) {
     let count = map(object, &["parameters"]).map_or(0, serde_json::Map::len);
     if count > MOST_PARAMETERS {
         flaws.too_long("parameters", MOST_PARAMETERS);
@@ -151,7 +151,7 @@ pub(super) fn check_parameters(object: &Value, some: bool, flaws: &mut Flaws) {
     }
 }
 
-fn check_topologies(object: &Value, flaws: &mut Flaws) {
+fn check_topologies(object: &Value, flaws: &mut FieldErrors) {
     let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
     for (index, term) in list(object, &["allowedTopologies"]).iter().enumerate() {
         let mut keys: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

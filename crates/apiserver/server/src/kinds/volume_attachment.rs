@@ -3,7 +3,7 @@
 use super::csi_node::check_driver_name;
 use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of};
 use crate::go_diff;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::names;
 use crate::value::{at, copy, list, set, text};
@@ -69,7 +69,7 @@ impl Rules for Attachment {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_driver_name(text(object, &["spec", "attacher"]), "spec.attacher", flaws);
         let source = |field| at(object, &["spec", "source", field]);
         let why = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
@@ -105,7 +105,7 @@ impl Rules for Attachment {
         Care::Whole
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         self.check(new, scene, flaws);
         if at(new, &["spec"]) != at(old, &["spec"]) {
             let spec = at(new, &["spec"]).unwrap_or(&Value::Null);
@@ -115,7 +115,7 @@ impl Rules for Attachment {
 }
 
 /// A volume that is described in the attachment itself: only a driver's, and without what belongs to a volume that is kept.
-fn check_inline(spec: &Value, flaws: &mut Flaws) {
+fn check_inline(spec: &Value, flaws: &mut FieldErrors) {
     const PATH: &str = "spec.source.inlineVolumeSpec";
     const WHY: &str = "in the context of inline volumes";
     let present = |field: &str| {

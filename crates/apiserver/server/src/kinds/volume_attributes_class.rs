@@ -3,7 +3,7 @@
 use super::rules::protect;
 use super::storage_class::{check_driver, check_parameters};
 use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::metadata::Care;
 use crate::status::Status;
 use crate::value::{at, text};
@@ -40,7 +40,7 @@ impl Rules for AttributesClass {
         Ok(())
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
         check_driver(object, "driverName", flaws);
         check_parameters(object, true, flaws);
     }
@@ -49,7 +49,7 @@ impl Rules for AttributesClass {
         Care::Both
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut Flaws) {
+    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
         for field in ["driverName", "parameters"] {
             if at(new, &[field]) != at(old, &[field]) {
                 flaws.forbidden(field, &format!("updates to {field} are forbidden."));

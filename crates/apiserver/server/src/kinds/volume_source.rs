@@ -1,7 +1,7 @@
 //! Where a persistent volume's bytes are: the one field of its spec that says so.
 
 use super::csi_node::check_driver_name;
-use crate::invalid::Flaws;
+use crate::invalid::FieldErrors;
 use crate::value::{at, entries, list, map, set_default, text};
 use serde_json::{Map, Value, json};
 
@@ -86,7 +86,7 @@ pub(super) fn fill_in(object: &mut Value) {
 }
 
 /// Exactly one source, and one that makes sense.
-pub(super) fn check(object: &Value, flaws: &mut Flaws) {
+pub(super) fn check(object: &Value, flaws: &mut FieldErrors) {
     let mut count = 0;
     let mut sources: Vec<(&str, &Value)> = found(object).collect();
     sources.sort_by_key(|(name, _)| SOURCES.iter().position(|one| one == name));
@@ -132,7 +132,7 @@ pub(super) fn check(object: &Value, flaws: &mut Flaws) {
     }
 }
 
-fn check_present(source: &Value, path: &str, fields: &[&str], flaws: &mut Flaws) {
+fn check_present(source: &Value, path: &str, fields: &[&str], flaws: &mut FieldErrors) {
     for field in fields.iter().filter(|field| text(source, &[field]).is_empty()) {
         flaws.required(format!("{path}.{field}"), "");
     }
@@ -142,7 +142,7 @@ fn has_steps_up(path: &str) -> bool {
     path.split('/').any(|step| step == "..")
 }
 
-fn check_host_path(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_host_path(source: &Value, path: &str, flaws: &mut FieldErrors) {
     const TYPES: [&str; 8] =
         ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     let on_host = text(source, &["path"]);
@@ -157,7 +157,7 @@ fn check_host_path(source: &Value, path: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_local_path(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_local_path(source: &Value, path: &str, flaws: &mut FieldErrors) {
     let on_node = text(source, &["path"]);
     if on_node.is_empty() {
         flaws.required(format!("{path}.path"), "");
@@ -166,7 +166,7 @@ fn check_local_path(source: &Value, path: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_nfs(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_nfs(source: &Value, path: &str, flaws: &mut FieldErrors) {
     check_present(source, path, &["server", "path"], flaws);
     let exported = text(source, &["path"]);
     if !exported.starts_with('/') {
@@ -174,7 +174,7 @@ fn check_nfs(source: &Value, path: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_partition(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_partition(source: &Value, path: &str, flaws: &mut FieldErrors) {
     let partition = number(source, "partition").unwrap_or(0);
     if !(0..=255).contains(&partition) {
         // Upstream's words leave 0 out, its test does not.
@@ -186,14 +186,14 @@ fn number(source: &Value, field: &str) -> Option<i64> {
     at(source, &[field]).and_then(Value::as_i64)
 }
 
-fn check_unit(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_unit(source: &Value, path: &str, flaws: &mut FieldErrors) {
     let unit = number(source, "lun").unwrap_or(0);
     if !(0..=255).contains(&unit) {
         flaws.invalid(format!("{path}.lun"), unit, "must be between 0 and 255, inclusive");
     }
 }
 
-fn check_fibre_channel(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_fibre_channel(source: &Value, path: &str, flaws: &mut FieldErrors) {
     let (targets, ids) = (list(source, &["targetWWNs"]), list(source, &["wwids"]));
     let path_of_targets = format!("{path}.targetWWNs");
     match (targets.is_empty(), ids.is_empty()) {
@@ -215,7 +215,7 @@ fn check_fibre_channel(source: &Value, path: &str, flaws: &mut Flaws) {
     }
 }
 
-fn check_iscsi(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_iscsi(source: &Value, path: &str, flaws: &mut FieldErrors) {
     check_present(source, path, &["targetPortal"], flaws);
     let name = text(source, &["iqn"]);
     if name.is_empty() {
@@ -262,7 +262,7 @@ fn is_iscsi_name(name: &str) -> bool {
     }
 }
 
-fn check_csi(source: &Value, path: &str, flaws: &mut Flaws) {
+fn check_csi(source: &Value, path: &str, flaws: &mut FieldErrors) {
     check_driver_name(text(source, &["driver"]), &format!("{path}.driver"), flaws);
     check_present(source, path, &["volumeHandle"], flaws);
     for secret in

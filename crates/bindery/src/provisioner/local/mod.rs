@@ -16,8 +16,8 @@ use bindery_local_disks::agent::{
 use bindery_local_disks::discover::Owner;
 use bindery_local_disks::{Config, disk};
 use bindery_model::{Annotation, Kind, Name, Node, Object};
-use bindery_provisioner_sdk::{Provisioner, Storekeeper};
-use bindery_runtime::{Api, CALL_DEADLINE, Hosted, Observer, Operate, list, told_to_stop};
+use bindery_provisioner_sdk::{Provisioner, ProvisioningWorker};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, list, shutdown_signal};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use crate::{connect, duration, metrics as common, serve};
@@ -81,7 +81,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         agent.cleanings.clone(),
         args.metrics_path.clone(),
     );
-    let (mut pages, mut stop) = (std::pin::pin!(pages), std::pin::pin!(told_to_stop()));
+    let (mut pages, mut stop) = (std::pin::pin!(pages), std::pin::pin!(shutdown_signal()));
     loop {
         let changed = tokio::select! {
             stopped = &mut stop => return stopped,
@@ -148,8 +148,8 @@ impl Agent {
             component,
             hears: Arc::new(self.metrics.clone()),
         };
-        let mut hosted = Hosted::start_with(&self.api, engine, &observer, |events| {
-            Arc::new(Storekeeper::new(self.api.clone(), Arc::new(disks(events)))) as Arc<dyn Operate>
+        let mut hosted = EngineHost::start_with(&self.api, engine, &observer, |events| {
+            Arc::new(ProvisioningWorker::new(self.api.clone(), Arc::new(disks(events)))) as Arc<dyn RunOperation>
         });
         knowledge.is_at(hosted.outbox.clone());
         self.pages.is_at(knowledge.clone(), owner.clone());

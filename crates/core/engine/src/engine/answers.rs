@@ -1,12 +1,12 @@
 //! Answers: what is learnt from them, and how it goes on, even when there was none.
 
 use bindery_model::{Object, ObjectKey};
-use bindery_rules_api::{After, Create, Failure, Pace, Request, Task, Yield};
+use bindery_rules_api::{Backoff, Create, Failure, FailureEffect, OperationOutput, Request, Task};
 
 use super::Engine;
 use crate::flights::Flight;
 use crate::progress::Work;
-use crate::{Answer, Refusal, RequestId};
+use crate::{Answer, RequestError, RequestId};
 
 /// What an answer says of an object.
 pub(super) enum Found {
@@ -22,7 +22,7 @@ impl Engine {
             return self.listed_live(&listing, askers, answer);
         }
         let Some(flight) = self.flights.arrive(id) else { return };
-        let is_operation = matches!(flight.request, Request::Operate(_));
+        let is_operation = matches!(flight.request, Request::RunOperation(_));
         let (work, target) = (flight.work.clone(), flight.request.target());
         self.land(flight, answer);
         if !self.flights.is_busy(&target) {
@@ -43,7 +43,7 @@ impl Engine {
             Request::Write(write) => Some(write.purpose),
             Request::Create(create) => Some(create.purpose),
             Request::Bind(bind) => Some(bind.purpose),
-            Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::Operate(_) => None,
+            Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::RunOperation(_) => None,
         };
         if let Some(purpose) = purpose {
             self.stats.count_write(purpose, !matches!(answer, Answer::Refused(_)));
@@ -80,14 +80,14 @@ impl Engine {
                         // What is known may be from later, and then it is what counts.
                         let is_current = self.known.seen_version(&key) == found.as_ref().map(|f| f.meta().version);
                         if let Some(progress) = self.agenda.get_mut(&work).filter(|_| is_current) {
-                            progress.findings.note_read(key, found);
+                            progress.live_reads.note_read(key, found);
                         }
                         self.agenda.hurry(work);
                     }
                     Some(version) => self.checked(work, version, found),
                 }
             }
-            (Request::Operate(operation), Answer::Done(outcome)) => {
+            (Request::RunOperation(operation), Answer::Done(outcome)) => {
                 self.note_outcome(&work, operation.task(), outcome);
                 self.agenda.hurry(work);
             }
@@ -101,7 +101,7 @@ impl Engine {
             (request, answer) => {
                 debug_assert!(false, "{answer:?} is no answer to {request:?}");
                 self.give_back(&work, &request.target());
-                self.retry(&work, Pace::Api);
+                self.retry(&work, Backoff::Api);
             }
         }
     }
@@ -132,46 +132,46 @@ impl Engine {
         for notice in create.then {
             self.publish(work.set, notice);
         }
-        self.note_outcome(&work, create.task, Ok(Yield::default()));
+        self.note_outcome(&work, create.task, Ok(OperationOutput::default()));
         self.agenda.hurry(work);
     }
 
-    pub(super) fn note_outcome(&mut self, work: &Work, task: Task, outcome: Result<Yield, Failure>) {
+    pub(super) fn note_outcome(&mut self, work: &Work, task: Task, outcome: Result<OperationOutput, Failure>) {
         if let Some(progress) = self.agenda.get_mut(work) {
-            progress.findings.forget_passing();
-            progress.findings.note_outcome(task, outcome);
+            progress.live_reads.forget_passing();
+            progress.live_reads.note_outcome(task, outcome);
         }
     }
 
     /// A step is done: the next is looked for at once.
     pub(super) fn go_on(&mut self, work: Work) {
         if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.findings.forget_passing();
+            progress.live_reads.forget_passing();
             progress.refusals = 0;
             self.agenda.hurry(work);
         }
     }
 
-    pub(super) fn refused(&mut self, flight: Flight, refusal: Refusal) {
+    pub(super) fn refused(&mut self, flight: Flight, refusal: RequestError) {
         let Flight { work, request, .. } = flight;
         match (request, refusal) {
-            (Request::Create(create), Refusal::AlreadyExists) => self.created(work, create),
-            (Request::Create(create), refusal) if !matches!(refusal, Refusal::Later(..)) => {
-                self.note_outcome(&work, create.task, Err(failure(&refusal, After::Nothing)));
+            (Request::Create(create), RequestError::AlreadyExists) => self.created(work, create),
+            (Request::Create(create), refusal) if !matches!(refusal, RequestError::Later(..)) => {
+                self.note_outcome(&work, create.task, Err(failure(&refusal, FailureEffect::Nothing)));
                 self.agenda.hurry(work);
             }
-            (Request::Operate(operation), refusal) => {
-                self.note_outcome(&work, operation.task(), Err(failure(&refusal, After::Untried)));
+            (Request::RunOperation(operation), refusal) => {
+                self.note_outcome(&work, operation.task(), Err(failure(&refusal, FailureEffect::Untried)));
                 self.agenda.hurry(work);
             }
             // What is known is behind, or nobody knows what became of it: a live read tells.
-            (Request::Write(write), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
+            (Request::Write(write), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
                 self.check(work, write.target().clone(), write.version());
             }
-            (Request::Bind(bind), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
+            (Request::Bind(bind), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
                 self.check(work, bind.target().clone(), bind.version());
             }
-            (Request::Delete(delete), Refusal::Conflict | Refusal::NotFound | Refusal::Lost) => {
+            (Request::Delete(delete), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
                 let volume = delete.proof().volume();
                 self.check(work, ObjectKey::volume(volume.name.clone()), volume.version);
             }
@@ -183,17 +183,17 @@ impl Engine {
                 }
                 self.give_back(&work, &request.target());
                 match refusal {
-                    Refusal::Later(delay, _) => {
+                    RequestError::Later(delay, _) => {
                         if let Some(progress) = self.agenda.get_mut(&work) {
-                            progress.findings = Default::default();
+                            progress.live_reads = Default::default();
                         }
                         self.agenda.due(&work, self.now + delay, false);
                     }
-                    Refusal::Conflict
-                    | Refusal::NotFound
-                    | Refusal::AlreadyExists
-                    | Refusal::Lost
-                    | Refusal::Error(_) => self.retry(&work, Pace::Api),
+                    RequestError::Conflict
+                    | RequestError::NotFound
+                    | RequestError::AlreadyExists
+                    | RequestError::Lost
+                    | RequestError::Error(_) => self.retry(&work, Backoff::Api),
                 }
             }
         }
@@ -207,22 +207,24 @@ impl Engine {
     /// Goes on after such a read: at once when there is news, else after a while.
     pub(super) fn checked(&mut self, work: Work, version: u64, found: Option<Object>) {
         if found.is_some_and(|object| object.meta().version <= version) {
-            return self.retry(&work, Pace::Api);
+            return self.retry(&work, Backoff::Api);
         }
         if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.findings.forget_passing();
+            progress.live_reads.forget_passing();
             self.agenda.hurry(work);
         }
     }
 }
 
 /// What is certain of something that was refused: where there was no answer, nothing.
-fn failure(refusal: &Refusal, after: After) -> Failure {
+fn failure(refusal: &RequestError, after: FailureEffect) -> Failure {
     let after = match refusal {
-        Refusal::Lost => After::Unknown,
-        Refusal::Conflict | Refusal::NotFound | Refusal::AlreadyExists | Refusal::Later(..) | Refusal::Error(_) => {
-            after
-        }
+        RequestError::Lost => FailureEffect::Unknown,
+        RequestError::Conflict
+        | RequestError::NotFound
+        | RequestError::AlreadyExists
+        | RequestError::Later(..)
+        | RequestError::Error(_) => after,
     };
     Failure::new(refusal.to_string()).with(after)
 }

@@ -1,7 +1,7 @@
 //! Deciding: keys in order, each by its rule set, and what follows from the verdict.
 
 use bindery_model::ObjectKey;
-use bindery_rules_api::{Action, Findings, Measure, Notice, Pace, Request, Rule, Verdict};
+use bindery_rules_api::{Action, Backoff, Event, LiveReads, Measure, Request, Rule, Verdict};
 
 use super::Engine;
 use crate::progress::Work;
@@ -28,9 +28,9 @@ impl Engine {
     pub(super) fn decide(&mut self, work: Work) {
         let Some(progress) = self.agenda.get_mut(&work) else { return };
         let by_resync = progress.by_resync;
-        let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.findings);
+        let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.live_reads);
         if let Some(missing) =
-            unproven(&verdict, &progress.findings).filter(|_| self.told.is_news(&work, &verdict.notices))
+            unproven(&verdict, &progress.live_reads).filter(|_| self.told.is_new(&work, &verdict.events))
         {
             verdict = Verdict::request(verdict.rule, Request::Read(missing));
         }
@@ -39,12 +39,12 @@ impl Engine {
         if let Some(step) = step.filter(|step| *step != verdict.rule) {
             self.stats.count(step);
         }
-        let mut notices = std::mem::take(&mut verdict.notices);
+        let mut events = std::mem::take(&mut verdict.events);
         if let Action::Retry(pace) = verdict.action {
             let again_in = Some(backoff::delay(&self.config, pace, progress.failures_of(pace).saturating_add(1)));
-            notices.iter_mut().for_each(|notice| notice.again_in = again_in);
+            events.iter_mut().for_each(|notice| notice.again_in = again_in);
         }
-        let told = self.tell(&work, &verdict, notices);
+        let told = self.tell(&work, &verdict, events);
         if by_resync && (told || verdict.action != Action::Settle) {
             self.stats.resync_finds += 1;
         }
@@ -65,27 +65,27 @@ impl Engine {
         match action {
             Action::Settle => self.agenda.rest(&work),
             Action::Request(request) => self.request(work, request),
-            Action::Offer(to) => self.offer(work, to),
+            Action::HandOff(to) => self.offer(work, to),
             Action::Retry(pace) => self.retry(&work, pace),
             Action::Pause(duration) => self.agenda.due(&work, self.now + duration, true),
         }
     }
 
     /// Publishes what a verdict has to say, if it is news. Returns whether it was.
-    pub(super) fn tell(&mut self, work: &Work, verdict: &Verdict, notices: Vec<Notice>) -> bool {
-        if notices.is_empty() {
+    pub(super) fn tell(&mut self, work: &Work, verdict: &Verdict, events: Vec<Event>) -> bool {
+        if events.is_empty() {
             // At rest with nothing to say: what was said before is over.
             if verdict.action == Action::Settle {
                 self.told.forget(work);
             }
             return false;
         }
-        if !self.told.is_news(work, &notices) {
-            self.stats.notices_kept_back += notices.len() as u64;
+        if !self.told.is_new(work, &events) {
+            self.stats.notices_kept_back += events.len() as u64;
             return false;
         }
-        self.told.note(work, &notices);
-        for notice in notices {
+        self.told.note(work, &events);
+        for notice in events {
             self.publish(work.set, notice);
         }
         true
@@ -119,18 +119,18 @@ impl Engine {
     pub(super) fn offer(&mut self, work: Work, to: ObjectKey) {
         let taker = Work { set: work.set, key: to.clone() };
         if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.findings.note_offer(to);
+            progress.live_reads.note_hand_off(to);
         }
         self.agenda.hurry_ahead(work);
-        self.agenda.hurry_for_offer(taker);
+        self.agenda.schedule_for_hand_off(taker);
     }
 
     /// Looks again after a while, from the start.
-    pub(super) fn retry(&mut self, work: &Work, pace: Pace) {
+    pub(super) fn retry(&mut self, work: &Work, pace: Backoff) {
         let Some(progress) = self.agenda.get_mut(work) else { return };
         let failures = progress.failures_of(pace).saturating_add(1);
         progress.note_failure(pace, failures);
-        progress.findings = Default::default();
+        progress.live_reads = Default::default();
         if std::mem::take(&mut progress.woken) {
             return self.agenda.hurry(work.clone());
         }
@@ -150,9 +150,9 @@ impl Engine {
 }
 
 /// An object that is said to be missing, and was not looked for live: word of it may only be late, and then it is not missing.
-fn unproven(verdict: &Verdict, findings: &Findings) -> Option<ObjectKey> {
-    let mut missing = verdict.notices.iter().filter_map(|notice| notice.missing.as_ref());
-    missing.find(|missing| !findings.has_read(missing)).cloned()
+fn unproven(verdict: &Verdict, live_reads: &LiveReads) -> Option<ObjectKey> {
+    let mut missing = verdict.events.iter().filter_map(|notice| notice.missing.as_ref());
+    missing.find(|missing| !live_reads.has_read(missing)).cloned()
 }
 
 /// Which step an action is, if it sends something that has a name.
@@ -162,7 +162,7 @@ fn step(action: &Action) -> Option<&'static Rule> {
         Action::Request(Request::Create(create)) => Some(create.purpose),
         Action::Request(Request::Bind(bind)) => Some(bind.purpose),
         Action::Request(Request::Delete(delete)) => Some(delete.purpose),
-        Action::Request(Request::Read(_) | Request::List(_) | Request::Operate(_)) => None,
-        Action::Settle | Action::Offer(_) | Action::Retry(_) | Action::Pause(_) => None,
+        Action::Request(Request::Read(_) | Request::List(_) | Request::RunOperation(_)) => None,
+        Action::Settle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => None,
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bindery_model::Object;
-use bindery_rules_api::{Listing, Pace, Request};
+use bindery_rules_api::{Backoff, Listing, Request};
 
 use super::Engine;
 use crate::progress::{State, Work};
-use crate::{Answer, Output, Refusal};
+use crate::{Answer, Output, RequestError};
 
 impl Engine {
     /// Has a key wait for a list. It is sent when all is decided that can be decided now, so that it is as late as any decision
@@ -36,7 +36,7 @@ impl Engine {
     /// Serves all who asked for a list, except for those that something has changed for since it was sent: it may be older than
     /// that, and they look anew.
     pub(super) fn listed_live(&mut self, listing: &Listing, askers: Vec<Work>, answer: Answer) {
-        let found: Result<Arc<[Object]>, Refusal> = match answer {
+        let found: Result<Arc<[Object]>, RequestError> = match answer {
             Answer::Listed(objects) => Ok(objects.into_iter().filter(|object| !self.is_overtaken(object)).collect()),
             Answer::Refused(refusal) => {
                 self.stats.refused += 1;
@@ -44,7 +44,7 @@ impl Engine {
             }
             Answer::Written(_) | Answer::Deleted(_) | Answer::Read(_) | Answer::Done(_) => {
                 debug_assert!(false, "no answer to a list");
-                Err(Refusal::Lost)
+                Err(RequestError::Lost)
             }
         };
         for work in askers {
@@ -52,15 +52,15 @@ impl Engine {
             match &found {
                 Ok(found) => {
                     if !progress.woken {
-                        progress.findings.note_list(listing.clone(), found.clone());
+                        progress.live_reads.note_list(listing.clone(), found.clone());
                     }
                     self.agenda.hurry(work);
                 }
-                Err(Refusal::Later(delay, _)) => {
-                    progress.findings = Default::default();
+                Err(RequestError::Later(delay, _)) => {
+                    progress.live_reads = Default::default();
                     self.agenda.due(&work, self.now + *delay, false);
                 }
-                Err(_) => self.retry(&work, Pace::Api),
+                Err(_) => self.retry(&work, Backoff::Api),
             }
         }
     }

@@ -22,14 +22,14 @@ impl Engine {
                 }
                 return self.park(target, work);
             }
-            Request::Operate(_) if !self.flights.has_room_for_operation(&self.config) => {
+            Request::RunOperation(_) if !self.flights.has_room_for_operation(&self.config) => {
                 self.set_state(&work, State::Parked);
                 return self.flights.park_for_operation(work);
             }
             Request::List(listing) => return self.want_list(work, listing.clone()),
             Request::Write(write) => self.assume(write),
             Request::Bind(bind) => self.assume_pod(bind.target(), |pod| pod.node = bind.node().clone()),
-            Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::Operate(_) => {}
+            Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::RunOperation(_) => {}
         }
         self.send(work, request, None);
     }

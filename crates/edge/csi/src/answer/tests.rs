@@ -4,7 +4,7 @@ use super::*;
 use crate::prepare::Secrets;
 use crate::proto::VolumeContentSource;
 use crate::setup::Abilities;
-use bindery_provisioner_sdk::Order;
+use bindery_provisioner_sdk::ProvisionRequest;
 use std::collections::BTreeMap;
 
 const GIB: i64 = 1 << 30;
@@ -20,16 +20,16 @@ fn setup() -> Setup {
     }
 }
 
-fn order() -> Order {
+fn order() -> ProvisionRequest {
     let claim = bindery_model::ClaimKey::new("ns", "c");
-    Order {
+    ProvisionRequest {
         claim,
         uid: "1".into(),
         version: 1,
         class: "k".into(),
         provisioner: "d.example.com".into(),
         volume: "pvc-1".into(),
-        is_guarded: true,
+        has_finalizer: true,
         node: None,
         topology: Ok(None),
         turn: None,

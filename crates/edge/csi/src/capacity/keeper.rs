@@ -56,7 +56,7 @@ pub struct Keeper {
     pub poll: Duration,
     /// How many calls of it may be under way at once.
     pub calls_max: usize,
-    /// Told when a volume was made or removed.
+    /// PublishedEvents when a volume was made or removed.
     pub changed: Arc<Notify>,
     /// Where it is noted how many objects there are.
     pub counts: Arc<Counts>,

@@ -23,7 +23,7 @@ use crate::fields::{is_block, list, requested, text, text_or_empty, texts};
 use crate::migration;
 use crate::path;
 use crate::setup::Setup;
-use bindery_provisioner_sdk::{After, Failure};
+use bindery_provisioner_sdk::{Failure, FailureEffect};
 use source::Kind;
 
 /// What is next.
@@ -176,5 +176,5 @@ fn attributes(facts: &Facts<'_>, name: &str) -> Flow<BTreeMap<String, String>> {
 
 /// Somebody else fills this claim.
 fn not_ours<T>(error: &str) -> Flow<T> {
-    fail(error, After::NotOurs)
+    fail(error, FailureEffect::NotOurs)
 }

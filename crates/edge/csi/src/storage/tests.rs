@@ -10,7 +10,7 @@ use super::*;
 use crate::driver::{Called, Calls};
 use crate::facts::{Patch, Wrote};
 use crate::fake::{Fake, Serving};
-use bindery_provisioner_sdk::Order;
+use bindery_provisioner_sdk::ProvisionRequest;
 use serde_json::json;
 
 mod migrated;
@@ -86,13 +86,13 @@ const PLENTY: Duration = Duration::from_secs(60);
 impl Bench {
     /// Has a volume made for a claim, with these parameters and on this node.
     async fn create(&self, parameters: &[(&str, &str)], node: Option<&str>) -> Result<Value, Failure> {
-        let order = Order {
+        let order = ProvisionRequest {
             claim: bindery_model::ClaimKey::new("ns", "c"),
             uid: "1".into(),
             class: "k".into(),
             version: 1,
             provisioner: "d.example.com".into(),
-            is_guarded: true,
+            has_finalizer: true,
             volume: "pvc-1".into(),
             node: node.map(Into::into),
             topology: Ok(None),
@@ -117,12 +117,12 @@ impl Bench {
 #[tokio::test]
 async fn every_code_is_passed_on_with_what_is_certain() {
     let bench = bench(PLENTY).await;
-    for (node, exhausted) in [(None, After::Nothing), (Some("n"), After::Elsewhere)] {
+    for (node, exhausted) in [(None, FailureEffect::Nothing), (Some("n"), FailureEffect::Elsewhere)] {
         for (told, word, after) in [
-            ("INTERNAL", "Internal", After::Nothing),
-            ("ABORTED", "Aborted", After::Unknown),
-            ("UNAVAILABLE", "Unavailable", After::Unknown),
-            ("INVALID_ARGUMENT", "InvalidArgument", After::Never),
+            ("INTERNAL", "Internal", FailureEffect::Nothing),
+            ("ABORTED", "Aborted", FailureEffect::Unknown),
+            ("UNAVAILABLE", "Unavailable", FailureEffect::Unknown),
+            ("INVALID_ARGUMENT", "InvalidArgument", FailureEffect::Never),
             ("RESOURCE_EXHAUSTED", "ResourceExhausted", exhausted),
         ] {
             let failure = bench.create(&[("create", told)], node).await.expect_err("told to fail");
@@ -161,13 +161,13 @@ async fn a_volume_that_is_too_small_is_removed_again() {
     let bench = bench(PLENTY).await;
     let said = "created volume capacity 1073741823 less than requested capacity 1073741824";
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL,ok")], None).await.expect_err("small");
-    assert_eq!(failure, Failure { error: said.into(), after: After::Nothing });
+    assert_eq!(failure, Failure { error: said.into(), after: FailureEffect::Nothing });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL")], None).await.expect_err("small");
     let why = "rpc error: code = Internal desc = told to answer INTERNAL";
     let error = format!("{said}. Cleanup of volume pvc-1 failed, volume is orphaned: {why}");
-    assert_eq!(failure, Failure { error, after: After::Unknown });
+    assert_eq!(failure, Failure { error, after: FailureEffect::Unknown });
     assert_eq!(bench.called().len(), 3 + 1 + REMOVED_TRIES);
 }
 
@@ -176,22 +176,22 @@ async fn no_answer_is_no_certainty() {
     let bench = bench(Duration::from_secs(3)).await;
     let late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
     let failure = bench.create(&[("create", "hang"), ("delete", "hang")], None).await.expect_err("no answer");
-    assert_eq!(failure, Failure { error: late.into(), after: After::Unknown });
+    assert_eq!(failure, Failure { error: late.into(), after: FailureEffect::Unknown });
     assert_eq!(bench.fake.volumes().len(), 1, "it was made all the same");
     let volume = json!({"spec": {"csi": {"volumeHandle": "vol-pvc-1"}}});
     let failure = bench.csi.delete(&volume).await.expect_err("no answer");
-    assert_eq!(failure, Failure { error: late.into(), after: After::Unknown });
+    assert_eq!(failure, Failure { error: late.into(), after: FailureEffect::Unknown });
 }
 
 #[tokio::test]
 async fn a_connection_that_is_cut_is_no_certainty_and_is_told_of() {
     let bench = bench(PLENTY).await;
     let failure = bench.create(&[("create", "drop")], None).await.expect_err("cut off");
-    assert_eq!(failure.after, After::Unknown, "{}", failure.error);
+    assert_eq!(failure.after, FailureEffect::Unknown, "{}", failure.error);
     assert_eq!(bench.fake.volumes().len(), 1, "it was made all the same");
     bench.csi.driver.lost().await;
     let failure = bench.create(&[], None).await.expect_err("there is no connection");
-    assert_eq!(failure.after, After::Unknown, "{}", failure.error);
+    assert_eq!(failure.after, FailureEffect::Unknown, "{}", failure.error);
     assert_eq!(bench.called(), ["CreateVolume"], "and none is made again");
 }
 
@@ -227,7 +227,7 @@ async fn a_volume_is_removed_with_the_secret_that_it_names() {
         assert_eq!(bench.fake.calls(), expected);
     }
     let failure = bench.csi.delete(&json!({"spec": {"hostPath": {"path": "/"}}})).await.expect_err("not ours");
-    assert_eq!(failure, Failure { error: "invalid CSI PV".into(), after: After::Nothing });
+    assert_eq!(failure, Failure { error: "invalid CSI PV".into(), after: FailureEffect::Nothing });
 }
 
 #[tokio::test]
@@ -237,13 +237,13 @@ async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
     let secrets = prepare::Secrets { provisioner: Some(secret), ..prepare::Secrets::default() };
     let prepared = Prepared { secrets, ..Prepared::default() };
     let prepared = serde_json::to_value(prepared).expect("JSON");
-    let order = Order {
+    let order = ProvisionRequest {
         claim: bindery_model::ClaimKey::new("ns", "c"),
         uid: "1".into(),
         class: "k".into(),
         version: 1,
         provisioner: "d.example.com".into(),
-        is_guarded: true,
+        has_finalizer: true,
         volume: "pvc-1".into(),
         node: None,
         topology: Ok(None),
@@ -253,6 +253,6 @@ async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
     let ask = Ask { order: &order, claim: &nothing, class: &nothing };
     let failure = bench.csi.create(ask, &prepared).await.expect_err("no secret");
     let error = "error getting secret gone in namespace ns: it is not there".to_owned();
-    assert_eq!(failure, Failure { error, after: After::Untried });
+    assert_eq!(failure, Failure { error, after: FailureEffect::Untried });
     assert!(bench.fake.calls().is_empty());
 }

@@ -4,7 +4,7 @@ mod sources;
 mod world;
 
 use bindery_csi::Setup;
-use bindery_provisioner_sdk::After;
+use bindery_provisioner_sdk::FailureEffect;
 use serde_json::json;
 use world::{World, failed, world};
 
@@ -74,7 +74,7 @@ fn what_is_wrong_is_told_in_order() {
             }),
         )
         .claim("/spec/accessModes", json!(["Never"]));
-    let nothing = |error: &str| failed(After::Nothing, error);
+    let nothing = |error: &str| failed(FailureEffect::Nothing, error);
     let table: Vec<(World, _)> = vec![
         (
             everything.clone().claim("/spec/dataSource", json!({"kind": "VolumeSnapshot", "name": ""})),
@@ -88,7 +88,7 @@ fn what_is_wrong_is_told_in_order() {
             everything
                 .clone()
                 .claim("/spec/dataSourceRef", json!({"kind": "Book", "name": "b", "apiGroup": "example.com"})),
-            failed(After::NotOurs, "Assuming an external populator will provision the volume"),
+            failed(FailureEffect::NotOurs, "Assuming an external populator will provision the volume"),
         ),
         (
             everything
@@ -137,13 +137,13 @@ fn what_is_wrong_is_told_in_order() {
     assert_eq!(next.prepare().result, Err(nothing(twice)));
     let next = next.class("/parameters/fstype", json!(null)).claim("/spec/dataSource", json!(null));
     assert_eq!(next.prepare().result, Err(nothing("unsupported AccessMode combination: [Never]")));
-    let unreachable = failed(After::Elsewhere, "no such node");
+    let unreachable = failed(FailureEffect::Elsewhere, "no such node");
     let next = next.claim("/spec/accessModes", json!(["ReadWriteOnce"])).topology(Err(unreachable.clone()));
     assert_eq!(next.prepare().result, Err(unreachable));
     let next = next.topology(Ok(None));
     let half = "failed to get name and namespace template from params: either name and namespace for Provisioner secrets \
                 specified, Both must be specified";
-    assert_eq!(next.prepare().result, Err(failed(After::Untried, half)));
+    assert_eq!(next.prepare().result, Err(failed(FailureEffect::Untried, half)));
     let next = next.class("/parameters/csi.storage.k8s.io~1provisioner-secret-name", json!(null));
     let unknown = "failed to strip CSI Parameters of prefixed keys: found unknown parameter key \"csi.storage.k8s.io/nonsense\" \
                    with reserved namespace csi.storage.k8s.io/";
@@ -163,7 +163,7 @@ fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
     );
     let at = "/api/v1/namespaces/ns/secrets/blue";
     let missing = "error getting secret blue in namespace ns: secrets \"blue\" not found";
-    assert_eq!(wanted.prepare().result, Err(failed(After::Untried, missing)));
+    assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::Untried, missing)));
     let made = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
     assert_eq!(made.read, [at], "the others are only named");
     let made = made.result.expect("prepared");
@@ -177,10 +177,10 @@ fn an_attributes_class_is_the_drivers_own() {
     let wanted = world().claim("/spec/volumeAttributesClassName", json!("gold"));
     let at = "/apis/storage.k8s.io/v1/volumeattributesclasses/gold";
     let missing = "volumeattributesclasses \"gold\" not found";
-    assert_eq!(wanted.prepare().result, Err(failed(After::Untried, missing)));
+    assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::Untried, missing)));
     let other = wanted.clone().object(at, json!({"driverName": "o.example.com"}));
     let error = "VAC gold referenced in PVC is for driver o.example.com which does not match driver name d.example.com";
-    assert_eq!(other.prepare().result, Err(failed(After::Nothing, error)));
+    assert_eq!(other.prepare().result, Err(failed(FailureEffect::Nothing, error)));
     let ours = wanted.object(at, json!({"driverName": "d.example.com", "parameters": {"iops": "9"}}));
     assert_eq!(ours.prepare().result.expect("prepared")["mutable_parameters"], json!({"iops": "9"}));
     let unheeded = ours.setup(|setup| Setup { attributes_classes: false, ..setup }).prepare();

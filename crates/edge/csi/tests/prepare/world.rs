@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bindery_csi::{Abilities, Facts, Found, Patch, Setup, Step, Wrote, next};
 use bindery_model::ClaimKey;
-use bindery_provisioner_sdk::{Accessibility, After, Ask, Failure, Order};
+use bindery_provisioner_sdk::{Accessibility, Ask, Failure, FailureEffect, ProvisionRequest};
 use serde_json::{Value, json};
 
 /// What there is.
@@ -65,7 +65,7 @@ pub fn world() -> World {
 }
 
 /// A failure.
-pub fn failed(after: After, error: &str) -> Failure {
+pub fn failed(after: FailureEffect, error: &str) -> Failure {
     Failure { error: error.into(), after }
 }
 
@@ -141,13 +141,13 @@ impl World {
 
     /// Prepares, one step after the other.
     pub fn prepare(&self) -> Outcome {
-        let order = Order {
+        let order = ProvisionRequest {
             claim: ClaimKey::new("ns", "c"),
             uid: "1".into(),
             class: "k".into(),
             version: 1,
             provisioner: "d.example.com".into(),
-            is_guarded: true,
+            has_finalizer: true,
             volume: "pvc-1".into(),
             node: None,
             topology: self.topology.clone(),

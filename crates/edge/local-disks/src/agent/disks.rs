@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Node, Volume, VolumeMode};
-use bindery_provisioner_sdk::{After, Ask, Failure, Storage, volume_path};
-use bindery_rules_api::Notice;
+use bindery_provisioner_sdk::{Ask, Failure, FailureEffect, Storage, volume_path};
+use bindery_rules_api::Event;
 use bindery_runtime::{Api, EventSink};
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub struct LocalDisks {
 
 impl LocalDisks {
     async fn clean(&self, volume: &Volume) -> Result<(), Failure> {
-        let untried = |error: String| Failure::new(error).with(After::Untried);
+        let untried = |error: String| Failure::new(error).with(FailureEffect::Untried);
         let volumes = self.knowledge.volumes().await.ok_or_else(|| untried("not all volumes are known yet".into()))?;
         let known = Known::new(&self.node, volumes);
         let target = clean::target(&self.config, &known, volume).map_err(|no| Failure::new(no.to_string()))?;
@@ -49,7 +49,7 @@ impl LocalDisks {
         let began = Instant::now();
         let outcome = self.hold_and_clean(volume, &target).await;
         self.cleanings.end(volume.name(), outcome.is_ok());
-        let was_tried = outcome.as_ref().map_or_else(|failure| failure.after != After::Untried, |_| true);
+        let was_tried = outcome.as_ref().map_or_else(|failure| failure.after != FailureEffect::Untried, |_| true);
         if was_tried {
             self.hears.cleaned(&Cleaned {
                 mode: volume.volume_mode,
@@ -69,14 +69,14 @@ impl LocalDisks {
             on_disk(move || clean::hold(&target)).await.map_err(Failure::new)?
         };
         let held = held.map_err(|not_held| match not_held {
-            NotHeld::ByUs(problem) => Failure::new(problem).with(After::Untried),
+            NotHeld::ByUs(problem) => Failure::new(problem).with(FailureEffect::Untried),
             NotHeld::Problem(problem) => Failure::new(problem),
         })?;
         self.check(volume).await?;
         if held.shape() == Shape::Block {
             let message = format!("cleaning {}/{}", target.mount_dir.display(), target.entry);
-            let notice = Notice::volume(volume, EventType::Normal, Reason::VolumeDelete, message);
-            self.events.publish(Notice { component: self.component, ..notice });
+            let notice = Event::volume(volume, EventType::Normal, Reason::VolumeDelete, message);
+            self.events.publish(Event { component: self.component, ..notice });
         }
         let path = target.mount_dir.join(&target.entry);
         tracing::info!(volume = volume.name().as_str(), path = %path.display(), rule = rules::CLEAN.name, "cleans");
@@ -85,7 +85,7 @@ impl LocalDisks {
 
     /// Looks at the volume again, now that its disk is held.
     async fn check(&self, volume: &Volume) -> Result<(), Failure> {
-        let untried = |error: String| Failure::new(error).with(After::Untried);
+        let untried = |error: String| Failure::new(error).with(FailureEffect::Untried);
         let live = self.api.get(&volume_path(volume.name())).await.map_err(|error| untried(error.to_string()))?;
         let live = Volume::from_json(live.to_string().as_bytes()).map_err(|flaw| untried(flaw.to_string()))?;
         clean::unchanged(volume, &live).map_err(|refusal| untried(refusal.to_string()))
@@ -113,7 +113,7 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 
 impl Storage for LocalDisks {
     fn create<'a>(&'a self, _: Ask<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(ready(Err(Failure::new("local disks are discovered, and not made").with(After::Never))))
+        Box::pin(ready(Err(Failure::new("local disks are discovered, and not made").with(FailureEffect::Never))))
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {

@@ -1,7 +1,7 @@
 //! The node that this runs on: who it is, and the taint that is taken off it once its disks are there.
 
 use bindery_model::Node;
-use bindery_runtime::{Api, NotHad};
+use bindery_runtime::{Api, GetError};
 use serde_json::{Value, json};
 
 /// Reads a node.
@@ -20,7 +20,7 @@ pub async fn remove_taint(api: &Api, name: &str, key: &str) -> Result<bool, Stri
         .map_err(|error| error.to_string())?;
     match api.object(request).await {
         Ok(_) => Ok(true),
-        Err(error @ (NotHad::NotFound(_) | NotHad::Refused(..) | NotHad::Lost(_))) => Err(error.to_string()),
+        Err(error @ (GetError::NotFound(_) | GetError::Refused(..) | GetError::Lost(_))) => Err(error.to_string()),
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bindery_model::{Class, Name, Node};
 use bindery_provisioner_sdk::class_path;
-use bindery_rules_api::Notice;
-use bindery_runtime::{Api, EventSink, NotHad};
+use bindery_rules_api::Event;
+use bindery_runtime::{Api, EventSink, GetError};
 use serde_json::Value;
 
 use super::{Cleanings, Hears, Knowledge};
@@ -133,8 +133,8 @@ impl Rounds {
     async fn class(&self, name: &str) -> Result<Option<Class>, String> {
         match self.api.get(&class_path(&Name::new(name))).await {
             Ok(class) => Class::from_json(class.to_string().as_bytes()).map(Some).map_err(|flaw| flaw.to_string()),
-            Err(NotHad::NotFound(_)) => Ok(None),
-            Err(NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+            Err(GetError::NotFound(_)) => Ok(None),
+            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 
@@ -167,8 +167,8 @@ impl Rounds {
                 Ok(true)
             }
             // Somebody was faster, or an answer of ours was lost: it will be seen in the next round what it is.
-            Err(NotHad::Refused(409, _)) => Ok(false),
-            Err(NotHad::NotFound(error) | NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+            Err(GetError::Refused(409, _)) => Ok(false),
+            Err(GetError::NotFound(error) | GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 
@@ -178,7 +178,7 @@ impl Rounds {
         for notice in ours.filter_map(|volume| clean::policy_flaw(volume)) {
             let key = (String::new(), Some(notice.about.name.to_string()));
             if self.said.insert(key, notice.message.clone()).as_ref() != Some(&notice.message) {
-                self.events.publish(Notice { component: self.component, ..notice });
+                self.events.publish(Event { component: self.component, ..notice });
             }
         }
     }
@@ -186,7 +186,7 @@ impl Rounds {
     /// Says what was found, if it is news.
     fn tell(&mut self, class: &str, finding: &Finding) {
         if let Some(notice) = &finding.notice {
-            self.events.publish(Notice { component: self.component, ..notice.clone() });
+            self.events.publish(Event { component: self.component, ..notice.clone() });
         }
         let (key, rule) = ((class.to_owned(), finding.entry.clone()), finding.rule.name);
         let said = format!("{rule}: {}", finding.note);

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Reach, Wish};
-use bindery_model::{Anchors, Claim, Labels, Name, Request, Volume, choose, misfit, points_to, reserved_misfit};
+use bindery_cache::{TopologyIndex, VolumeRequirements};
+use bindery_model::{Anchors, Claim, Labels, Name, Request, Volume, choose, mismatch, points_to, reserved_mismatch};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -33,9 +33,9 @@ fn on_node(volumes: &str, claim: &str, value: &str, taken: &str) -> String {
     let request = Request::of(claim, true).expect("a selector").on(&labels);
     let is_left = |volume: &Volume| !taken.split(' ').any(|taken| taken == volume.name());
     let reserved = world.volumes.values().filter(|volume| is_left(volume));
-    let mut reach = Reach::default();
-    world.volumes.values().filter(|volume| Reach::takes(volume)).for_each(|volume| reach.insert(volume));
-    let wish = Wish::of(claim);
+    let mut reach = TopologyIndex::default();
+    world.volumes.values().filter(|volume| TopologyIndex::takes(volume)).for_each(|volume| reach.insert(volume));
+    let wish = VolumeRequirements::of(claim);
     let candidates = reach.candidates(&wish, request.selector);
     let choice = choose(&request, reserved, |fits: &dyn Fn(&Volume) -> bool| {
         let found = candidates.near(&labels).first(&wish, &labels, |volume| !is_left(volume));
@@ -129,10 +129,10 @@ fn scan<'a>(request: &Request<'_>, volumes: &'a [Arc<Volume>]) -> Option<&'a Arc
     let mut best: Option<&Arc<Volume>> = None;
     for volume in volumes {
         if points_to(volume, request.claim) {
-            if reserved_misfit(request, volume).is_none() {
+            if reserved_mismatch(request, volume).is_none() {
                 return request.reaches(volume).then_some(volume);
             }
-        } else if misfit(request, volume).is_none() && best.is_none_or(|best| volume.holds() < best.holds()) {
+        } else if mismatch(request, volume).is_none() && best.is_none_or(|best| volume.holds() < best.holds()) {
             best = Some(volume);
         }
     }
@@ -199,16 +199,16 @@ proptest! {
     fn the_index_finds_what_a_scan_finds(volumes in volumes(), labels in labels(), asks in asks(), gone in 0..12_usize) {
         let claim = claim(asks.0, asks.1);
         let request = Request::of(&claim, true).expect("no selector").on(&labels);
-        let mut reach = Reach::default();
-        volumes.iter().filter(|volume| Reach::takes(volume)).for_each(|volume| reach.insert(volume));
+        let mut reach = TopologyIndex::default();
+        volumes.iter().filter(|volume| TopologyIndex::takes(volume)).for_each(|volume| reach.insert(volume));
         let mut left = volumes.clone();
         if gone < left.len() {
             let gone = left.remove(gone);
-            if Reach::takes(&gone) {
+            if TopologyIndex::takes(&gone) {
                 reach.remove(&gone);
             }
         }
-        let wish = Wish::of(&claim);
+        let wish = VolumeRequirements::of(&claim);
         let candidates = reach.candidates(&wish, request.selector);
         let near = candidates.near(&labels);
         let found = choose(&request, left.iter(), |_: &dyn Fn(&Volume) -> bool| {

@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bindery_cache::{Reach, Room};
+use bindery_cache::{CapacityIndex, TopologyIndex};
 use bindery_model::{
     Attachment, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Name, Node, Pod, PodKey, Volume,
 };
@@ -41,8 +41,8 @@ pub struct World {
     drivers: BTreeMap<Name, Arc<CsiDriver>>,
     csi_nodes: BTreeMap<Name, Arc<CsiNode>>,
     attachments: Vec<Arc<Attachment>>,
-    reach: Reach,
-    room: Room,
+    reach: TopologyIndex,
+    room: CapacityIndex,
 }
 
 /// The words of a line behind its kind and name.
@@ -259,7 +259,7 @@ impl World {
                 world.add(line[0], line[1], &Words(line[2..].to_vec()));
             }
         }
-        for volume in world.volumes.values().filter(|volume| Reach::takes(volume)) {
+        for volume in world.volumes.values().filter(|volume| TopologyIndex::takes(volume)) {
             world.reach.insert(volume);
         }
         world
@@ -346,11 +346,11 @@ impl View for World {
         self.nodes.get(name)
     }
 
-    fn reach(&self) -> &Reach {
+    fn reach(&self) -> &TopologyIndex {
         &self.reach
     }
 
-    fn room(&self) -> &Room {
+    fn room(&self) -> &CapacityIndex {
         &self.room
     }
 

@@ -3,7 +3,7 @@
 
 use bindery_model::event::Reason;
 use bindery_model::{Kind, ObjectKey, finalizer};
-use bindery_rules_api::{Create, Edit, Notice, Write};
+use bindery_rules_api::{Create, Edit, Event, Write};
 use bindery_simulation::World;
 use serde_json::Value;
 
@@ -159,13 +159,13 @@ pub fn created(create: &Create) {
 
 /// Once the faults have stopped: everything is guarded, nothing stays that nobody holds, every claim's condition tells the truth,
 /// and every ephemeral volume has its claim, or the event that says why not.
-pub fn nothing_left(world: &World, told: &[Notice]) {
+pub fn nothing_left(world: &World, told: &[Event]) {
     for (key, object) in world.objects() {
         let Some(guard) = guard_of(key.kind) else { continue };
-        let is_guarded = finalizers(object).contains(&guard);
-        assert!(is_deleting(object) || is_guarded, "{key} is not guarded");
+        let has_finalizer = finalizers(object).contains(&guard);
+        assert!(is_deleting(object) || has_finalizer, "{key} is not guarded");
         let holders = holders(world, key, object);
-        assert!(!is_deleting(object) || !is_guarded || !holders.is_empty(), "{key} stays though nobody holds it");
+        assert!(!is_deleting(object) || !has_finalizer || !holders.is_empty(), "{key} stays though nobody holds it");
     }
     for (key, claim) in of_kind(world, Kind::Claim) {
         if text(claim, "/status/phase") == "Bound" && !is_deleting(claim) {
@@ -181,7 +181,7 @@ pub fn nothing_left(world: &World, told: &[Notice]) {
             world.get(&claim).and_then(controller) != Some(text(pod, "/metadata/uid"))
         });
         if let Some((name, _)) = missing {
-            let is_said = |notice: &&Notice| {
+            let is_said = |notice: &&Event| {
                 notice.meta.uid == text(pod, "/metadata/uid")
                     && notice.reason == Reason::FailedBinding
                     && notice.message.contains(&format!("{name} was not created for pod"))

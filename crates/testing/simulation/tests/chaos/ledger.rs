@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bindery_engine::Answer;
 use bindery_model::{Annotation, Kind, Name, ObjectKey, finalizer};
-use bindery_rules_api::{After, Operation, Order, Request};
+use bindery_rules_api::{FailureEffect, Operation, ProvisionRequest, Request};
 use bindery_simulation::World;
 use bindery_simulation::storage::Asked;
 use serde_json::Value;
@@ -138,7 +138,7 @@ impl Ledger {
 
     /// A call reaches the storage.
     pub fn begins(&mut self, caller: Caller, world: &World, request: &Request) {
-        let Request::Operate(operation) = request else { return };
+        let Request::RunOperation(operation) = request else { return };
         match operation {
             Operation::Make(order, prepared) => {
                 let is_its =
@@ -163,7 +163,7 @@ impl Ledger {
 
     /// S9, S10: storage is asked for under the name of a claim, once a node is chosen if there has to be one, and for the same
     /// as before, where that is there or nobody knows.
-    fn asks(&mut self, caller: Caller, order: &Order, asked: Asked) {
+    fn asks(&mut self, caller: Caller, order: &ProvisionRequest, asked: Asked) {
         let name = order.volume.as_str();
         assert_eq!(name, format!("pvc-{}", order.uid), "{} has a name of its own", order.claim);
         assert!(self.claims.contains(order.uid.as_str()), "{name} is for no claim that ever was");
@@ -190,7 +190,7 @@ impl Ledger {
         let Some(name) = name_of(request) else { return };
         let (had, has) = (holds(before), holds(after));
         for handle in has.values().filter(|handle| !had.values().any(|old| old == *handle)) {
-            let Request::Operate(Operation::Make(order, prepared)) = request else { continue };
+            let Request::RunOperation(Operation::Make(order, prepared)) = request else { continue };
             let asked = Some(Asked::of(order, prepared));
             let others = self.certain.get(name).into_iter().flatten();
             let is_overtaken = others.into_iter().any(|seat| *seat != caller.seat);
@@ -205,7 +205,7 @@ impl Ledger {
     fn removed(&mut self, before: &World, name: &str, handle_of: &str, request: &Request) {
         self.pieces.remove(handle_of);
         self.open.remove(name);
-        if !matches!(request, Request::Operate(Operation::Unmake(..))) {
+        if !matches!(request, Request::RunOperation(Operation::Unmake(..))) {
             nobody_has(before, name, name.trim_start_matches("pvc-"));
         } else {
             let volume = of_kind(before, Kind::Volume).find(|(_, volume)| handle(volume) == handle_of);
@@ -215,7 +215,7 @@ impl Ledger {
 
     /// An engine was told what came of its call.
     pub fn heard(&mut self, caller: Caller, request: &Request, answer: &Answer) {
-        let Request::Operate(Operation::Make(order, _)) = request else { return };
+        let Request::RunOperation(Operation::Make(order, _)) = request else { return };
         if matches!(answer, Answer::Done(Ok(_))) {
             let is_its = |handle: &String| handle.starts_with(&format!("{}@", order.volume));
             for (_, piece) in self.pieces.iter_mut().filter(|(handle, _)| is_its(handle)) {
@@ -227,9 +227,9 @@ impl Ledger {
     /// A storage said something certain to a seat, or not.
     pub fn said(&mut self, caller: Caller, request: &Request, answer: &Answer, drivers: Drivers) {
         let (Some(name), Answer::Done(outcome)) = (name_of(request), answer) else { return };
-        let is_make = matches!(request, Request::Operate(Operation::Make(..)));
+        let is_make = matches!(request, Request::RunOperation(Operation::Make(..)));
         let after = outcome.as_ref().err().map(|failure| failure.after);
-        if !is_make || matches!(after, Some(After::Unknown | After::Untried)) {
+        if !is_make || matches!(after, Some(FailureEffect::Unknown | FailureEffect::Untried)) {
             return;
         }
         // A driver that deals with one call at a time under a name knows of all of them: what it says holds for all.

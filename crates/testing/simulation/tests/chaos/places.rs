@@ -1,8 +1,8 @@
 //! The promises of the scheduler, checked by looking at the world's JSON, and at what an engine knew when it decided: independent
 //! of the rules that are to keep them.
 
-use bindery_cache::Mirror;
-use bindery_model::{Annotation, ClaimKey, ClaimRef, Kind, Name, Node, ObjectKey, Pod, Request as Ask, misfit};
+use bindery_cache::Cache;
+use bindery_model::{Annotation, ClaimKey, ClaimRef, Kind, Name, Node, ObjectKey, Pod, Request as Ask, mismatch};
 use bindery_rules_api::{Bind, ClaimEdit, Edit, RefEdit, Request, VolumeEdit, Write};
 use bindery_simulation::{World, notation};
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn suits(world: &World, key: &ObjectKey, node: &str) -> bool {
 // === When a request is sent, by what the engine knows ===
 
 /// S6, S8, S9: who is sent where, by what the engine that sends it knows.
-pub fn sent(known: &Mirror, world: &World, request: &Request) {
+pub fn sent(known: &Cache, world: &World, request: &Request) {
     match request {
         Request::Bind(bind) => placed(known, world, bind),
         Request::Write(write) => match write.edit() {
@@ -46,28 +46,28 @@ pub fn sent(known: &Mirror, world: &World, request: &Request) {
             Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Protection(_) => {}
             Edit::ClaimStatus(_) | Edit::ClaimReport(_) => {}
         },
-        Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::Operate(_) => {}
+        Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::RunOperation(_) => {}
     }
 }
 
 /// The pods that wait for a node and have a claim.
-fn users<'a>(known: &'a Mirror, claim: &ClaimKey) -> Vec<&'a Pod> {
+fn users<'a>(known: &'a Cache, claim: &ClaimKey) -> Vec<&'a Pod> {
     let pods = known.pods_using(claim).map(|pod| &**pod);
     pods.filter(|pod| pod.node.is_empty() && !pod.deleting && !pod.is_over()).collect()
 }
 
 /// The pods that have not ended, and are to have a node if they have none.
-fn living(known: &Mirror) -> impl Iterator<Item = &Pod> {
+fn living(known: &Cache) -> impl Iterator<Item = &Pod> {
     let pods = known.keys(Kind::Pod).into_iter().filter_map(|key| known.pod(&key.pod_key()));
     pods.map(|pod| &**pod).filter(|pod| !pod.is_over() && (!pod.deleting || !pod.node.is_empty()))
 }
 
-fn open(known: &Mirror, node: &Name) -> bool {
+fn open(known: &Cache, node: &Name) -> bool {
     known.node(node).is_some_and(|node| !node.unschedulable)
 }
 
 /// Whether a pod may be on a node, and reaches from there all the volumes that its claims have.
-fn may_be_on(known: &Mirror, world: &World, pod: &Pod, node: &Name) -> bool {
+fn may_be_on(known: &Cache, world: &World, pod: &Pod, node: &Name) -> bool {
     let claims = pod.claim_keys().filter_map(|key| known.claim(&key)?.volume.clone());
     let reaches = |volume: Name| suits(world, &ObjectKey::volume(volume), node);
     // A pod that came under its name says nothing of it.
@@ -76,7 +76,7 @@ fn may_be_on(known: &Mirror, world: &World, pod: &Pod, node: &Name) -> bool {
 }
 
 /// A pod gets its node when all of its claims are bound, to volumes that the node reaches.
-fn placed(known: &Mirror, world: &World, bind: &Bind) {
+fn placed(known: &Cache, world: &World, bind: &Bind) {
     let (key, node) = (bind.target(), bind.node());
     let pod = known.pod(&key.pod_key()).expect("the pod is known");
     assert!(open(known, node), "{key} was sent to {node}, which is closed");
@@ -97,7 +97,7 @@ fn placed(known: &Mirror, world: &World, bind: &Bind) {
 }
 
 /// A volume is kept for a claim that waits for its consumer only where there is one: for a pod that can be where the volume is.
-fn reserved(known: &Mirror, world: &World, write: &Write, owner: &ClaimRef) {
+fn reserved(known: &Cache, world: &World, write: &Write, owner: &ClaimRef) {
     let target = write.target();
     let Some(claim) = known.claim(&owner.key) else { return };
     if let Some(volume) = &claim.volume {
@@ -109,7 +109,7 @@ fn reserved(known: &Mirror, world: &World, write: &Write, owner: &ClaimRef) {
         return;
     }
     let ask = Ask::of(claim, false).expect("selectors make sense here");
-    assert_eq!(misfit(&ask, volume), None, "{target} does not fit {}", owner.key);
+    assert_eq!(mismatch(&ask, volume), None, "{target} does not fit {}", owner.key);
     let will_do = |pod: &Pod, node: &Node| {
         !node.unschedulable && may_be_on(known, world, pod, node.name()) && suits(world, target, node.name())
     };

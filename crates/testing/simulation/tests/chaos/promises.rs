@@ -1,9 +1,9 @@
 //! The promises, checked by looking at the world: independent of the rules that are to keep them.
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{
-    Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Request as Ask, Volume, VolumePhase, misfit,
-    reserved_misfit,
+    Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Request as Ask, Volume, VolumePhase,
+    mismatch, reserved_mismatch,
 };
 use bindery_rules_api::{Edit, Operation, RefEdit, Request, VolumeEdit};
 use bindery_simulation::World;
@@ -81,14 +81,18 @@ pub fn check(before: &World, after: &World, request: &Request, past: &Past) {
             }
         }
         Request::Delete(delete) => nobody_needs(before, &delete.proof().volume().uid, "deleted"),
-        Request::Operate(Operation::DeleteStorage { proof, .. }) => {
+        Request::RunOperation(Operation::DeleteStorage { proof, .. }) => {
             nobody_needs(before, &proof.volume().uid, "its storage deleted");
         }
-        Request::Operate(Operation::Recycle(recycle)) => nobody_needs(before, &recycle.proof.volume().uid, "scrubbed"),
-        Request::Operate(Operation::Remove(proof)) => nobody_needs(before, &proof.volume().uid, "its storage removed"),
-        Request::Operate(Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..)) => {}
+        Request::RunOperation(Operation::Recycle(recycle)) => {
+            nobody_needs(before, &recycle.proof.volume().uid, "scrubbed")
+        }
+        Request::RunOperation(Operation::Remove(proof)) => {
+            nobody_needs(before, &proof.volume().uid, "its storage removed")
+        }
+        Request::RunOperation(Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..)) => {}
         Request::Create(create) => guards::created(create),
-        Request::Operate(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Bind(_) => {}
+        Request::RunOperation(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Bind(_) => {}
         Request::Read(_) | Request::List(_) => {}
     }
 }
@@ -115,19 +119,19 @@ fn volume_written(before: &World, after: &World, target: &ObjectKey, past: &Past
         let is_wanted = !is_delayed(&claim) || past.was_used(&claim.meta.name);
         assert!(is_wanted, "{target} was bound though its claim waits for a consumer");
         let request = Ask::of(&claim, false).expect("selectors make sense here");
-        assert_eq!(misfit(&request, &was), None, "{target} does not fit {}", claim.key());
+        assert_eq!(mismatch(&request, &was), None, "{target} does not fit {}", claim.key());
     }
 }
 
 /// S2: no second volume is reserved for a claim while one is known that serves it. What nobody has told us of cannot be helped,
 /// and is set free later.
-pub fn no_second_volume(known: &Mirror, request: &Request) {
+pub fn no_second_volume(known: &Cache, request: &Request) {
     let Request::Write(write) = request else { return };
     let Edit::Volume(VolumeEdit { claim_ref: Some(RefEdit::Set(owner, _)), .. }) = write.edit() else { return };
     let Some(claim) = known.claim(&owner.key).filter(|claim| claim.volume.is_none()) else { return };
     let ask = Ask::of(claim, false).expect("selectors make sense here");
     for other in known.volumes_of(&owner.key).filter(|other| *other.name() != write.target().name) {
-        let serves = other.belongs_to(&claim.meta.uid) && reserved_misfit(&ask, other).is_none();
+        let serves = other.belongs_to(&claim.meta.uid) && reserved_mismatch(&ask, other).is_none();
         assert!(!serves, "{} has {} already", owner.key, other.name());
     }
 }
@@ -175,7 +179,7 @@ pub fn nothing_left(world: &World) {
         let request = Ask::of(claim, is_delayed(claim)).expect("selectors make sense here");
         for volume in volumes.iter().filter(|_| claim.is_looking()) {
             let named = claims.iter().any(|other| other.volume.as_ref() == Some(volume.name()));
-            let fits = misfit(&request, volume).is_none() && !named;
+            let fits = mismatch(&request, volume).is_none() && !named;
             assert!(!fits, "{} waits though {} fits", claim.key(), volume.name());
         }
     }

@@ -1,6 +1,6 @@
 //! Worlds with provisioners in them.
 
-use bindery_rules_api::After;
+use bindery_rules_api::FailureEffect;
 use bindery_simulation::storage::Says;
 use proptest::prelude::*;
 
@@ -68,7 +68,13 @@ fn troubles() -> impl Strategy<Value = Vec<Trouble>> {
 }
 
 fn says() -> impl Strategy<Value = Says> {
-    let after = vec![After::Nothing, After::Unknown, After::Elsewhere, After::Never, After::Untried];
+    let after = vec![
+        FailureEffect::Nothing,
+        FailureEffect::Unknown,
+        FailureEffect::Elsewhere,
+        FailureEffect::Never,
+        FailureEffect::Untried,
+    ];
     let fails = prop::sample::select(after).prop_map(Says::Fails);
     prop_oneof![3 => fails, 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)]
 }

@@ -7,7 +7,7 @@ use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_engine::{Answer, Config, Engine, Moment, RequestId};
 use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_provisioner::Provisioner;
-use bindery_rules_api::{Notice, Request, RuleSet};
+use bindery_rules_api::{Event, Request, RuleSet};
 use bindery_scheduler::Scheduler;
 use bindery_simulation::Told;
 
@@ -53,7 +53,7 @@ pub struct Seat {
     pub untold: VecDeque<Told>,
     pub tick_at: Option<Moment>,
     /// What was published since the engine was started.
-    pub told: Vec<Notice>,
+    pub told: Vec<Event>,
 }
 
 impl Seat {

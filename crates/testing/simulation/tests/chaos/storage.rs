@@ -5,7 +5,7 @@ use bindery_engine::{Answer, Input, RequestId};
 use bindery_model::finalizer::PROVISIONING;
 use bindery_model::{Annotation, Kind, Name, ObjectKey};
 use bindery_provisioner::{Config, TopologyConfig};
-use bindery_rules_api::{After, Failure, Operation, Request};
+use bindery_rules_api::{Failure, FailureEffect, Operation, Request};
 use bindery_simulation::storage::{Says, Seen};
 use serde_json::{Value, json};
 
@@ -61,12 +61,12 @@ pub enum Drivers {
 /// How the provisioners are set up: volumes are reachable from the one node that was chosen.
 pub fn config(life: usize) -> Config {
     let topology = Some(TopologyConfig { strict: true, immediate: false });
-    Config { asker: life.to_string().into(), makes_blocks: true, topology, ..Config::new("csi.example.com") }
+    Config { instance: life.to_string().into(), makes_blocks: true, topology, ..Config::new("csi.example.com") }
 }
 
 /// The name under which a storage is asked to make or to remove something.
 pub fn name_of(request: &Request) -> Option<&str> {
-    let Request::Operate(operation) = request else { return None };
+    let Request::RunOperation(operation) = request else { return None };
     match operation {
         Operation::Make(order, _) => Some(&order.volume),
         Operation::Unmake(_, made) => made["metadata"]["name"].as_str(),
@@ -81,7 +81,7 @@ pub fn name_of(request: &Request) -> Option<&str> {
 
 /// Whether an operation was not even tried.
 pub fn was_untried(answer: &Answer) -> bool {
-    matches!(answer, Answer::Done(Err(failure)) if failure.after == After::Untried)
+    matches!(answer, Answer::Done(Err(failure)) if failure.after == FailureEffect::Untried)
 }
 
 /// Whether a volume was made for a claim that has yet to get it. Users who delete such a one are told to delete its claim too:
@@ -96,7 +96,7 @@ pub fn is_awaited(world: &bindery_simulation::World, key: &ObjectKey) -> bool {
 }
 
 fn is_for_storage(request: &Request) -> bool {
-    name_of(request).is_some() || matches!(request, Request::Operate(Operation::Prepare(_)))
+    name_of(request).is_some() || matches!(request, Request::RunOperation(Operation::Prepare(_)))
 }
 
 impl World {
@@ -159,7 +159,7 @@ impl World {
 
     pub fn storage_says(&mut self, number: u8, says: &Says) {
         let Some((seat, id, request)) = self.take_request(number, is_for_storage) else { return };
-        let Request::Operate(operation) = &request else { return };
+        let Request::RunOperation(operation) = &request else { return };
         if let Some(storage) = &mut self.world.storage {
             match (operation, says) {
                 (Operation::Prepare(_), Says::Fails(after)) => storage.prepares.push_back(*after),
@@ -192,10 +192,10 @@ impl World {
         let caller = self.caller(seat);
         let mut adrift = Adrift { caller, request: request.clone(), awaited: None, class: None, volume: None };
         if name_of(request).is_none() {
-            let is_change = !matches!(request, Request::Read(_) | Request::List(_) | Request::Operate(_));
+            let is_change = !matches!(request, Request::Read(_) | Request::List(_) | Request::RunOperation(_));
             return is_change.then_some(adrift);
         }
-        let Request::Operate(operation) = request else { return None };
+        let Request::RunOperation(operation) = request else { return None };
         let objects = self.world.objects().map(|(key, object)| (key.clone(), object.clone())).collect();
         let seen = Seen::find(operation, &objects).ok()?;
         (adrift.class, adrift.volume) = (seen.class.cloned(), seen.volume.cloned());
@@ -211,7 +211,7 @@ impl World {
                 self.adrift.push(Adrift { awaited: Some(id), ..adrift });
                 return;
             }
-            (None, None) => Answer::Done(Err(Failure::new("it is not so any more").with(After::Untried))),
+            (None, None) => Answer::Done(Err(Failure::new("it is not so any more").with(FailureEffect::Untried))),
         };
         self.tell(seat, Input::Answered(id, answer));
     }
@@ -258,7 +258,7 @@ impl World {
             return;
         }
         let before = self.world.clone();
-        let (Request::Operate(operation), Some(storage)) = (&request, &mut self.world.storage) else { return };
+        let (Request::RunOperation(operation), Some(storage)) = (&request, &mut self.world.storage) else { return };
         let outcome = storage.operate(operation, Seen { class: class.as_ref(), volume: volume.as_ref() });
         self.ledger.landed(caller, &before, &self.world, &request);
         if let (Some(outcome), Some(_)) = (outcome, awaited) {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Answer, Input, Moment, Output, Refusal, RequestId};
+use bindery_engine::{Answer, Input, Moment, Output, RequestError, RequestId};
 use bindery_model::{ClaimKey, Kind, Name, ObjectKey};
-use bindery_rules_api::{Notice, Request};
+use bindery_rules_api::{Event, Request};
 use bindery_simulation::provisioner::Asked;
 use bindery_simulation::storage::Backend;
 use bindery_simulation::{notation, provisioner};
@@ -204,7 +204,7 @@ impl World {
         self.lives += 1;
         self.seats[seat] = Seat::new(self.seats[seat].cast, self.lives);
         self.list(seat);
-        self.tell(seat, Input::Leading(true));
+        self.tell(seat, Input::Leader(true));
     }
 
     fn list(&mut self, seat: usize) {
@@ -308,10 +308,10 @@ impl World {
             Trouble::LoseAnswer(n) => self.request(*n, |world, seat, request| {
                 world.carry_out(seat, request);
                 world.has_lost_a_bind |= matches!(request, Request::Bind(_));
-                Answer::Refused(Refusal::Lost)
+                Answer::Refused(RequestError::Lost)
             }),
-            Trouble::LoseRequest(n) => self.request(*n, |_, _, _| Answer::Refused(Refusal::Lost)),
-            Trouble::Refuse(n) => self.request(*n, |_, _, _| Answer::Refused(Refusal::Error("no".into()))),
+            Trouble::LoseRequest(n) => self.request(*n, |_, _, _| Answer::Refused(RequestError::Lost)),
+            Trouble::Refuse(n) => self.request(*n, |_, _, _| Answer::Refused(RequestError::Error("no".into()))),
             Trouble::Watch(n) => self.watch(self.seat(*n)),
             Trouble::WatchKind(n) => self.watch_kind(*n),
             Trouble::Tick => self.tick(),
@@ -486,7 +486,7 @@ impl World {
     /// Nothing is left to do, nothing happens any more, and resyncs find nothing.
     pub fn assert_rest(&mut self) {
         promises::nothing_left(&self.world);
-        let told: Vec<Notice> = self.seats.iter().flat_map(|seat| seat.told.iter().cloned()).collect();
+        let told: Vec<Event> = self.seats.iter().flat_map(|seat| seat.told.iter().cloned()).collect();
         guards::nothing_left(&self.world, &told);
         if self.provisioners() > 0 {
             let lives: Vec<usize> = self.seats.iter().map(|seat| seat.life).collect();

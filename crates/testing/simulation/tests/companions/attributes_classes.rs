@@ -1,7 +1,7 @@
 //! vac_protection_controller_test.go, TestVACProtectionController, and what else is promised: unlike upstream, nothing goes
 //! before live lists have shown that nothing refers to it.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 use serde_json::json;
 
@@ -12,8 +12,8 @@ pub fn cases() -> Vec<Case> {
     [classes(), volumes(), claims(), ours()].into_iter().flatten().collect()
 }
 
-fn forbidden() -> Refusal {
-    Refusal::Error("forbidden: Mock error".into())
+fn forbidden() -> RequestError {
+    RequestError::Error("forbidden: Mock error".into())
 }
 
 const LISTS: [&str; 2] = ["list PersistentVolumeClaim ", "list PersistentVolume "];

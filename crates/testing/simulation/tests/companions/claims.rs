@@ -1,7 +1,7 @@
 //! pvc_protection_controller_test.go, TestPVCProtectionController: the cases without the `Unused` condition, for claims and for
 //! pods, and what else is promised of the finalizer.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, claim_key, pod_key, protected, put};
@@ -11,8 +11,8 @@ pub fn cases() -> Vec<Case> {
     [claims(), pods(), ephemeral(), foreign(), stale(), again()].into_iter().flatten().collect()
 }
 
-fn forbidden() -> Refusal {
-    Refusal::Error("pods is forbidden: Mock error".into())
+fn forbidden() -> RequestError {
+    RequestError::Error("pods is forbidden: Mock error".into())
 }
 
 const LIST: &str = "list Pod default/";
@@ -255,8 +255,12 @@ fn stale() -> Vec<Case> {
         protected("a list is refused, then granted")
             .before("pvc claim1#uid1 1Gi Pending guarded deleting")
             .error("list", Kind::Pod, forbidden())
-            .error("list", Kind::Pod, Refusal::Lost)
-            .error("list", Kind::Pod, Refusal::Later(std::time::Duration::from_secs(1), "too many requests".into()))
+            .error("list", Kind::Pod, RequestError::Lost)
+            .error(
+                "list",
+                Kind::Pod,
+                RequestError::Later(std::time::Duration::from_secs(1), "too many requests".into()),
+            )
             .after("")
             .history(&[LIST, LIST, LIST, LIST, LET_GO]),
         protected("a list is refused, and what it would have shown holds the claim")

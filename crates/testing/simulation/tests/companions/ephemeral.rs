@@ -1,6 +1,6 @@
 //! ephemeral/controller_test.go, TestSyncHandler, and what else is promised: the claims of pods' ephemeral volumes.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, claim_key, pod, pod_key, put};
@@ -45,7 +45,7 @@ fn upstream() -> Vec<Case> {
             .history(&[]),
         pod("create-conflict", "pod1")
             .before("pod pod1#uid1 eph=vol")
-            .error("create", Kind::Claim, Refusal::Conflict)
+            .error("create", Kind::Claim, RequestError::Conflict)
             .after("")
             .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: "])
             .stable("pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid1"),
@@ -112,14 +112,14 @@ fn answers() -> Vec<Case> {
             .history(&["create PersistentVolumeClaim default/pod1-vol: no answer", "read PersistentVolumeClaim"]),
         pod("making it is lost before it is done", "pod1")
             .before("pod pod1#uid1 eph=vol")
-            .error("create", Kind::Claim, Refusal::Lost)
+            .error("create", Kind::Claim, RequestError::Lost)
             .after(made)
             .events(&[])
             .history(&["create", "read", "create"]),
         pod("it is lost twice: that is said, once, and tried again later", "pod1")
             .before("pod pod1#uid1 eph=vol")
-            .error("create", Kind::Claim, Refusal::Lost)
-            .error("create", Kind::Claim, Refusal::Lost)
+            .error("create", Kind::Claim, RequestError::Lost)
+            .error("create", Kind::Claim, RequestError::Lost)
             .after("")
             .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: no answer"])
             .stable(made)
@@ -141,7 +141,7 @@ fn answers() -> Vec<Case> {
 
 /// The API server says no.
 fn refusals() -> Vec<Case> {
-    let no = || Refusal::Error(QUOTA.into());
+    let no = || RequestError::Error(QUOTA.into());
     vec![
         pod("no quota, then there is: it is said once", "pod1")
             .before("pod pod1#uid1 eph=vol")
@@ -163,7 +163,7 @@ fn refusals() -> Vec<Case> {
             .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: "]),
         crate::case::together("a server that asks for patience gets it, and nobody is told")
             .before("pod pod1#uid1 eph=vol")
-            .error("create", Kind::Claim, Refusal::Later(std::time::Duration::from_secs(1), "too many requests".into()))
+            .error("create", Kind::Claim, RequestError::Later(std::time::Duration::from_secs(1), "too many requests".into()))
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending guarded owner=uid1")
             .events(&[]),
         pod("no quota, twice, and the pod goes when all is done", "pod1")

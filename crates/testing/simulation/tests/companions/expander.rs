@@ -1,6 +1,6 @@
 //! expand_controller_test.go, TestSyncHandler, and what else is said of who makes a volume grow.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 use serde_json::json;
 
@@ -102,7 +102,7 @@ fn ours() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
             )
-            .error("write", Kind::Claim, Refusal::Error("forbidden".into()))
+            .error("write", Kind::Claim, RequestError::Error("forbidden".into()))
             .unchanged()
             .events(&[MIGRATED])
             .stable(

@@ -1,6 +1,6 @@
 //! All companions together: from a pod to nothing, and whatever is refused or lost on the way.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 
 use crate::case::{Case, claim_key, pod_key, put, together};
@@ -46,7 +46,7 @@ fn lives() -> Vec<Case> {
 
 /// Everything is refused or lost once.
 fn lost() -> Vec<Case> {
-    let no = || Refusal::Error("Mock server error".into());
+    let no = || RequestError::Error("Mock server error".into());
     let guarded = |name| {
         together(name)
             .before(
@@ -75,7 +75,8 @@ fn lost() -> Vec<Case> {
     let lists = [Kind::Claim, Kind::Volume, Kind::Pod];
     vec![
         all.iter().fold(guarded("guarding: refused"), |case, kind| case.error("write", *kind, no())),
-        all.iter().fold(guarded("guarding: conflicts"), |case, kind| case.error("write", *kind, Refusal::Conflict)),
+        all.iter()
+            .fold(guarded("guarding: conflicts"), |case, kind| case.error("write", *kind, RequestError::Conflict)),
         all.iter().fold(guarded("guarding: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
         guarded("making a claim: refused, lost, and answered late")
             .error("create", Kind::Claim, no())
@@ -83,7 +84,9 @@ fn lost() -> Vec<Case> {
         all.iter().fold(gone("letting go: refused"), |case, kind| case.error("write", *kind, no())),
         all.iter().fold(gone("letting go: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
         lists.iter().fold(gone("letting go: lists are refused"), |case, kind| case.error("list", *kind, no())),
-        lists.iter().fold(gone("letting go: lists are lost"), |case, kind| case.error("list", *kind, Refusal::Lost)),
+        lists
+            .iter()
+            .fold(gone("letting go: lists are lost"), |case, kind| case.error("list", *kind, RequestError::Lost)),
         gone("letting go: a volume that is bound meanwhile stays")
             .late("pv v 1Gi Bound ->claim9#uid9 guarded deleting")
             .after("pv v 1Gi Bound ->claim9#uid9 guarded deleting"),

@@ -1,7 +1,7 @@
 //! The growing of Flex volumes: what resize_util_test.go says of conditions and of how far it has come, as far as it concerns
 //! them, and the whole way from a claim that asks for more to a node that is done.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, grown, put};
@@ -119,7 +119,7 @@ fn statuses() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
             )
-            .error("write", Kind::Volume, Refusal::Error("forbidden".into()))
+            .error("write", Kind::Volume, RequestError::Error("forbidden".into()))
             .after(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=2Gi resize=ControllerResizeInProgress \

@@ -16,10 +16,10 @@ mod volumes;
 
 use std::collections::BTreeSet;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_lifecycle::rules;
 use bindery_model::{Kind, Name, ObjectKey};
-use bindery_rules_api::Findings;
+use bindery_rules_api::LiveReads;
 use bindery_simulation::table::check;
 use case::{Case, everyone};
 
@@ -50,7 +50,7 @@ fn every_case_ends_as_it_should() {
 fn every_rule_is_exercised() {
     let node = ObjectKey::cluster(Kind::Node, Name::from("node1"));
     let not_ours = |set: Box<dyn bindery_rules_api::RuleSet + Send>| {
-        set.decide(&Mirror::default(), &node, &Findings::default()).rule.name
+        set.decide(&Cache::default(), &node, &LiveReads::default()).rule.name
     };
     let mut exercised: BTreeSet<&str> = everyone().into_iter().map(not_ours).collect();
     // A case that fails exercises nothing: another test tells.

@@ -1,7 +1,7 @@
 //! pvc_protection_controller_test.go, TestPVCProtectionController: the cases of the `Unused` condition, and what else is said of
 //! it: who counts as a user, and when it is left as it is.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, claim_key, pod_key, protected, put, reported};
@@ -76,15 +76,15 @@ fn upstream() -> Vec<Case> {
             .history(&[LIST, UNUSED]),
         reported("status update fails -> controller retries, and looks again each time")
             .before(BOUND)
-            .error("write", Kind::Claim, Refusal::Error("forbidden: Mock error".into()))
-            .error("write", Kind::Claim, Refusal::Error("forbidden: Mock error".into()))
+            .error("write", Kind::Claim, RequestError::Error("forbidden: Mock error".into()))
+            .error("write", Kind::Claim, RequestError::Error("forbidden: Mock error".into()))
             .after(BOUND_UNUSED)
             .history(&[LIST, UNUSED, LIST, UNUSED, LIST, UNUSED]),
         reported("pod not in informer cache but exists in API -> Unused=False set proactively")
             .before(BOUND)
             .late("pod pod1 claim=claim1 node=node1")
             .after(BOUND_USED)
-            // After the write it looks again, and word of the pod has still not come.
+            // FailureEffect the write it looks again, and word of the pod has still not come.
             .history(&[LIST, USED, LIST]),
         reported("one of two pods deleted, remaining pod keeps bound PVC in use -> Unused=False set proactively")
             .before(

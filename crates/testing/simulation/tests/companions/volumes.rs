@@ -1,6 +1,6 @@
 //! pv_protection_controller_test.go, TestPVProtectionController, and what else is promised of a volume's finalizer.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 use serde_json::json;
 
@@ -11,8 +11,8 @@ pub fn cases() -> Vec<Case> {
     [upstream(), ours()].into_iter().flatten().collect()
 }
 
-fn forbidden() -> Refusal {
-    Refusal::Error("forbidden: Mock error".into())
+fn forbidden() -> RequestError {
+    RequestError::Error("forbidden: Mock error".into())
 }
 
 const GUARD: &str = "write PersistentVolume volume1 [protection.volume.guard]";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Answer, Config, Engine, Input, Refusal, RequestId};
+use bindery_engine::{Answer, Config, Engine, Input, RequestError, RequestId};
 use bindery_lifecycle::Ephemeral;
 use bindery_model::{ClaimKey, Kind, ObjectKey};
 use bindery_rules_api::Request;
@@ -33,7 +33,7 @@ fn a_lost_answer_is_looked_after_and_the_write_not_repeated() {
     let mut hand = Hand::start(PAIR);
     let (_, request) = hand.only();
     hand.world.answer(&request);
-    hand.refuse(Refusal::Lost);
+    hand.refuse(RequestError::Lost);
     assert_eq!(hand.step(), "read");
     hand.add("pvc d#w 1Gi Pending");
     assert_eq!(hand.step(), "read", "until it is known, the volume is nobody else's");
@@ -46,7 +46,7 @@ fn a_lost_answer_is_looked_after_and_the_write_not_repeated() {
 #[test]
 fn a_lost_write_that_was_not_carried_out_is_sent_again() {
     let mut hand = Hand::start(PAIR);
-    hand.refuse(Refusal::Lost);
+    hand.refuse(RequestError::Lost);
     hand.answer_only();
     assert!(hand.open.is_empty(), "nothing is new: it waits a moment");
     hand.tick(Duration::from_millis(5));
@@ -143,10 +143,10 @@ fn a_claim_created_again_under_its_name_is_another_claim() {
 fn a_late_read_does_not_serve_a_pod_whose_claim_is_gone_since() {
     let mut hand = Hand::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
     hand.list_all();
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     let (_, create) = hand.only();
     hand.world.answer(&create);
-    hand.refuse(Refusal::Lost);
+    hand.refuse(RequestError::Lost);
     let (read, request) = hand.only();
     let found = hand.world.answer(&request);
     hand.world.remove(&claim_key("p-x"));
@@ -162,10 +162,10 @@ fn a_late_read_does_not_serve_a_pod_whose_claim_is_gone_since() {
 fn a_late_read_does_not_serve_a_pod_whose_claim_nobody_has_seen() {
     let mut hand = Hand::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
     hand.list_all();
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     let (_, create) = hand.only();
     hand.world.answer(&create);
-    hand.refuse(Refusal::Lost);
+    hand.refuse(RequestError::Lost);
     let (read, request) = hand.only();
     let found = hand.world.answer(&request);
     hand.world.remove(&claim_key("p-x"));
@@ -182,11 +182,11 @@ fn what_waits_for_an_object_is_done_after_a_refusal() {
     let state = "sc make example.com wffc
                  node n1
                  pod p eph=x:1Gi:make";
-    for refusal in [Refusal::AlreadyExists, Refusal::Lost, Refusal::Error("no".into())] {
+    for refusal in [RequestError::AlreadyExists, RequestError::Lost, RequestError::Error("no".into())] {
         let mut hand = Hand::idle(state, Config::default());
         hand.engine = Engine::new(Config::default(), vec![Box::new(Ephemeral), Box::new(Scheduler::default())]);
         hand.list_all();
-        hand.tell(Input::Leading(true));
+        hand.tell(Input::Leader(true));
         let is_create = |request: &Request| matches!(request, Request::Create(_));
         let create =
             hand.open.iter().find(|(_, request)| is_create(request)).map(|(id, request)| (*id, request.clone()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Config, Refusal};
+use bindery_engine::{Config, RequestError};
 use bindery_model::ObjectKey;
 use bindery_simulation::notation;
 
@@ -80,7 +80,7 @@ fn a_resync_neither_ends_nor_lengthens_a_back_off() {
 #[test]
 fn a_server_that_asks_for_patience_gets_it() {
     let mut hand = Hand::start(PAIR);
-    hand.refuse(Refusal::Later(Duration::from_secs(3), "too many requests".into()));
+    hand.refuse(RequestError::Later(Duration::from_secs(3), "too many requests".into()));
     hand.tick(Duration::from_millis(2999));
     assert!(hand.open.is_empty());
     hand.tick(Duration::from_millis(1));

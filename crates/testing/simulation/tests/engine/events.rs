@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Input, Refusal};
+use bindery_engine::{Input, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::Timed;
 use bindery_simulation::notation;
@@ -12,13 +12,13 @@ use crate::hand::{Hand, PAIR, WAITING, claim_key, many};
 #[test]
 fn an_event_that_says_nothing_new_is_not_repeated() {
     let mut hand = Hand::start("pvc c#u 1Gi Pending class=");
-    assert_eq!(hand.notices.len(), 1);
+    assert_eq!(hand.events.len(), 1);
     for _ in 0..100 {
         hand.tick(Duration::from_secs(15));
     }
     hand.world.edit(&claim_key("c"), serde_json::json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}}));
     hand.watch();
-    assert_eq!(hand.notices.len(), 1);
+    assert_eq!(hand.events.len(), 1);
     assert!(hand.engine.stats().resyncs > 50 && hand.engine.stats().resync_finds == 0);
 }
 
@@ -28,7 +28,7 @@ fn an_event_is_told_again_when_something_else_was_said_between() {
     hand.add("pod p claim=c");
     hand.world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "p".into() });
     hand.watch();
-    let reasons: Vec<&str> = hand.notices.iter().map(|notice| notice.reason.as_str()).collect();
+    let reasons: Vec<&str> = hand.events.iter().map(|notice| notice.reason.as_str()).collect();
     assert_eq!(reasons, ["WaitForFirstConsumer", "WaitForPodScheduled", "WaitForFirstConsumer"]);
 }
 
@@ -40,30 +40,30 @@ fn a_class_of_which_word_is_late_is_not_called_missing() {
     hand.watch();
     assert_eq!(hand.step(), "read", "it is looked for once more");
     hand.answer_all();
-    assert!(hand.notices.iter().all(|notice| notice.reason.as_str() == "ExternalProvisioning"), "{:?}", hand.notices);
-    assert!(!hand.notices.is_empty());
+    assert!(hand.events.iter().all(|notice| notice.reason.as_str() == "ExternalProvisioning"), "{:?}", hand.events);
+    assert!(!hand.events.is_empty());
 }
 
 #[test]
 fn a_class_is_called_missing_once_it_was_looked_for_and_not_again() {
     let mut hand = Hand::start("pvc c#u 1Gi Pending class=none");
-    assert!(hand.notices.is_empty());
+    assert!(hand.events.is_empty());
     assert_eq!(hand.step(), "read");
-    hand.refuse(Refusal::Lost);
-    assert!(hand.notices.is_empty(), "nobody knows yet");
+    hand.refuse(RequestError::Lost);
+    assert!(hand.events.is_empty(), "nobody knows yet");
     hand.tick(Duration::from_secs(60));
     hand.answer_only();
-    let reasons: Vec<&str> = hand.notices.iter().map(|notice| notice.reason.as_str()).collect();
+    let reasons: Vec<&str> = hand.events.iter().map(|notice| notice.reason.as_str()).collect();
     assert_eq!(reasons, ["ProvisioningFailed"]);
     let finds = hand.engine.stats().resync_finds;
     for _ in 0..100 {
         hand.tick(Duration::from_secs(15));
     }
     assert!(hand.open.is_empty(), "it is not looked for again");
-    assert_eq!((hand.notices.len(), hand.engine.stats().resync_finds), (1, finds));
+    assert_eq!((hand.events.len(), hand.engine.stats().resync_finds), (1, finds));
     hand.add("sc none example.com/ext");
     hand.answer_all();
-    assert_eq!(hand.notices.last().map(|notice| notice.reason.as_str()), Some("ExternalProvisioning"));
+    assert_eq!(hand.events.last().map(|notice| notice.reason.as_str()), Some("ExternalProvisioning"));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn the_same_input_gives_the_same_output() {
         hand.answer_all();
         hand.add("pv late 20Gi Pending");
         hand.answer_all();
-        (hand.decided, hand.notices, hand.world.history)
+        (hand.decided, hand.events, hand.world.history)
     };
     let (first, second) = (trace(), trace());
     assert_eq!(first.0, second.0);

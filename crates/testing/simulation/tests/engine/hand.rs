@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bindery_binder::Binder;
-use bindery_engine::{Answer, Config, Decided, Engine, Input, Moment, Output, Refusal, RequestId};
+use bindery_engine::{Answer, Config, Decided, Engine, Input, Moment, Output, RequestError, RequestId};
 use bindery_model::{ClaimKey, Kind, ObjectKey};
-use bindery_rules_api::{Notice, Request, RuleSet};
+use bindery_rules_api::{Event, Request, RuleSet};
 use bindery_simulation::{World, notation};
 
 /// An engine, a world that answers only when told to, and a clock that moves only when told to.
@@ -17,7 +17,7 @@ pub struct Hand {
     /// Requests that were sent and not answered.
     pub open: BTreeMap<RequestId, Request>,
     pub decided: Vec<Decided>,
-    pub notices: Vec<Notice>,
+    pub events: Vec<Event>,
 }
 
 pub fn claim_key(name: &str) -> ObjectKey {
@@ -37,7 +37,7 @@ impl Hand {
             now: Duration::ZERO,
             open: BTreeMap::new(),
             decided: Vec::new(),
-            notices: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Hand {
     pub fn with(state: &str, config: Config) -> Hand {
         let mut hand = Hand::idle(state, config);
         hand.list_all();
-        hand.tell(Input::Leading(true));
+        hand.tell(Input::Leader(true));
         hand
     }
 
@@ -74,7 +74,7 @@ impl Hand {
                     }
                     self.open.insert(id, request);
                 }
-                Output::Publish(notice) => self.notices.push(notice),
+                Output::Publish(notice) => self.events.push(notice),
                 Output::Decided(decided) => self.decided.push(decided),
                 Output::TickAt(_) | Output::Measured(_) => {}
             }
@@ -113,11 +113,11 @@ impl Hand {
             Request::Read(_) => "read",
             Request::List(_) => "list",
             Request::Bind(_) => "bind",
-            Request::Create(_) | Request::Delete(_) | Request::Operate(_) => "other",
+            Request::Create(_) | Request::Delete(_) | Request::RunOperation(_) => "other",
         }
     }
 
-    pub fn refuse(&mut self, refusal: Refusal) {
+    pub fn refuse(&mut self, refusal: RequestError) {
         let (id, _) = self.only();
         self.open.remove(&id);
         self.tell(Input::Answered(id, Answer::Refused(refusal)));
@@ -178,4 +178,4 @@ pub const WAITING: &str = "sc  slow example.com/slow
                        pv  w 1Gi Bound ->x#9 bbc";
 
 /// An API server that just says no.
-pub const NO: fn() -> Refusal = || Refusal::Error("no".into());
+pub const NO: fn() -> RequestError = || RequestError::Error("no".into());

@@ -61,11 +61,11 @@ fn no_more_operations_are_under_way_than_allowed() {
     let mut hand = Hand::with(&released, Config { operations_max: 1, ..Config::default() });
     let mut scrubbed = 0;
     while !hand.open.is_empty() {
-        let operations = hand.open.values().filter(|request| matches!(request, Request::Operate(_))).count();
+        let operations = hand.open.values().filter(|request| matches!(request, Request::RunOperation(_))).count();
         assert!(operations <= 1);
         scrubbed += operations;
         // Reads first: they must not wait behind an operation.
-        let next = hand.open.iter().find(|(_, r)| !matches!(r, Request::Operate(_))).or(hand.open.iter().next());
+        let next = hand.open.iter().find(|(_, r)| !matches!(r, Request::RunOperation(_))).or(hand.open.iter().next());
         let id = *next.expect("an open request").0;
         hand.answer(id);
         hand.watch();

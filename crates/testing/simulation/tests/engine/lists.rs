@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Answer, Config, Input, Refusal, RequestId};
+use bindery_engine::{Answer, Config, Input, RequestError, RequestId};
 use bindery_lifecycle::{AttributesClassProtection, ClaimProtection};
 use bindery_model::{Kind, Name, ObjectKey};
 use bindery_rules_api::Request;
@@ -18,7 +18,7 @@ const DELETED: &str = "pvc a#u-a 1Gi Pending guarded deleting
 fn protecting(state: &str, config: Config) -> Hand {
     let mut hand = Hand::hosting(Box::new(ClaimProtection { says_unused: false }), state, config);
     hand.list_all();
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     hand
 }
 
@@ -35,7 +35,7 @@ fn listed(hand: &Hand) -> Vec<String> {
         | Request::Bind(_)
         | Request::Delete(_)
         | Request::Read(_)
-        | Request::Operate(_) => None,
+        | Request::RunOperation(_) => None,
     };
     hand.open.values().filter_map(namespace).collect()
 }
@@ -54,7 +54,7 @@ fn written(hand: &Hand) -> Vec<String> {
         | Request::Bind(_)
         | Request::Delete(_)
         | Request::Read(_)
-        | Request::Operate(_) => None,
+        | Request::RunOperation(_) => None,
     };
     hand.open.values().filter_map(name).collect()
 }
@@ -90,7 +90,7 @@ fn a_list_from_before_the_deletion_proves_nothing() {
     let mut hand =
         Hand::hosting(Box::new(ClaimProtection::default()), "pvc a#u-a 1Gi Bound vol=v guarded", Config::default());
     hand.list_all();
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     let (first, request) = hand.only();
     let answer = hand.world.answer(&request);
     bindery_simulation::notation::add(&mut hand.world, "pod p claim=a node=n");
@@ -128,11 +128,11 @@ fn a_list_that_was_refused_is_asked_for_again_after_a_while() {
         hand.tick(Duration::from_millis(1));
         assert_eq!(hand.step(), "list");
     }
-    hand.refuse(Refusal::Later(Duration::from_secs(3), "too many requests".into()));
+    hand.refuse(RequestError::Later(Duration::from_secs(3), "too many requests".into()));
     hand.tick(Duration::from_millis(2999));
     assert!(hand.open.is_empty());
     hand.tick(Duration::from_millis(1));
-    hand.refuse(Refusal::Lost);
+    hand.refuse(RequestError::Lost);
     hand.tick(Duration::from_secs(60));
     hand.answer_all();
     assert_eq!(hand.rendered(), "");
@@ -154,7 +154,7 @@ fn all_who_rode_along_try_again_when_it_is_refused() {
 fn a_list_that_comes_after_leadership_is_lost_serves_nobody() {
     let mut hand = start("pvc a#u-a 1Gi Pending guarded deleting");
     let first = list_of(&hand, "default");
-    hand.tell(Input::Leading(false));
+    hand.tell(Input::Leader(false));
     hand.answer(first);
     assert!(hand.open.is_empty(), "{:?}", hand.open);
     assert_eq!(hand.engine.pending(), 0);
@@ -164,8 +164,8 @@ fn a_list_that_comes_after_leadership_is_lost_serves_nobody() {
 fn a_list_from_before_leadership_was_lost_does_not_serve_those_who_ask_after_it_is_regained() {
     let mut hand = start("pvc a#u-a 1Gi Pending guarded deleting");
     let first = list_of(&hand, "default");
-    hand.tell(Input::Leading(false));
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(false));
+    hand.tell(Input::Leader(true));
     assert_eq!(listed(&hand), ["default"], "the old one is still under way");
     hand.answer(first);
     assert!(written(&hand).is_empty());
@@ -204,7 +204,7 @@ fn nobody_is_forgotten_where_there_is_little_room() {
 fn proof_that_takes_two_lists_starts_over_when_the_object_is_replaced() {
     let mut hand = Hand::hosting(Box::new(AttributesClassProtection), "vac x guarded deleting", Config::default());
     hand.list_all();
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     hand.answer_only();
     assert_eq!(hand.only().1.target(), ObjectKey::cluster(Kind::Volume, Name::default()));
     // Somebody deletes and creates it, a claim refers to the new one, and that is deleted too.

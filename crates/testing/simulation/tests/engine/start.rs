@@ -11,7 +11,7 @@ use crate::hand::{Hand, PAIR, PAIR_BOUND};
 #[test]
 fn nothing_is_decided_before_everything_is_known_and_it_leads() {
     let mut hand = Hand::idle(PAIR, Config::default());
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     for kind in [Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod] {
         let (version, objects) = hand.world.list(kind);
         hand.tell(Input::Listed { kind, version, objects });
@@ -24,13 +24,13 @@ fn nothing_is_decided_before_everything_is_known_and_it_leads() {
 #[test]
 fn who_stops_leading_sends_nothing_more_and_who_leads_again_goes_on() {
     let mut hand = Hand::start(PAIR);
-    hand.tell(Input::Leading(false));
+    hand.tell(Input::Leader(false));
     hand.answer_only();
     hand.watch();
     assert!(hand.open.is_empty(), "the answer was taken in, and nothing sent");
     hand.tick(Duration::from_secs(100));
     assert!(hand.open.is_empty());
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     assert_eq!(hand.step(), "bind.2-mark-volume");
     hand.answer_all();
     assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));

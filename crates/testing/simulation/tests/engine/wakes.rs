@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bindery_binder::Binder;
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_engine::{Config, Input};
 use bindery_model::ObjectKey;
-use bindery_rules_api::{Findings, Profile, RuleSet, Verdict};
+use bindery_rules_api::{LiveReads, Profile, RuleSet, Verdict};
 use bindery_simulation::notation;
 
 use crate::hand::{Hand, NO, PAIR_BOUND, WAITING, claim_key};
@@ -15,7 +15,7 @@ fn waiting() -> Hand {
     let mut hand = Hand::start(WAITING);
     hand.answer_all();
     hand.decided.clear();
-    hand.notices.clear();
+    hand.events.clear();
     hand
 }
 
@@ -55,7 +55,7 @@ fn a_pod_wakes_exactly_the_claims_it_uses() {
     let mut hand = waiting();
     hand.add("pod p claim=d claim=w");
     assert_eq!(hand.decided_keys(), ["d"]);
-    assert_eq!(hand.notices[0].message, "waiting for pod p to be scheduled");
+    assert_eq!(hand.events[0].message, "waiting for pod p to be scheduled");
     hand.add("pod p claim=d claim=w node=n");
     assert_eq!(hand.decided_keys(), ["d"]);
 }
@@ -96,18 +96,18 @@ impl RuleSet for Deaf {
         Profile { name: "deaf", ..self.0.profile() }
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
-        self.0.decide(known, key, findings)
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
+        self.0.decide(known, key, live_reads)
     }
 
-    fn wake(&self, _: &Mirror, _: &Change, _: &mut dyn FnMut(ObjectKey)) {}
+    fn wake(&self, _: &Cache, _: &Change, _: &mut dyn FnMut(ObjectKey)) {}
 }
 
 #[test]
 fn a_missed_wake_is_made_up_for_by_the_resync_and_counted() {
     let mut hand = Hand::hosting(Box::new(Deaf(Binder::default())), "pvc c#u 1Gi Pending", Config::default());
     hand.list_all();
-    hand.tell(Input::Leading(true));
+    hand.tell(Input::Leader(true));
     hand.answer_all();
     hand.add("pv v 1Gi Available");
     assert!(hand.open.is_empty(), "nobody heard of it");

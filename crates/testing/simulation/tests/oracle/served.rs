@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bindery_apiserver::api::{Body, Done, PatchType, Settings, Watch, WatchEventType};
 use bindery_apiserver::{Answer as Answered, Api, Moment as ServerMoment, Options, Status, Target, Verb};
-use bindery_engine::{Answer, Moment, Refusal};
+use bindery_engine::{Answer, Moment, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
-use bindery_rules_api::{Request, Write, Yield};
+use bindery_rules_api::{OperationOutput, Request, Write};
 use bindery_simulation::cluster::{Cluster, Refused};
 use bindery_simulation::{Answerer, Told, describe};
 use bytes::Bytes;
@@ -93,7 +93,7 @@ impl Served {
                     Err(status) => Answer::Refused(refusal(&status)),
                 }
             }
-            Request::Operate(_) => Answer::Done(Ok(Yield::default())),
+            Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
         }
     }
 
@@ -271,12 +271,12 @@ fn decode(kind: Kind, object: &[u8]) -> Object {
 }
 
 /// What a refusal means to the engine, as `bindery_runtime` understands it.
-fn refusal(status: &Status) -> Refusal {
+fn refusal(status: &Status) -> RequestError {
     match (status.http_code(), status.reason) {
-        (404, _) => Refusal::NotFound,
-        (409, "AlreadyExists") => Refusal::AlreadyExists,
-        (409, _) => Refusal::Conflict,
-        (_, _) => Refusal::Error(status.message.clone()),
+        (404, _) => RequestError::NotFound,
+        (409, "AlreadyExists") => RequestError::AlreadyExists,
+        (409, _) => RequestError::Conflict,
+        (_, _) => RequestError::Error(status.message.clone()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bindery_binder::Binder;
 use bindery_engine::Config;
-use bindery_rules_api::{Notice, RuleSet};
+use bindery_rules_api::{Event as Published, RuleSet};
 use bindery_simulation::cluster::Cluster;
 use bindery_simulation::oracle::memory::{act, begin};
 use bindery_simulation::oracle::{self, Event, Recorded};
@@ -39,7 +39,7 @@ pub struct End<W> {
     /// What is left in it, in the form of the recording.
     pub objects: Value,
     /// What was published.
-    pub notices: Vec<Notice>,
+    pub events: Vec<Published>,
 }
 
 /// Carries out a state.
@@ -49,7 +49,7 @@ pub fn carry_out<W: Cluster>(recorded: &Recorded, way: Way) -> End<W> {
         let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
         std::iter::once(binder).chain(companions()).collect()
     };
-    let restart = if let Way::RestartAfter(effects) = way { Restart::After(effects) } else { Restart::Never };
+    let restart = if let Way::RestartAfter(effects) = way { Restart::FailureEffect(effects) } else { Restart::Never };
     let mut config = Config::default();
     if way != Way::NewEngineEachTime {
         (config.resync, config.resync_rarely) = (NEVER, NEVER);
@@ -70,17 +70,17 @@ pub fn carry_out<W: Cluster>(recorded: &Recorded, way: Way) -> End<W> {
     run.settle(SETTLE_LAST);
     let left = run.world.objects();
     let objects = recorded.end(left.iter().map(|(key, object)| (key, object)), &ledger);
-    End { world: run.world, objects, notices: run.report.notices }
+    End { world: run.world, objects, events: run.report.events }
 }
 
 impl<W: Cluster> End<W> {
     /// The events that were published.
     pub fn events(&self) -> BTreeSet<Event> {
-        let event = |notice: &Notice| {
+        let event = |notice: &Published| {
             let about = &notice.about;
             let kind = about.kind.as_str();
             oracle::event([kind, &about.name, notice.event_type.as_str(), notice.reason.as_str(), &notice.message])
         };
-        self.notices.iter().filter_map(event).collect()
+        self.events.iter().filter_map(event).collect()
     }
 }

@@ -144,16 +144,16 @@ impl Case {
 pub fn check(case: &Case) -> Result<BTreeSet<&'static str>, String> {
     let (effects, report) = alone(case, Restart::Never)?;
     if let Some(expected) = case.events {
-        let text = |notice: &bindery_rules_api::Notice| {
+        let text = |notice: &bindery_rules_api::Event| {
             format!("{} {} {}", notice.event_type.as_str(), notice.reason.as_str(), notice.message)
         };
-        let found: Vec<String> = report.notices.iter().map(text).collect();
+        let found: Vec<String> = report.events.iter().map(text).collect();
         let matches = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
         fail_unless(matches, case, "events", || format!("found: {found:#?}\nexpected: {expected:#?}"))?;
     }
     let mut rules = report.rules;
     for effect in 1..=effects.min(40) {
-        rules.extend(alone(case, Restart::After(effect))?.1.rules);
+        rules.extend(alone(case, Restart::FailureEffect(effect))?.1.rules);
     }
     if !case.is_for_one {
         let mut twins = Twins::start(case.world(), &|| case.rules());

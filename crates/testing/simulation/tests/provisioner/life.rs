@@ -1,7 +1,7 @@
 //! The life of a volume, with the binder: asked for, made, bound, released, removed.
 
 use bindery_model::{ClaimKey, Kind, ObjectKey};
-use bindery_rules_api::After;
+use bindery_rules_api::FailureEffect;
 use bindery_simulation::storage::Says;
 use serde_json::json;
 
@@ -42,8 +42,8 @@ pub fn cases() -> Vec<Case> {
                  pvc c#u1 1Gi Pending class=gold",
             )
             .storage(|storage| {
-                storage.makes = [Says::DoneUnheard, Says::Fails(After::Unknown)].into();
-                storage.removes = [Says::DoneUnheard, Says::Fails(After::Nothing)].into();
+                storage.makes = [Says::DoneUnheard, Says::Fails(FailureEffect::Unknown)].into();
+                storage.removes = [Says::DoneUnheard, Says::Fails(FailureEffect::Nothing)].into();
             })
             .then(|world| world.delete(&claim()))
             .end(""),

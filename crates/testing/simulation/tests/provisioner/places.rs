@@ -2,7 +2,7 @@
 
 use bindery_model::{ClaimKey, Kind};
 use bindery_provisioner::{Config, Provisioner, TopologyConfig};
-use bindery_rules_api::{Accessibility, Action, After, Failure, Findings, Operation, Request, RuleSet, Term};
+use bindery_rules_api::{Accessibility, Action, Failure, FailureEffect, LiveReads, Operation, Request, RuleSet, Term};
 use bindery_simulation::notation;
 use bindery_simulation::run::mirror_of;
 
@@ -30,8 +30,9 @@ fn asked_on(nodes: &str, class: &str, claim: &str, how: (bool, bool)) -> Result<
     let config = Config { topology: Some(TopologyConfig { strict, immediate }), ..Config::new("d") };
     let name = claim.split('#').next().unwrap_or_default();
     let known = mirror_of(&world, &[]);
-    let verdict = Provisioner::new(config).decide(&known, &ClaimKey::new("default", name).into(), &Findings::default());
-    let Action::Request(Request::Operate(Operation::Prepare(order))) = verdict.action else {
+    let verdict =
+        Provisioner::new(config).decide(&known, &ClaimKey::new("default", name).into(), &LiveReads::default());
+    let Action::Request(Request::RunOperation(Operation::Prepare(order))) = verdict.action else {
         panic!("nothing is asked for: {:?}", verdict.action)
     };
     order.topology
@@ -92,30 +93,36 @@ fn what_cannot_be_asked_for_says_why() {
             "wffc",
             "node=gone",
             FREE,
-            After::Elsewhere,
+            FailureEffect::Elsewhere,
             "failed to get selected CSINode gone: csinode.storage.k8s.io \"gone\" not found".to_owned(),
         ),
-        ("wffc", "node=bare", FREE, After::Untried, why("no topology key found for node bare")),
-        ("wffc", "node=z-lost", FREE, After::Untried, why("error getting node z-lost: node \"z-lost\" not found")),
+        ("wffc", "node=bare", FREE, FailureEffect::Untried, why("no topology key found for node bare")),
+        (
+            "wffc",
+            "node=z-lost",
+            FREE,
+            FailureEffect::Untried,
+            why("error getting node z-lost: node \"z-lost\" not found"),
+        ),
         (
             "wffc",
             "node=z-half",
             FREE,
-            After::Untried,
+            FailureEffect::Untried,
             why("topology labels from selected node z-half are missing one of [\"zone\"]"),
         ),
         (
             "wffc allow=zone:b",
             "node=n1",
             FREE,
-            After::Untried,
+            FailureEffect::Untried,
             why("topology [{rack 1} {zone a}] from selected node \"n1\" is not in requisite: [[{zone b}]]"),
         ),
         (
             "wffc allow=zone:b",
             "node=n1",
             STRICT,
-            After::Untried,
+            FailureEffect::Untried,
             why("selected node '\"n1\"' topology '[{rack 1} {zone a}]' is not in allowed topologies: [[{zone b}]]"),
         ),
     ];
@@ -124,9 +131,9 @@ fn what_cannot_be_asked_for_says_why() {
         assert_eq!(asked(class, &format!("c#u 1Gi Pending {node}"), how), expected, "{class:?}, {node}, {how:?}");
     }
     let nowhere = asked_on("node n1", "", "c#u 1Gi Pending", FREE);
-    assert_eq!(nowhere, Err(Failure::new(why("no available topology found")).with(After::Untried)));
+    assert_eq!(nowhere, Err(Failure::new(why("no available topology found")).with(FailureEffect::Untried)));
     let nobody = asked_on("csinode n1 driver=d:zone\nnode n1", "", "c#u 1Gi Pending", FREE);
-    assert_eq!(nobody, Err(Failure::new(why("topology is not supported by any node")).with(After::Untried)));
+    assert_eq!(nobody, Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::Untried)));
 }
 
 #[test]
@@ -141,10 +148,10 @@ fn a_plugins_class_says_where_in_the_drivers_words() {
         let config = Config { also: vec![plugin.into()], topology, ..Config::new(driver) };
         let known = mirror_of(&notation::parse(&text), &[]);
         let key = ClaimKey::new("default", "c-0").into();
-        Provisioner::new(config).decide(&known, &key, &Findings::default()).action
+        Provisioner::new(config).decide(&known, &key, &LiveReads::default()).action
     };
     let migrated = format!("pvc c-0#u 1Gi Pending class=gold sp={plugin} migrated={driver}");
-    let Action::Request(Request::Operate(Operation::Prepare(order))) = decided(&migrated) else {
+    let Action::Request(Request::RunOperation(Operation::Prepare(order))) = decided(&migrated) else {
         panic!("nothing is asked for")
     };
     assert_eq!(order.provisioner, plugin);

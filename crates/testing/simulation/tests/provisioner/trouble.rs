@@ -1,8 +1,8 @@
 //! A storage that says no, or nothing; and what nobody must forget meanwhile.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{ClaimKey, Kind, ObjectKey};
-use bindery_rules_api::After;
+use bindery_rules_api::FailureEffect;
 use bindery_simulation::storage::Says;
 use bindery_simulation::{Injected, World};
 use serde_json::json;
@@ -33,7 +33,7 @@ fn answers() -> Vec<Case> {
     vec![
         case("it fails twice, then it does")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(After::Nothing), Says::Fails(After::Nothing)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Nothing), Says::Fails(FailureEffect::Nothing)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -45,13 +45,13 @@ fn answers() -> Vec<Case> {
             ]),
         case("it says nothing, then it does")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(After::Unknown), Says::Fails(After::Unknown)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Unknown), Says::Fails(FailureEffect::Unknown)].into())
             .end(MADE),
         case("what it is asked for is gone, as far as it can see: nothing has failed")
             .before(CLAIM)
             .storage(|storage| {
-                storage.prepares = [After::Stale].into();
-                storage.makes = [Says::Fails(After::Stale)].into();
+                storage.prepares = [FailureEffect::Stale].into();
+                storage.makes = [Says::Fails(FailureEffect::Stale)].into();
             })
             .end(MADE)
             .events(&["Normal Provisioning", "Normal ProvisioningSucceeded"]),
@@ -66,7 +66,7 @@ fn answers() -> Vec<Case> {
                 heal(world);
                 if let Some(storage) = &mut world.storage {
                     storage.prepares =
-                        [After::Nothing, After::Elsewhere, After::Never, After::NotOurs, After::Untried].into();
+                        [FailureEffect::Nothing, FailureEffect::Elsewhere, FailureEffect::Never, FailureEffect::NotOurs, FailureEffect::Untried].into();
                 }
                 world.delete(&ClaimKey::new("default", "c").into());
             })
@@ -77,14 +77,14 @@ fn answers() -> Vec<Case> {
             .then(|world| {
                 heal(world);
                 if let Some(storage) = &mut world.storage {
-                    storage.makes = vec![Says::Fails(After::Taken); 3].into();
+                    storage.makes = vec![Says::Fails(FailureEffect::Taken); 3].into();
                 }
                 world.delete(&ClaimKey::new("default", "c").into());
             })
             .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
         case("there is something else of that name, that it was never asked for")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(After::Taken)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Taken)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -94,7 +94,7 @@ fn answers() -> Vec<Case> {
             ]),
         case("it cannot be asked for a while")
             .before(CLAIM)
-            .storage(|storage| storage.prepares = [After::Untried, After::Untried].into())
+            .storage(|storage| storage.prepares = [FailureEffect::Untried, FailureEffect::Untried].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -106,18 +106,18 @@ fn answers() -> Vec<Case> {
             ]),
         case("it can be asked, but not reached: nothing was asked, and nothing is left on the claim")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(After::Untried)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Untried)].into())
             .end(MADE),
         case("it did unheard, and cannot be asked or reached after that")
             .before(CLAIM)
             .storage(|storage| {
-                storage.makes = [Says::DoneUnheard, Says::Fails(After::Untried)].into();
+                storage.makes = [Says::DoneUnheard, Says::Fails(FailureEffect::Untried)].into();
             })
             .end(MADE)
             .for_one(),
         case("it will never do: it is asked again, but seldom")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(After::Never)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Never)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -127,32 +127,32 @@ fn answers() -> Vec<Case> {
             ]),
         case("a populator's")
             .before(CLAIM)
-            .storage(|storage| storage.prepares = vec![After::NotOurs; 99].into())
+            .storage(|storage| storage.prepares = vec![FailureEffect::NotOurs; 99].into())
             .end(UNMADE)
             .goes_on(),
         case("another's after all")
             .before(CLAIM)
-            .storage(|storage| storage.makes = vec![Says::Fails(After::NotOurs); 99].into())
+            .storage(|storage| storage.makes = vec![Says::Fails(FailureEffect::NotOurs); 99].into())
             .end(UNMADE)
             .goes_on(),
         case("nothing here: another node is asked for")
             .before(CHOSEN)
-            .storage(|storage| storage.makes = vec![Says::Fails(After::Elsewhere); 9].into())
+            .storage(|storage| storage.makes = vec![Says::Fails(FailureEffect::Elsewhere); 9].into())
             .end(UNMADE)
             .events(&["Normal Provisioning", "Warning ProvisioningFailed told to fail"]),
         case("nothing here, found out before asking")
             .before(CHOSEN)
-            .storage(|storage| storage.prepares = vec![After::Elsewhere; 9].into())
+            .storage(|storage| storage.prepares = vec![FailureEffect::Elsewhere; 9].into())
             .end(UNMADE),
         case("nothing anywhere, and no node was chosen: it is tried again")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(After::Elsewhere)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Elsewhere)].into())
             .end(MADE),
         case("uncertain, then nothing here: only then is another node asked for")
             .before(CHOSEN)
             .storage(|storage| {
-                storage.makes = vec![Says::Fails(After::Elsewhere); 9].into();
-                storage.makes.push_front(Says::Fails(After::Unknown));
+                storage.makes = vec![Says::Fails(FailureEffect::Elsewhere); 9].into();
+                storage.makes.push_front(Says::Fails(FailureEffect::Unknown));
             })
             .end(UNMADE),
         case("uncertain on one node, and somebody chooses another: the first is finished")
@@ -169,8 +169,8 @@ fn answers() -> Vec<Case> {
 }
 
 fn saving() -> Vec<Case> {
-    let refused = |refusal: Refusal, is_done| Injected { verb: "create", kind: Kind::Volume, refusal, is_done };
-    let no = || refused(Refusal::Error("etcd is on fire".into()), false);
+    let refused = |refusal: RequestError, is_done| Injected { verb: "create", kind: Kind::Volume, refusal, is_done };
+    let no = || refused(RequestError::Error("etcd is on fire".into()), false);
     vec![
         case("the volume cannot be created for a while: what was made is kept")
             .before(CLAIM)
@@ -178,12 +178,15 @@ fn saving() -> Vec<Case> {
             .error(no())
             .error(no())
             .end(MADE),
-        case("the volume is created, and the answer lost").before(CLAIM).error(refused(Refusal::Lost, true)).end(MADE),
+        case("the volume is created, and the answer lost")
+            .before(CLAIM)
+            .error(refused(RequestError::Lost, true))
+            .end(MADE),
         case("a volume of that name appears meanwhile, with other storage behind it: what was made in vain is removed")
             .before(CLAIM)
             .storage(|storage| {
-                storage.makes = vec![Says::Fails(After::Nothing); 99].into();
-                storage.removes = [Says::Fails(After::Nothing)].into();
+                storage.makes = vec![Says::Fails(FailureEffect::Nothing); 99].into();
+                storage.removes = [Says::Fails(FailureEffect::Nothing)].into();
             })
             .then(|world| {
                 // Word of the volume comes late: its creation is refused first.

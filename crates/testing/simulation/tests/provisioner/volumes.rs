@@ -1,7 +1,7 @@
 //! Volumes: guarded, and what lies behind them removed.
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::After;
+use bindery_rules_api::FailureEffect;
 use bindery_simulation::storage::Says;
 use serde_json::json;
 
@@ -70,7 +70,7 @@ fn removed() -> Vec<Case> {
             .before(RELEASED)
             .storage(|storage| {
                 storage.removes =
-                    [Says::Fails(After::Nothing), Says::DoneUnheard, Says::Fails(After::Untried)].into();
+                    [Says::Fails(FailureEffect::Nothing), Says::DoneUnheard, Says::Fails(FailureEffect::Untried)].into();
             })
             .end("")
             .events(&[
@@ -79,7 +79,7 @@ fn removed() -> Vec<Case> {
             ]),
         case("it is for somebody on another node to remove")
             .before(RELEASED)
-            .storage(|storage| storage.removes = vec![Says::Fails(After::NotOurs); 99].into())
+            .storage(|storage| storage.removes = vec![Says::Fails(FailureEffect::NotOurs); 99].into())
             .end(RELEASED)
             .events(&[])
             .goes_on(),

@@ -12,9 +12,9 @@ mod watched;
 
 use std::collections::BTreeSet;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Kind, Name, ObjectKey};
-use bindery_rules_api::{Findings, RuleSet};
+use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_scheduler::{Scheduler, rules};
 use bindery_simulation::table::check;
 use case::Case;
@@ -35,9 +35,9 @@ fn every_case_ends_as_it_should() {
 
 #[test]
 fn every_rule_is_exercised() {
-    // Nobody asks about these two, where all is in order: another kind of object, and a pod that is not there.
+    // NoObserver asks about these two, where all is in order: another kind of object, and a pod that is not there.
     let keys = [ObjectKey::cluster(Kind::Node, Name::from("node1")), case::pod_key("gone")];
-    let decide = |key| Scheduler::default().decide(&Mirror::default(), key, &Findings::default()).rule.name;
+    let decide = |key| Scheduler::default().decide(&Cache::default(), key, &LiveReads::default()).rule.name;
     let mut exercised: BTreeSet<&str> = keys.iter().map(decide).collect();
     // A case that fails exercises nothing: another test tells.
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());

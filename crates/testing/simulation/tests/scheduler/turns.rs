@@ -162,7 +162,7 @@ fn priorities() -> Vec<Case> {
 
 /// Answers that are lost, and refusals.
 fn answers() -> Vec<Case> {
-    use bindery_engine::Refusal;
+    use bindery_engine::RequestError;
     use bindery_model::Kind;
     vec![
         case("the answer to giving a node is lost")
@@ -177,12 +177,12 @@ fn answers() -> Vec<Case> {
                 "node n1
                  pod p",
             )
-            .error("bind", Kind::Pod, Refusal::Error("forbidden".into()))
-            .error("bind", Kind::Pod, Refusal::Conflict)
+            .error("bind", Kind::Pod, RequestError::Error("forbidden".into()))
+            .error("bind", Kind::Pod, RequestError::Conflict)
             .places(&["p@n1"]),
         case("saying that there is no node is refused, then granted")
             .before("pod p")
-            .error("write", Kind::Pod, Refusal::Error("forbidden".into()))
+            .error("write", Kind::Pod, RequestError::Error("forbidden".into()))
             .places(&["p: no nodes available"]),
     ]
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bindery_binder::{Binder, Config};
-use bindery_cache::{Change, Mirror};
+use bindery_cache::{Cache, Change};
 use bindery_explain::explain_pod;
 use bindery_model::{Annotation, Claim, ClaimKey, Kind, Name, Object, ObjectKey, Pod};
-use bindery_rules_api::{Findings, Profile, Rule, RuleSet, Verdict};
+use bindery_rules_api::{LiveReads, Profile, Rule, RuleSet, Verdict};
 use bindery_scheduler::{Scheduler, rules};
 use bindery_simulation::run::companions;
 use bindery_simulation::table::check;
@@ -29,13 +29,13 @@ impl RuleSet for Watched {
         self.0.profile()
     }
 
-    fn decide(&self, known: &Mirror, key: &ObjectKey, findings: &Findings) -> Verdict {
-        let verdict = self.0.decide(known, key, findings);
-        compare(known, key, findings, &verdict);
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
+        let verdict = self.0.decide(known, key, live_reads);
+        compare(known, key, live_reads, &verdict);
         verdict
     }
 
-    fn wake(&self, known: &Mirror, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         let mut woken = BTreeSet::new();
         self.0.wake(known, change, &mut |key| {
             woken.insert(key.clone());
@@ -52,7 +52,7 @@ impl RuleSet for Watched {
 }
 
 /// Whether explain says what was decided.
-fn compare(known: &Mirror, key: &ObjectKey, findings: &Findings, verdict: &Verdict) {
+fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Verdict) {
     let Ok(explained) = explain_pod(known, &key.pod_key(), usize::MAX) else {
         assert_eq!(verdict.rule, &rules::POD_GONE);
         return;
@@ -64,8 +64,8 @@ fn compare(known: &Mirror, key: &ObjectKey, findings: &Findings, verdict: &Verdi
         let note = verdict.note.as_deref().unwrap_or_default();
         let node = note.rsplit(' ').next().unwrap_or_default();
         assert!(fits.contains(&node), "{key} goes to {node}, and it is said:\n{explained}");
-        // After a pause the node that failed is tried again: explain does not know that there was one.
-        if findings.pause_count() == 0 {
+        // FailureEffect a pause the node that failed is tried again: explain does not know that there was one.
+        if live_reads.pause_count() == 0 {
             let first = fits.first().copied();
             assert_eq!(first, Some(node), "{key} goes to {node}, and it is said:\n{explained}");
             assert_eq!(explained.rule, verdict.rule.name, "{explained}");
@@ -100,7 +100,7 @@ fn takes(pod: &Pod) -> bool {
 }
 
 /// Whether a change can help a pod that waits, or change what is said of it.
-fn concerns(known: &Mirror, change: &Change, pod: &Pod) -> bool {
+fn concerns(known: &Cache, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
         let shape =
@@ -118,7 +118,7 @@ fn concerns(known: &Mirror, change: &Change, pod: &Pod) -> bool {
     objects.into_iter().any(|object| concerns_by(known, object, pod)) || is_stuck(pod) && frees_room(known, change)
 }
 
-fn concerns_by(known: &Mirror, object: &Object, pod: &Pod) -> bool {
+fn concerns_by(known: &Cache, object: &Object, pod: &Pod) -> bool {
     let claims: Vec<_> = pod.claim_keys().filter_map(|key| known.claim(&key)).collect();
     let waits_for = |class: &Name| claims.iter().any(|claim| claim.class() == class && !claim.is_bind_completed());
     match object {
@@ -137,7 +137,7 @@ fn concerns_by(known: &Mirror, object: &Object, pod: &Pod) -> bool {
 }
 
 /// Whether a node that was meant for pods by their claims alone is so no more.
-fn frees_room(known: &Mirror, change: &Change) -> bool {
+fn frees_room(known: &Cache, change: &Change) -> bool {
     let selected = |claim: &Claim| claim.annotations.get(Annotation::SelectedNode).cloned();
     let claim: Option<ClaimKey> = match (&change.before, &change.after) {
         (Some(Object::Claim(before)), after) => {

@@ -1,6 +1,6 @@
 //! Cases of our own: answers that are lost, requests that fail, and what happens once all is quiet.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::Task;
 use bindery_simulation::notation;
@@ -12,8 +12,8 @@ pub fn cases() -> Vec<Case> {
     [deleting(), scrubbing(), saving(), mended(), pods(), lives()].into_iter().flatten().collect()
 }
 
-fn broken() -> Refusal {
-    Refusal::Error("Mock server error".into())
+fn broken() -> RequestError {
+    RequestError::Error("Mock server error".into())
 }
 
 /// A released volume is deleted, whatever is refused or not answered on the way.
@@ -33,7 +33,7 @@ fn deleting() -> Vec<Case> {
         delete("delete: it is not marked").error("write", Kind::Volume, broken()),
         delete("delete: marking it is not answered").lost_answer("write", Kind::Volume),
         delete("delete: the volume is not deleted").error("delete", Kind::Volume, broken()),
-        delete("delete: deleting the volume conflicts").error("delete", Kind::Volume, Refusal::Conflict),
+        delete("delete: deleting the volume conflicts").error("delete", Kind::Volume, RequestError::Conflict),
         delete("delete: deleting the volume is not answered").lost_answer("delete", Kind::Volume),
         delete("delete: everything goes unanswered once")
             .lost_answer("write", Kind::Volume)
@@ -53,7 +53,7 @@ fn scrubbing() -> Vec<Case> {
         scrub("recycle: the volume cannot be read").error("read", Kind::Volume, broken()),
         scrub("recycle: three writes are refused")
             .error("write", Kind::Volume, broken())
-            .error("write", Kind::Volume, Refusal::Conflict)
+            .error("write", Kind::Volume, RequestError::Conflict)
             .error("write", Kind::Volume, broken()),
         scrub("recycle: three writes are not answered")
             .lost_answer("write", Kind::Volume)

@@ -140,7 +140,7 @@ fn migrated() -> Vec<Case> {
     ]
 }
 
-/// Nobody made the volume.
+/// NoObserver made the volume.
 fn unmade() -> Vec<Case> {
     vec![
         volume("migration 13-10 missing annotations but finalizers exist", "volume-13-10")

@@ -3,7 +3,7 @@
 //! Upstream's mock plugin is the host-path plugin here. A volume that it made is Pending until it is bound: an API server
 //! does not take a status with a new object.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::Kind;
 use bindery_rules_api::Task;
 use bindery_simulation::notation;
@@ -186,7 +186,7 @@ fn no_need() -> Vec<Case> {
                  pvc claim11-7#uid11-7 1Gi Bound vol=pvc-uid11-7 bbc bc class=gold sp=kubernetes.io/host-path",
             )
             .events(&[])
-            // Nobody provisions where the volume is known from the start; and it is guarded.
+            // NoObserver provisions where the volume is known from the start; and it is guarded.
             .stable(
                 "pv  pvc-uid11-7 1Gi Bound ->claim11-7#uid11-7 class=gold policy=Delete \
                     source=hostPath:/tmp/hostpath_pv/uid11-7 bbc by=kubernetes.io/host-path fin=kubernetes.io/pv-controller
@@ -223,7 +223,7 @@ fn saving() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-8#uid11-8 1Gi Pending class=gold",
             )
-            .error("create", Kind::Volume, Refusal::Error("Mock creation error".into()))
+            .error("create", Kind::Volume, RequestError::Error("Mock creation error".into()))
             .after(
                 "pv pvc-uid11-8 1Gi Pending ->claim11-8#uid11-8 class=gold policy=Delete bbc by=kubernetes.io/host-path \
                     source=hostPath:/tmp/hostpath_pv/uid11-8 fin=kubernetes.io/pv-controller
@@ -346,8 +346,9 @@ fn cleaning_up() -> Vec<Case> {
 
 /// A case in which five attempts at saving a volume fail.
 fn unsaved(name: &'static str, key: &str) -> Case {
-    let error =
-        |case: Case, number| case.error("create", Kind::Volume, Refusal::Error(format!("Mock creation error{number}")));
+    let error = |case: Case, number| {
+        case.error("create", Kind::Volume, RequestError::Error(format!("Mock creation error{number}")))
+    };
     (1..=5).fold(claim(name, key), error)
 }
 

@@ -1,6 +1,6 @@
 //! Cases of our own, for rules that upstream's tables do not reach. Each is named by the rule that it is about.
 
-use bindery_engine::Refusal;
+use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::Task;
 use bindery_simulation::notation;
@@ -362,13 +362,13 @@ fn asking() -> Vec<Case> {
     };
     vec![
         ask("provision.external.ask: refused")
-            .error("write", Kind::Claim, Refusal::Error("Mock update error".into()))
+            .error("write", Kind::Claim, RequestError::Error("Mock update error".into()))
             .events(&[
                 "Warning ProvisioningFailed Error saving claim: Mock update error",
                 "Normal ExternalProvisioning",
             ]),
         ask("provision.external.ask: in conflict")
-            .error("write", Kind::Claim, Refusal::Conflict)
+            .error("write", Kind::Claim, RequestError::Conflict)
             .events(&["Normal ExternalProvisioning"]),
         ask("provision.external.ask: the answer is lost")
             .lost_answer("write", Kind::Claim)

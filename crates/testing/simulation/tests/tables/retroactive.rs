@@ -1,4 +1,4 @@
-//! pv_controller_test.go, TestRetroactiveStorageClassAssignment: claims that say nothing of a class get the default one. Nobody
+//! pv_controller_test.go, TestRetroactiveStorageClassAssignment: claims that say nothing of a class get the default one. NoObserver
 //! makes volumes for the classes here, and a claim that has got one is told so in the same look.
 
 use crate::case::{Case, claim};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{
     Annotation, Capacity, ClaimKey, Class, CsiNode, Name, Node, NodeDriver, Object, Pod, PodKey, Taint, Topologies,
     Volume,
@@ -34,7 +34,7 @@ pub(super) enum Edit {
     /// A volume is made.
     Volume(Box<Volume>),
     /// A driver has room.
-    Room(Box<Capacity>),
+    CapacityIndex(Box<Capacity>),
     /// A class makes volumes everywhere.
     Allow(Name),
     /// A driver is installed on a node.
@@ -45,7 +45,7 @@ pub(super) enum Edit {
 
 impl Edit {
     /// Makes the change. What does not exist is not changed.
-    pub fn apply(&self, draft: &mut Mirror) {
+    pub fn apply(&self, draft: &mut Cache) {
         match self {
             Edit::Label { node, key, value } => {
                 change_node(draft, node, |node| node.labels = node.labels.with(key, value.as_ref()));
@@ -81,7 +81,7 @@ impl Edit {
             Edit::Volume(volume) => {
                 draft.watched(Object::Volume(Arc::new((**volume).clone())));
             }
-            Edit::Room(capacity) => {
+            Edit::CapacityIndex(capacity) => {
                 draft.watched(Object::Capacity(Arc::new((**capacity).clone())));
             }
             Edit::Allow(class) => {
@@ -105,21 +105,21 @@ fn unversioned(meta: &bindery_model::Meta) -> bindery_model::Meta {
     bindery_model::Meta { version: 0, ..meta.clone() }
 }
 
-fn change_node(draft: &mut Mirror, name: &Name, change: impl FnOnce(&mut Node)) {
+fn change_node(draft: &mut Cache, name: &Name, change: impl FnOnce(&mut Node)) {
     let Some(mut node) = draft.node(name).map(|node| (**node).clone()) else { return };
     change(&mut node);
     node.meta.version = 0;
     draft.watched(Object::Node(Arc::new(node)));
 }
 
-fn change_pod(draft: &mut Mirror, key: &PodKey, change: impl FnOnce(&mut Pod)) {
+fn change_pod(draft: &mut Cache, key: &PodKey, change: impl FnOnce(&mut Pod)) {
     let Some(mut pod) = draft.pod(key).map(|pod| (**pod).clone()) else { return };
     change(&mut pod);
     pod.meta.version = 0;
     draft.watched(Object::Pod(Arc::new(pod)));
 }
 
-fn change_csi(draft: &mut Mirror, name: &Name, change: impl FnOnce(&mut CsiNode)) {
+fn change_csi(draft: &mut Cache, name: &Name, change: impl FnOnce(&mut CsiNode)) {
     let mut csi = draft.csi_node(name).map(|csi| (**csi).clone()).unwrap_or_default();
     change(&mut csi);
     csi.meta.name = name.clone();

@@ -4,7 +4,7 @@
 mod edit;
 mod propose;
 
-use bindery_cache::Mirror;
+use bindery_cache::Cache;
 use bindery_model::{Kind, Name, Object, PodKey};
 use bindery_scheduler::Look;
 
@@ -65,7 +65,7 @@ pub(crate) fn smallest(asked: &Asked<'_>, all: &[Asking<'_>]) -> Option<Change> 
 }
 
 /// Whether the pod could be placed on the node after the change: by the tests that place pods.
-fn works(known: &Mirror, pod: &PodKey, proposal: &Proposal<'_>) -> bool {
+fn works(known: &Cache, pod: &PodKey, proposal: &Proposal<'_>) -> bool {
     let mut draft = copy(known);
     for edit in proposal.steps.iter().flat_map(|step| &step.edits) {
         edit.apply(&mut draft);
@@ -75,8 +75,8 @@ fn works(known: &Mirror, pod: &PodKey, proposal: &Proposal<'_>) -> bool {
 }
 
 /// All that is known, to be changed.
-fn copy(known: &Mirror) -> Mirror {
-    let mut copy = Mirror::default();
+fn copy(known: &Cache) -> Cache {
+    let mut copy = Cache::default();
     for kind in Kind::ALL {
         let objects: Vec<Object> = known.keys(kind).iter().filter_map(|key| known.object(key)).collect();
         copy.listed(kind, known.watched_version(kind), objects);

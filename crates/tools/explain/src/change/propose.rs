@@ -143,7 +143,7 @@ fn volume_for(node: &Node, claim: &Claim) -> Step {
     step(Cost::Make, text, Edit::Volume(Box::new(volume)))
 }
 
-/// Room for a volume that a claim could have on a node.
+/// CapacityIndex for a volume that a claim could have on a node.
 fn room_for(node: &Node, claim: &Claim) -> Step {
     let (class, size) = (claim.class(), claim.requested());
     let name = Name::from(format!("for {}", claim.key()));
@@ -159,7 +159,7 @@ fn room_for(node: &Node, claim: &Claim) -> Step {
         class.as_str(),
         node.name()
     );
-    step(Cost::Make, text, Edit::Room(Box::new(capacity)))
+    step(Cost::Make, text, Edit::CapacityIndex(Box::new(capacity)))
 }
 
 /// What stands against a node beside its claims.

@@ -38,7 +38,7 @@ impl Ask {
 }
 
 /// Owns the engine.
-pub struct Brain {
+pub struct EngineTask {
     engine: Engine,
     caller: Caller,
     events: EventSink,
@@ -51,7 +51,7 @@ pub struct Brain {
 /// A wait that is over when the process is.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-impl Brain {
+impl EngineTask {
     /// A brain with all that it needs. The observer hears how it goes.
     pub fn new(
         engine: Engine,
@@ -59,8 +59,8 @@ impl Brain {
         events: EventSink,
         (outbox, inbox): (UnboundedSender<Message>, UnboundedReceiver<Message>),
         observer: Arc<dyn Observer>,
-    ) -> Brain {
-        Brain { engine, caller, events, inbox, outbox, observer }
+    ) -> EngineTask {
+        EngineTask { engine, caller, events, inbox, outbox, observer }
     }
 
     /// Runs until it is told to stop.

@@ -34,7 +34,7 @@ pub(crate) enum Origin {
 }
 
 #[derive(Debug)]
-pub(crate) struct Shelf<K, T> {
+pub(crate) struct ObjectStore<K, T> {
     /// What rules are shown: the overlay where there is one, else what was seen.
     shown: FxHashMap<K, Arc<T>>,
     /// What was seen of objects that have an overlay. Small: one entry for each write in flight.
@@ -43,13 +43,13 @@ pub(crate) struct Shelf<K, T> {
     watched: u64,
 }
 
-impl<K, T> Default for Shelf<K, T> {
+impl<K, T> Default for ObjectStore<K, T> {
     fn default() -> Self {
-        Shelf { shown: FxHashMap::default(), beneath: FxHashMap::default(), watched: 0 }
+        ObjectStore { shown: FxHashMap::default(), beneath: FxHashMap::default(), watched: 0 }
     }
 }
 
-impl<K: Hash + Eq + Clone, T: Shelved> Shelf<K, T> {
+impl<K: Hash + Eq + Clone, T: Shelved> ObjectStore<K, T> {
     pub fn get(&self, key: &K) -> Option<&Arc<T>> {
         self.shown.get(key)
     }
@@ -84,7 +84,7 @@ impl<K: Hash + Eq + Clone, T: Shelved> Shelf<K, T> {
 
     /// Whether an object is news: a later state than the one known, or an object that the watch has yet to tell of.
     /// A late answer must not bring back what the watch has already shown to be gone.
-    fn is_news(&self, key: &K, object: &T, origin: Origin) -> bool {
+    fn is_new(&self, key: &K, object: &T, origin: Origin) -> bool {
         let version = object.meta().version;
         match self.seen(key) {
             // A version that could not be read is 0, and orders nothing: take the object as it comes.
@@ -96,11 +96,11 @@ impl<K: Hash + Eq + Clone, T: Shelved> Shelf<K, T> {
 
     /// Takes in an object. Says what changed, if it is news and rules could tell.
     pub fn observe(&mut self, key: K, object: Arc<T>, origin: Origin) -> Option<Seen<T>> {
-        let is_news = self.is_news(&key, &object, origin);
+        let is_new = self.is_new(&key, &object, origin);
         if origin == Origin::Watch {
             self.watched_up_to(object.meta().version);
         }
-        if !is_news {
+        if !is_new {
             return None;
         }
         let before = self.place(key, Some(object.clone()));

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bindery_model::{
     Annotation, Attachment, Capacity, Claim, ClaimKey, Class, Name, ObjectKey, Pod, PodKey, Request, Volume, points_to,
-    reserved_misfit,
+    reserved_mismatch,
 };
 
-use crate::shelf::Seen;
-use crate::tenants::Standing;
-use crate::{Mirror, Reach};
+use crate::node_pods::Standing;
+use crate::object_store::Seen;
+use crate::{Cache, TopologyIndex};
 
-impl Mirror {
+impl Cache {
     /// Brings the indices up to date after what is shown of a claim may have changed.
     pub(super) fn claim_moved(&mut self, key: &ClaimKey, before: Option<Arc<Claim>>) {
         let after = self.claims.get(key).cloned();
@@ -60,7 +60,7 @@ impl Mirror {
         };
         if let Some(before) = before.as_ref().filter(|before| before.is_free()) {
             self.pool.remove(before);
-            if Reach::takes(before) {
+            if TopologyIndex::takes(before) {
                 self.reach.remove(before);
             }
         }
@@ -171,14 +171,14 @@ impl Mirror {
     /// A volume is in the pool while it is free and no claim wants it by name; among those that nodes reach when it is marked so.
     fn refresh_pool(&mut self, name: &Name) {
         let Some(volume) = self.volumes.get(name).filter(|volume| volume.is_free()).cloned() else { return };
-        let is_spoken_for = self.is_spoken_for(&volume);
-        if is_spoken_for {
+        let is_requested_by_name = self.is_requested_by_name(&volume);
+        if is_requested_by_name {
             self.pool.remove(&volume);
         } else {
             self.pool.insert(&volume);
         }
-        match Reach::takes(&volume) {
-            true if is_spoken_for => self.reach.remove(&volume),
+        match TopologyIndex::takes(&volume) {
+            true if is_requested_by_name => self.reach.remove(&volume),
             true => self.reach.insert(&volume),
             false => {}
         }
@@ -190,7 +190,7 @@ impl Mirror {
         let Some(claim) = self.claims.get(key).cloned() else { return };
         let request = Request::of(&claim, false);
         let serves = |volume: &Arc<Volume>| {
-            let fits = |request: &Request<'_>| reserved_misfit(request, volume).is_none();
+            let fits = |request: &Request<'_>| reserved_mismatch(request, volume).is_none();
             points_to(volume, &claim) && request.as_ref().is_ok_and(fits)
         };
         let is_served = || self.volumes_of(key).any(serves);

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use bindery_model::{AccessSet, Anchors, Capacity, Claim, Labels, Name, Selector, Volume, VolumePhase};
 use rustc_hash::FxHashMap;
 
-use crate::Place;
+use crate::PoolKey;
 use crate::ranked::Ranked;
 
 /// Things by their anchors, in their order.
@@ -93,17 +93,17 @@ fn first<'a, T: Ord + 'a>(found: impl Iterator<Item = Option<&'a T>>) -> Option<
 
 /// What a claim looks for, in the form in which volumes are looked up by it. Made once for many nodes.
 #[derive(Debug, Clone)]
-pub struct Wish {
-    place: Place,
+pub struct VolumeRequirements {
+    place: PoolKey,
     modes: AccessSet,
     least: Ranked,
 }
 
-impl Wish {
+impl VolumeRequirements {
     /// What a claim looks for.
-    pub fn of(claim: &Claim) -> Wish {
+    pub fn of(claim: &Claim) -> VolumeRequirements {
         let least = Ranked::least(claim.requested());
-        Wish { place: Place::of_claim(claim), modes: claim.modes.set(), least }
+        VolumeRequirements { place: PoolKey::of_claim(claim), modes: claim.modes.set(), least }
     }
 }
 
@@ -112,11 +112,11 @@ type Groups = Vec<(AccessSet, Anchored<Ranked>)>;
 
 /// Free volumes by place, then by access modes, then by where they can be reached from, then by capacity, then by name.
 #[derive(Debug, Default)]
-pub struct Reach {
-    places: FxHashMap<Place, Groups>,
+pub struct TopologyIndex {
+    places: FxHashMap<PoolKey, Groups>,
 }
 
-impl Reach {
+impl TopologyIndex {
     /// Whether a volume is for pods that are being placed: free, and marked so.
     pub fn takes(volume: &Volume) -> bool {
         volume.is_free() && volume.phase == VolumePhase::Available
@@ -124,8 +124,8 @@ impl Reach {
 
     /// Puts a volume in, or in the place of what was known of it.
     pub fn insert(&mut self, volume: &Arc<Volume>) {
-        debug_assert!(Reach::takes(volume), "only free volumes can be chosen");
-        let groups = self.places.entry(Place::of_volume(volume)).or_default();
+        debug_assert!(TopologyIndex::takes(volume), "only free volumes can be chosen");
+        let groups = self.places.entry(PoolKey::of_volume(volume)).or_default();
         let modes = volume.modes.set();
         let at = groups.iter().position(|(known, _)| *known == modes).unwrap_or_else(|| {
             groups.push((modes, Anchored::default()));
@@ -136,7 +136,7 @@ impl Reach {
 
     /// Takes a volume out, as it was put in.
     pub fn remove(&mut self, volume: &Arc<Volume>) {
-        let place = Place::of_volume(volume);
+        let place = PoolKey::of_volume(volume);
         let Some(groups) = self.places.get_mut(&place) else { return };
         let Some(at) = groups.iter().position(|(known, _)| *known == volume.modes.set()) else { return };
         groups[at].1.remove(&Anchors::of_nodes(volume.nodes.as_deref()), &Ranked::of(volume));
@@ -150,7 +150,7 @@ impl Reach {
 
     /// The volumes that a claim can have, but for their capacity and the node. Those that a selector does not want are left out
     /// once, for all nodes.
-    pub fn candidates(&self, wish: &Wish, selector: Option<&Selector>) -> Candidates<'_> {
+    pub fn candidates(&self, wish: &VolumeRequirements, selector: Option<&Selector>) -> Candidates<'_> {
         let groups = self.places.get(&wish.place).into_iter().flatten();
         let groups = groups.filter(|(modes, _)| modes.contains(wish.modes)).map(|(_, group)| group);
         match selector {
@@ -224,7 +224,7 @@ impl<'a> Near<'a> {
     /// smallest, then the first by name.
     pub fn first(
         &self,
-        wish: &Wish,
+        wish: &VolumeRequirements,
         labels: &Labels,
         is_taken: impl Fn(&Arc<Volume>) -> bool,
     ) -> Option<Candidate<'a>> {
@@ -234,14 +234,14 @@ impl<'a> Near<'a> {
     }
 
     /// The largest volume that does not hold enough and can be reached from a node with these labels.
-    pub fn largest_too_small(&self, wish: &Wish, labels: &Labels) -> Option<Candidate<'a>> {
+    pub fn largest_too_small(&self, wish: &VolumeRequirements, labels: &Labels) -> Option<Candidate<'a>> {
         let accept = |ranked: &&Ranked| ranked.is_sure || ranked.volume.is_reachable(labels);
         let found = self.0.iter().filter_map(|volumes| volumes.range(..&wish.least).rev().find(accept));
         found.max().map(Candidate)
     }
 }
 
-/// Room in the order of keys, with what is needed of it to be chosen.
+/// CapacityIndex in the order of keys, with what is needed of it to be chosen.
 #[derive(Debug, Clone)]
 struct Keyed {
     /// How large a volume can be, in whole bytes; nothing is said when there is none.
@@ -286,13 +286,13 @@ impl PartialEq for Keyed {
 
 impl Eq for Keyed {}
 
-/// Room for new volumes by class, then by who can reach it, then by key.
+/// CapacityIndex for new volumes by class, then by who can reach it, then by key.
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct CapacityIndex {
     classes: FxHashMap<Name, Anchored<Keyed>>,
 }
 
-impl Room {
+impl CapacityIndex {
     /// Puts it in, or in the place of what was known of it.
     pub fn insert(&mut self, capacity: &Arc<Capacity>) {
         let class = self.classes.entry(capacity.class.clone()).or_default();
@@ -309,16 +309,16 @@ impl Room {
     }
 
     /// The room for volumes of a class.
-    pub fn of(&self, class: &Name) -> ClassRoom<'_> {
-        ClassRoom(self.classes.get(class))
+    pub fn of(&self, class: &Name) -> ClassCapacity<'_> {
+        ClassCapacity(self.classes.get(class))
     }
 }
 
-/// Room for volumes of one class.
+/// CapacityIndex for volumes of one class.
 #[derive(Debug, Clone, Copy)]
-pub struct ClassRoom<'a>(Option<&'a Anchored<Keyed>>);
+pub struct ClassCapacity<'a>(Option<&'a Anchored<Keyed>>);
 
-impl<'a> ClassRoom<'a> {
+impl<'a> ClassCapacity<'a> {
     /// The first by key that is for a node with these labels and has room for so many bytes.
     pub fn first(self, labels: &Labels, bytes: i128) -> Option<&'a Arc<Capacity>> {
         let takes = |keyed: &&Keyed| {

@@ -6,10 +6,10 @@ use bindery_engine::{Engine, Input};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::{Api, Brain, Caller, EventSink, Message, Observer, Operate, Operator, watch};
+use crate::{Api, Caller, EngineTask, EventSink, InTreeOperations, Message, Observer, RunOperation, watch};
 
 /// Controllers that run. They end when this is dropped.
-pub struct Hosted {
+pub struct EngineHost {
     /// Where they are told what happens.
     pub outbox: UnboundedSender<Message>,
     /// Where their events go.
@@ -18,12 +18,13 @@ pub struct Hosted {
     pub tasks: JoinSet<&'static str>,
 }
 
-impl Hosted {
+impl EngineHost {
     /// Starts controllers on an API server. They watch, and decide nothing until they lead. What they order outside the API is
     /// done on this host.
-    pub fn start(api: &Arc<Api>, engine: Engine, observer: &Arc<dyn Observer>) -> Hosted {
-        let on_this_host = |events| Arc::new(Operator::new(api.clone(), events, observer.clone())) as Arc<dyn Operate>;
-        Hosted::start_with(api, engine, observer, on_this_host)
+    pub fn start(api: &Arc<Api>, engine: Engine, observer: &Arc<dyn Observer>) -> EngineHost {
+        let on_this_host =
+            |events| Arc::new(InTreeOperations::new(api.clone(), events, observer.clone())) as Arc<dyn RunOperation>;
+        EngineHost::start_with(api, engine, observer, on_this_host)
     }
 
     /// The same, with somebody who does what is ordered outside the API, and who may publish events.
@@ -31,14 +32,14 @@ impl Hosted {
         api: &Arc<Api>,
         engine: Engine,
         observer: &Arc<dyn Observer>,
-        operator: impl FnOnce(EventSink) -> Arc<dyn Operate>,
-    ) -> Hosted {
+        operator: impl FnOnce(EventSink) -> Arc<dyn RunOperation>,
+    ) -> EngineHost {
         let (outbox, inbox) = unbounded_channel();
         let (events, write_events) = EventSink::new(api.clone());
         let caller = Caller::new(api.clone(), operator(events.clone()));
         let kinds = engine.sees().to_vec();
-        let brain = Brain::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
-        let mut hosted = Hosted { outbox, events, tasks: JoinSet::new() };
+        let brain = EngineTask::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
+        let mut hosted = EngineHost { outbox, events, tasks: JoinSet::new() };
         for kind in kinds {
             hosted.run("a watch", watch(api.clone(), kind, hosted.outbox.clone()));
         }
@@ -57,7 +58,7 @@ impl Hosted {
 
     /// Has them lead, or lead no more.
     pub fn lead(&self, leading: bool) -> Result<(), String> {
-        let told = self.outbox.send(Message::Happened(Input::Leading(leading)));
+        let told = self.outbox.send(Message::Happened(Input::Leader(leading)));
         told.map_err(|_| "the brain is gone".to_owned())
     }
 
@@ -72,7 +73,7 @@ impl Hosted {
 }
 
 /// Waits until the process is told to stop, by SIGTERM or SIGINT.
-pub async fn told_to_stop() -> Result<(), String> {
+pub async fn shutdown_signal() -> Result<(), String> {
     use tokio::signal::unix::{SignalKind, signal};
     let error = |error: std::io::Error| format!("cannot listen for signals: {error}");
     let mut terminate = signal(SignalKind::terminate()).map_err(error)?;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{ClaimKey, Meta, Name, ObjectKey};
 use bindery_provisioner_sdk::{claim_path, volume_path};
-use bindery_rules_api::Notice;
-use bindery_runtime::{Api, EventSink, NotHad};
+use bindery_rules_api::Event;
+use bindery_runtime::{Api, EventSink, GetError};
 use serde_json::{Value, json};
 
 use crate::discover::HOST_LABEL;
@@ -36,7 +36,7 @@ pub trait Counts: Send + Sync + 'static {
 }
 
 /// Sees to what was on nodes that are gone.
-pub struct Caretaker {
+pub struct NodeCleanup {
     /// The API server.
     pub api: Arc<Api>,
     /// The classes whose volumes are seen to.
@@ -51,7 +51,7 @@ pub struct Caretaker {
     pub since: BTreeMap<String, Instant>,
 }
 
-impl Caretaker {
+impl NodeCleanup {
     /// Looks at everything once.
     pub async fn round(&mut self, now: Instant) -> Result<(), String> {
         // What an API server remembers will do for a first look.
@@ -125,8 +125,8 @@ impl Caretaker {
             .body(body.to_string().into_bytes())
             .map_err(|error| error.to_string())?;
         let outcome = match self.api.object(request).await {
-            Ok(_) | Err(NotHad::NotFound(_)) => Ok(()),
-            Err(NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+            Ok(_) | Err(GetError::NotFound(_)) => Ok(()),
+            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
         };
         self.counts.deleted(what, outcome.is_ok());
         tracing::info!(path, ?what, succeeded = outcome.is_ok(), "its node is gone: deleted");
@@ -136,8 +136,8 @@ impl Caretaker {
     async fn get(&self, path: &str) -> Result<Option<Value>, String> {
         match self.api.get(path).await {
             Ok(object) => Ok(Some(object)),
-            Err(NotHad::NotFound(_)) => Ok(None),
-            Err(NotHad::Refused(_, error) | NotHad::Lost(error)) => Err(error),
+            Err(GetError::NotFound(_)) => Ok(None),
+            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 
@@ -163,7 +163,7 @@ fn claim_key(volume: &Value) -> ClaimKey {
 }
 
 /// What is said of a claim whose volume is out of reach.
-fn notice(volume: &Value) -> Notice {
+fn notice(volume: &Value) -> Event {
     let key = claim_key(volume);
     let meta = Meta {
         namespace: key.namespace.clone(),
@@ -173,7 +173,7 @@ fn notice(volume: &Value) -> Notice {
     };
     let hosts: Vec<String> = hosts(volume).unwrap_or_default().into_iter().collect();
     let message = format!("volume {} is on a node that does not exist any more: {}", name(volume), hosts.join(", "));
-    Notice {
+    Event {
         about: ObjectKey::from(key),
         meta,
         event_type: EventType::Warning,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use bindery_model::{Name, Needs, Pod, PodKey, Turn};
+use bindery_model::{Name, Needs, Pod, PodKey, QueueOrder};
 use rustc_hash::FxHashMap;
 
 /// How much is taken of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct NodeUsage {
     /// How many pods.
     pub pods: i128,
     /// How much they ask for.
@@ -16,16 +16,16 @@ pub struct Load {
     pub usual: Needs,
 }
 
-impl Load {
-    fn of(pod: &Pod) -> Load {
+impl NodeUsage {
+    fn of(pod: &Pod) -> NodeUsage {
         let needs = &pod.scheduling.needs;
-        Load { pods: 1, needs: needs.clone(), usual: needs.usual() }
+        NodeUsage { pods: 1, needs: needs.clone(), usual: needs.usual() }
     }
 
     /// With another's.
     #[must_use]
-    pub fn with(&self, other: &Load) -> Load {
-        Load {
+    pub fn with(&self, other: &NodeUsage) -> NodeUsage {
+        NodeUsage {
             pods: self.pods + other.pods,
             needs: self.needs.plus(&other.needs),
             usual: self.usual.plus(&other.usual),
@@ -34,8 +34,8 @@ impl Load {
 
     /// Without another's.
     #[must_use]
-    pub fn without(&self, other: &Load) -> Load {
-        Load {
+    pub fn without(&self, other: &NodeUsage) -> NodeUsage {
+        NodeUsage {
             pods: self.pods - other.pods,
             needs: self.needs.minus(&other.needs),
             usual: self.usual.minus(&other.usual),
@@ -47,15 +47,15 @@ impl Load {
 #[derive(Debug, Default)]
 struct Tenancy {
     pods: BTreeSet<PodKey>,
-    load: Load,
+    load: NodeUsage,
 }
 
 /// How a pod stands, as it was last noted.
 #[derive(Debug)]
 struct Noted {
     node: Option<Name>,
-    load: Load,
-    turn: Option<Turn>,
+    load: NodeUsage,
+    turn: Option<QueueOrder>,
     /// Whether it waits and was not looked at yet.
     is_new: bool,
     /// The classes of its claims that are not bound, while it waits; each once.
@@ -82,16 +82,16 @@ fn is_new(pod: &Pod) -> bool {
 
 /// Which pods are where.
 #[derive(Debug, Default)]
-pub struct Tenants {
+pub struct NodePods {
     noted: FxHashMap<PodKey, Noted>,
     by_node: FxHashMap<Name, Tenancy>,
-    waiting: BTreeSet<Turn>,
-    new: BTreeSet<Turn>,
-    by_class: FxHashMap<Name, BTreeSet<Turn>>,
+    waiting: BTreeSet<QueueOrder>,
+    new: BTreeSet<QueueOrder>,
+    by_class: FxHashMap<Name, BTreeSet<QueueOrder>>,
     apart: BTreeSet<PodKey>,
 }
 
-impl Tenants {
+impl NodePods {
     /// Notes a pod; or that it is gone.
     pub(crate) fn note(&mut self, key: &PodKey, standing: Option<Standing<'_>>) {
         if let Some(before) = self.noted.remove(key) {
@@ -120,7 +120,7 @@ impl Tenants {
         if node.is_none() && turn.is_none() {
             return;
         }
-        let load = Load::of(pod);
+        let load = NodeUsage::of(pod);
         if let Some(node) = &node {
             let tenancy = self.by_node.entry(node.clone()).or_default();
             tenancy.pods.insert(key.clone());
@@ -165,12 +165,12 @@ impl Tenants {
     }
 
     /// How much they take.
-    pub fn load(&self, node: &Name) -> Load {
+    pub fn load(&self, node: &Name) -> NodeUsage {
         self.by_node.get(node).map(|tenancy| tenancy.load.clone()).unwrap_or_default()
     }
 
     /// The node of a pod, or the one that is meant for it, and what it takes there.
-    pub fn place(&self, pod: &PodKey) -> Option<(&Name, &Load)> {
+    pub fn place(&self, pod: &PodKey) -> Option<(&Name, &NodeUsage)> {
         let noted = self.noted.get(pod)?;
         noted.node.as_ref().map(|node| (node, &noted.load))
     }
@@ -187,7 +187,7 @@ impl Tenants {
 
     /// The pods that wait and that nobody has looked at yet, before a turn, in their order: those that can be placed, for whom no
     /// node is meant, and of whom nobody said that none will do.
-    pub fn new_before(&self, turn: &Turn) -> impl Iterator<Item = &PodKey> {
+    pub fn new_before(&self, turn: &QueueOrder) -> impl Iterator<Item = &PodKey> {
         self.new.range(..turn).map(|(_, _, key)| key)
     }
 

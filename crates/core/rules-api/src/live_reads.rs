@@ -1,4 +1,4 @@
-//! Findings: what was learnt live about one key while it is being worked on.
+//! LiveReads: what was learnt live about one key while it is being worked on.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{Listing, Task};
 
 /// What is certain after a failure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum After {
+pub enum FailureEffect {
     /// Nothing was done. It may be tried again.
     #[default]
     Nothing,
@@ -38,23 +38,23 @@ pub struct Failure {
     /// In words.
     pub error: String,
     /// What is certain.
-    pub after: After,
+    pub after: FailureEffect,
 }
 
 impl Failure {
     /// A failure with its error, after which nothing was done.
     pub fn new(error: impl Into<String>) -> Failure {
-        Failure { error: error.into(), after: After::Nothing }
+        Failure { error: error.into(), after: FailureEffect::Nothing }
     }
 
     /// A failure of which nobody knows whether it is one.
     pub fn uncertain(error: impl Into<String>) -> Failure {
-        Failure::new(error).with(After::Unknown)
+        Failure::new(error).with(FailureEffect::Unknown)
     }
 
     /// The same, after which something else is certain.
     #[must_use]
-    pub fn with(mut self, after: After) -> Failure {
+    pub fn with(mut self, after: FailureEffect) -> Failure {
         self.after = after;
         self
     }
@@ -62,27 +62,27 @@ impl Failure {
 
 /// What an operation yields: nothing, or an object as JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Yield(Option<Arc<Value>>);
+pub struct OperationOutput(Option<Arc<Value>>);
 
-impl Yield {
+impl OperationOutput {
     /// An object.
-    pub fn of(value: Value) -> Yield {
-        Yield(Some(Arc::new(value)))
+    pub fn of(value: Value) -> OperationOutput {
+        OperationOutput(Some(Arc::new(value)))
     }
 }
 
 /// What the engine has found out for a key since it last came to rest. Rules are shown it beside the mirror, and only the engine
 /// adds to it. A restart loses it, and nothing but time is lost with it.
 #[derive(Debug, Clone, Default)]
-pub struct Findings {
+pub struct LiveReads {
     reads: Vec<(ObjectKey, Option<Object>)>,
     lists: Vec<(Listing, Arc<[Object]>)>,
-    outcomes: Vec<(Task, Result<Yield, Failure>)>,
+    outcomes: Vec<(Task, Result<OperationOutput, Failure>)>,
     offers: Vec<ObjectKey>,
     pauses: usize,
 }
 
-impl Findings {
+impl LiveReads {
     /// Notes what a live read found.
     pub fn note_read(&mut self, key: ObjectKey, found: Option<Object>) {
         self.reads.retain(|(known, _)| *known != key);
@@ -96,17 +96,17 @@ impl Findings {
     }
 
     /// Notes how an operation, or the creation of an object, went.
-    pub fn note_outcome(&mut self, task: Task, outcome: Result<Yield, Failure>) {
+    pub fn note_outcome(&mut self, task: Task, outcome: Result<OperationOutput, Failure>) {
         self.outcomes.push((task, outcome));
     }
 
     /// Notes that somebody was decided about because of an offer made here.
-    pub fn note_offer(&mut self, to: ObjectKey) {
+    pub fn note_hand_off(&mut self, to: ObjectKey) {
         self.offers.push(to);
     }
 
     /// Whether somebody was already offered what is on offer here.
-    pub fn was_offered_to(&self, key: &ObjectKey) -> bool {
+    pub fn was_handed_to(&self, key: &ObjectKey) -> bool {
         self.offers.contains(key)
     }
 
@@ -179,7 +179,7 @@ impl Findings {
     /// What a task yielded, when it was last done.
     pub fn yielded(&self, task: Task) -> Option<&Arc<Value>> {
         let of_task = self.outcomes.iter().rev().filter(|(known, _)| *known == task);
-        of_task.filter_map(|(_, outcome)| outcome.as_ref().ok()).find_map(|Yield(value)| value.as_ref())
+        of_task.filter_map(|(_, outcome)| outcome.as_ref().ok()).find_map(|OperationOutput(value)| value.as_ref())
     }
 
     /// How often a task failed.
@@ -193,7 +193,8 @@ impl Findings {
     }
 
     fn failures(&self, task: Task) -> impl Iterator<Item = &Failure> {
-        let of_task = move |(known, outcome): &'_ &(Task, Result<Yield, Failure>)| *known == task && outcome.is_err();
+        let of_task =
+            move |(known, outcome): &'_ &(Task, Result<OperationOutput, Failure>)| *known == task && outcome.is_err();
         self.outcomes.iter().filter(of_task).filter_map(|(_, outcome)| outcome.as_ref().err())
     }
 }

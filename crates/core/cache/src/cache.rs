@@ -11,8 +11,8 @@ use bindery_model::{
 };
 
 use crate::indices::{Looking, PodsByClaim, Under};
-use crate::shelf::{Origin, Seen, Shelf, Shelved};
-use crate::{Demand, Pool, Reach, Room, Tenants};
+use crate::object_store::{ObjectStore, Origin, Seen, Shelved};
+use crate::{CapacityIndex, Demand, NodePods, Pool, TopologyIndex};
 
 /// A change that rules could tell: the object before and after it. At least one of the two is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,32 +37,32 @@ impl Change {
 
 /// What is known of the cluster.
 #[derive(Debug, Default)]
-pub struct Mirror {
-    claims: Shelf<ClaimKey, Claim>,
-    volumes: Shelf<Name, Volume>,
-    classes: Shelf<Name, Class>,
-    attributes_classes: Shelf<Name, AttributesClass>,
-    pods: Shelf<PodKey, Pod>,
-    nodes: Shelf<Name, Node>,
-    csi_nodes: Shelf<Name, CsiNode>,
-    drivers: Shelf<Name, CsiDriver>,
-    capacities: Shelf<ObjectKey, Capacity>,
-    attachments: Shelf<Name, Attachment>,
+pub struct Cache {
+    claims: ObjectStore<ClaimKey, Claim>,
+    volumes: ObjectStore<Name, Volume>,
+    classes: ObjectStore<Name, Class>,
+    attributes_classes: ObjectStore<Name, AttributesClass>,
+    pods: ObjectStore<PodKey, Pod>,
+    nodes: ObjectStore<Name, Node>,
+    csi_nodes: ObjectStore<Name, CsiNode>,
+    drivers: ObjectStore<Name, CsiDriver>,
+    capacities: ObjectStore<ObjectKey, Capacity>,
+    attachments: ObjectStore<Name, Attachment>,
 
     volumes_by_claim: Under<ClaimKey, Name>,
     claims_by_volume: Under<Name, ClaimKey>,
     pods_by_claim: PodsByClaim,
     attachments_by_node: Under<Name, Name>,
     attributes_users: Under<Name, ObjectKey>,
-    tenants: Tenants,
+    tenants: NodePods,
     looking: Looking,
     /// Objects that could not be understood. There should be none.
     flawed: BTreeSet<ObjectKey>,
     /// Default classes: the newest first, then the first by name.
     defaults: BTreeSet<(std::cmp::Reverse<Name>, Name)>,
     pool: Pool,
-    reach: Reach,
-    room: Room,
+    reach: TopologyIndex,
+    room: CapacityIndex,
     demand: Demand,
 }
 
@@ -86,7 +86,7 @@ macro_rules! with_shelf {
 
 // === What rules ask ===
 
-impl Mirror {
+impl Cache {
     /// A claim.
     pub fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
         self.claims.get(key)
@@ -163,7 +163,7 @@ impl Mirror {
     }
 
     /// Which pods are where, and which wait.
-    pub fn tenants(&self) -> &Tenants {
+    pub fn tenants(&self) -> &NodePods {
         &self.tenants
     }
 
@@ -193,12 +193,12 @@ impl Mirror {
     }
 
     /// The volumes of the pool that are marked free, by the nodes that can reach them.
-    pub fn reach(&self) -> &Reach {
+    pub fn reach(&self) -> &TopologyIndex {
         &self.reach
     }
 
     /// The room for new volumes, by the nodes that can reach it.
-    pub fn room(&self) -> &Room {
+    pub fn room(&self) -> &CapacityIndex {
         &self.room
     }
 
@@ -208,7 +208,7 @@ impl Mirror {
     }
 
     /// Whether a claim wants a volume by name and can have it: it is not for others then, though nothing is written on it yet.
-    pub fn is_spoken_for(&self, volume: &Volume) -> bool {
+    pub fn is_requested_by_name(&self, volume: &Volume) -> bool {
         let wants = |claim: &Arc<Claim>| {
             claim.flaw.is_none() && (claim.is_bind_completed() || satisfies(claim, volume).is_ok())
         };
@@ -260,7 +260,7 @@ impl Mirror {
 
 // === What the engine tells ===
 
-impl Mirror {
+impl Cache {
     /// Takes in what a watch delivered. Says what changed, if it is news and rules could tell.
     pub fn watched(&mut self, object: Object) -> Option<Change> {
         self.observe(object, Origin::Watch)
@@ -453,7 +453,7 @@ impl Mirror {
         with_shelf!(kind, (&self), shelf => shelf.watched())
     }
 
-    /// Shows a claim as a write of ours will make it, until [`Mirror::settle`].
+    /// Shows a claim as a write of ours will make it, until [`Cache::settle`].
     pub fn assume_claim(&mut self, claim: Arc<Claim>) {
         let key = claim.key();
         let before = self.claims.get(&key).cloned();
@@ -461,7 +461,7 @@ impl Mirror {
         self.claim_moved(&key, before);
     }
 
-    /// Shows a volume as a write of ours will make it, until [`Mirror::settle`].
+    /// Shows a volume as a write of ours will make it, until [`Cache::settle`].
     pub fn assume_volume(&mut self, volume: Arc<Volume>) {
         let name = volume.name().clone();
         let before = self.volumes.get(&name).cloned();
@@ -469,7 +469,7 @@ impl Mirror {
         self.volume_moved(&name, before);
     }
 
-    /// Shows a pod as a write of ours will make it, until [`Mirror::settle`].
+    /// Shows a pod as a write of ours will make it, until [`Cache::settle`].
     pub fn assume_pod(&mut self, pod: Arc<Pod>) {
         let key = pod.key();
         let before = self.pods.get(&key).cloned();
@@ -521,6 +521,6 @@ impl Mirror {
 }
 
 /// The keys of objects that have no namespace.
-fn named<T: Shelved>(kind: Kind, shelf: &Shelf<Name, T>) -> Vec<ObjectKey> {
+fn named<T: Shelved>(kind: Kind, shelf: &ObjectStore<Name, T>) -> Vec<ObjectKey> {
     shelf.iter().map(|(name, _)| ObjectKey::cluster(kind, name.clone())).collect()
 }

@@ -20,7 +20,7 @@ pub struct Accessibility {
 
 /// Storage to be made for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct ProvisionRequest {
     /// The claim.
     pub claim: ClaimKey,
     /// Which claim of that name, and in which state.
@@ -34,27 +34,27 @@ pub struct Order {
     /// The name of the volume. It derives from the claim's UID, so that asking twice makes one.
     pub volume: Name,
     /// Whether the volume is to be guarded by a finalizer until what lies behind it is removed.
-    pub is_guarded: bool,
+    pub has_finalizer: bool,
     /// The node that was chosen for it, if any.
     pub node: Option<Name>,
     /// From where it has to be reachable; `None` where nothing is asked. Why that cannot be said, where it cannot.
     pub topology: Result<Option<Accessibility>, Failure>,
     /// The turn that the claim's intent is in; `None` where nothing was put down yet.
-    pub turn: Option<Turn>,
+    pub turn: Option<Attempt>,
 }
 
 /// Who has put an intent down last, and how often that was done. Whoever asks a storage does so in a turn of its own: a write
 /// that ends an earlier turn, however late it comes, ends this one no more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Turn {
+pub struct Attempt {
     /// Which instance of the provisioner.
-    pub asker: Name,
+    pub instance: Name,
     /// The first is 1.
     pub number: u64,
 }
 
-impl Order {
+impl ProvisionRequest {
     /// The volume, from what a storage says of what it has made: what ties it to its claim is put in.
     pub fn complete(&self, mut volume: Value) -> Value {
         if !volume.is_object() {
@@ -68,7 +68,7 @@ impl Order {
             }
         }
         volume["metadata"]["name"] = self.volume.as_str().into();
-        if self.is_guarded {
+        if self.has_finalizer {
             volume["metadata"]["finalizers"] = json!([finalizer::EXTERNAL_PROVISIONER]);
         }
         if !volume["metadata"]["annotations"].is_object() {
@@ -125,7 +125,7 @@ pub struct Intent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Accessibility>,
     /// Whose turn it is to ask.
-    pub turn: Turn,
+    pub turn: Attempt,
 }
 
 impl Intent {

@@ -2,24 +2,24 @@
 
 use std::hash::{Hash, Hasher};
 
-use bindery_rules_api::Notice;
+use bindery_rules_api::Event;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::progress::Work;
 
 /// For each key, a digest of what was last told about it.
 #[derive(Debug, Default)]
-pub(crate) struct Told(FxHashMap<Work, u64>);
+pub(crate) struct PublishedEvents(FxHashMap<Work, u64>);
 
-impl Told {
-    /// Whether the notices of a verdict say something that the last ones of the same key did not.
-    pub fn is_news(&self, work: &Work, notices: &[Notice]) -> bool {
-        self.0.get(work) != Some(&digest(notices))
+impl PublishedEvents {
+    /// Whether the events of a verdict say something that the last ones of the same key did not.
+    pub fn is_new(&self, work: &Work, events: &[Event]) -> bool {
+        self.0.get(work) != Some(&digest(events))
     }
 
-    /// Remembers the notices of a verdict as the last ones of their key.
-    pub fn note(&mut self, work: &Work, notices: &[Notice]) {
-        self.0.insert(work.clone(), digest(notices));
+    /// Remembers the events of a verdict as the last ones of their key.
+    pub fn note(&mut self, work: &Work, events: &[Event]) {
+        self.0.insert(work.clone(), digest(events));
     }
 
     /// Forgets what was told about a key: what it was about is over.
@@ -28,9 +28,9 @@ impl Told {
     }
 }
 
-fn digest(notices: &[Notice]) -> u64 {
+fn digest(events: &[Event]) -> u64 {
     let mut digest = FxHasher::default();
-    for notice in notices {
+    for notice in events {
         (&notice.about, &notice.meta.uid, notice.reason, &notice.message).hash(&mut digest);
     }
     digest.finish()

@@ -3,53 +3,53 @@
 use std::sync::Arc;
 
 use bindery_model::{ClaimKey, Name};
-use bindery_rules_api::{After, Failure, Operation, Order, ReleaseProof, Yield};
-use bindery_runtime::{Api, NotHad, Operate};
+use bindery_rules_api::{Failure, FailureEffect, Operation, OperationOutput, ProvisionRequest, ReleaseProof};
+use bindery_runtime::{Api, GetError, RunOperation};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{Ask, Storage};
 
 /// Does what a provisioner's rules order, with a storage.
-pub struct Storekeeper {
+pub struct ProvisioningWorker {
     api: Arc<Api>,
     storage: Arc<dyn Storage>,
-    others: Option<Arc<dyn Operate>>,
+    others: Option<Arc<dyn RunOperation>>,
 }
 
-impl Storekeeper {
+impl ProvisioningWorker {
     /// A storekeeper of a storage, on an API server.
-    pub fn new(api: Arc<Api>, storage: Arc<dyn Storage>) -> Storekeeper {
-        Storekeeper { api, storage, others: None }
+    pub fn new(api: Arc<Api>, storage: Arc<dyn Storage>) -> ProvisioningWorker {
+        ProvisioningWorker { api, storage, others: None }
     }
 
     /// The same, beside somebody who does what is not for a storage to do.
     #[must_use]
-    pub fn beside(mut self, others: Arc<dyn Operate>) -> Storekeeper {
+    pub fn beside(mut self, others: Arc<dyn RunOperation>) -> ProvisioningWorker {
         self.others = Some(others);
         self
     }
 
-    async fn carry_out(&self, operation: Operation) -> Result<Yield, Failure> {
+    async fn carry_out(&self, operation: Operation) -> Result<OperationOutput, Failure> {
         match operation {
             Operation::Prepare(order) => {
                 let (claim, class) = self.objects(&order).await?;
                 let ask = Ask { order: &order, claim: &claim, class: &class };
                 let found = self.storage.prepare(ask).await?;
-                Ok(Yield::of(order.prepared(found)))
+                Ok(OperationOutput::of(order.prepared(found)))
             }
             Operation::Make(order, prepared) => {
                 let (claim, class) = self.objects(&order).await?;
                 if !order.is_intended(&claim) {
                     let error = format!("somebody else has asked for {}, or knows what there is", order.volume);
-                    return Err(Failure::new(error).with(After::Untried));
+                    return Err(Failure::new(error).with(FailureEffect::Untried));
                 }
                 let ask = Ask { order: &order, claim: &claim, class: &class };
                 let made = self.storage.create(ask, &prepared["found"]).await?;
-                Ok(Yield::of(order.complete(made)))
+                Ok(OperationOutput::of(order.complete(made)))
             }
-            Operation::Unmake(_, made) => self.storage.delete(&made).await.map(|()| Yield::default()),
-            Operation::Remove(proof) => self.remove(&proof).await.map(|()| Yield::default()),
+            Operation::Unmake(_, made) => self.storage.delete(&made).await.map(|()| OperationOutput::default()),
+            Operation::Remove(proof) => self.remove(&proof).await.map(|()| OperationOutput::default()),
             Operation::Provision(_)
             | Operation::CleanUp(_)
             | Operation::DeleteStorage { .. }
@@ -61,13 +61,13 @@ impl Storekeeper {
     }
 
     /// The claim of an order and its class, as they are now.
-    async fn objects(&self, order: &Order) -> Result<(Value, Value), Failure> {
-        let untried = |error: String| Failure::new(error).with(After::Untried);
-        let stale = |error: String| Failure::new(error).with(After::Stale);
+    async fn objects(&self, order: &ProvisionRequest) -> Result<(Value, Value), Failure> {
+        let untried = |error: String| Failure::new(error).with(FailureEffect::Untried);
+        let stale = |error: String| Failure::new(error).with(FailureEffect::Stale);
         let claim = match self.api.get(&claim_path(&order.claim)).await {
             Ok(claim) => claim,
-            Err(NotHad::NotFound(error)) => return Err(stale(error)),
-            Err(NotHad::Refused(_, error) | NotHad::Lost(error)) => return Err(untried(error)),
+            Err(GetError::NotFound(error)) => return Err(stale(error)),
+            Err(GetError::Refused(_, error) | GetError::Lost(error)) => return Err(untried(error)),
         };
         if claim["metadata"]["uid"] != *order.uid.as_str() {
             return Err(stale(format!("{} is another claim by now", order.claim)));
@@ -81,20 +81,20 @@ impl Storekeeper {
         let seen = proof.volume();
         let volume = match self.api.get(&volume_path(&seen.name)).await {
             Ok(volume) => volume,
-            Err(NotHad::NotFound(error) | NotHad::Refused(_, error) | NotHad::Lost(error)) => {
-                return Err(Failure::new(error).with(After::Untried));
+            Err(GetError::NotFound(error) | GetError::Refused(_, error) | GetError::Lost(error)) => {
+                return Err(Failure::new(error).with(FailureEffect::Untried));
             }
         };
         let metadata = &volume["metadata"];
         if metadata["uid"] != *seen.uid.as_str() || metadata["resourceVersion"] != *seen.version.to_string() {
-            return Err(Failure::new("the volume has changed since it was found released").with(After::Untried));
+            return Err(Failure::new("the volume has changed since it was found released").with(FailureEffect::Untried));
         }
         self.storage.delete(&volume).await
     }
 }
 
-impl Operate for Storekeeper {
-    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<Yield, Failure>> {
+impl RunOperation for ProvisioningWorker {
+    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<OperationOutput, Failure>> {
         Box::pin(async move {
             let name = operation.name();
             tracing::info!(operation = name, "begins");
