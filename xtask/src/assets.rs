@@ -1,11 +1,11 @@
 //! `cargo xtask assets`: the reference programs (etcd and Kubernetes) that tests run against.
 //!
-//! Where `KUBEBUILDER_ASSETS` names a folder, they are there. Else they are built, once, by the Go toolchain from the module
-//! in xtask/assets: its go.mod says the versions and its go.sum pins the bytes.
+//! If `KUBEBUILDER_ASSETS` names a folder, they are taken from there. Otherwise the Go toolchain
+//! builds them once from the module in xtask/assets, whose go.mod and go.sum pin them.
 //!
-//! To move to another release, set `bindery_test_cluster::assets::VERSION`, the requirement of k8s.io/kubernetes and the replaces in
-//! go.mod (v1.N.P there is v0.N.P here; new staging modules stand in Kubernetes' own go.mod as `v0.0.0`), and run
-//! `go mod tidy` in that folder.
+//! To move to another release, change `bindery_test_cluster::assets::VERSION` and, in go.mod, the
+//! version of k8s.io/kubernetes (v1.N.P) and of the replaced staging modules (v0.N.P; Kubernetes'
+//! own go.mod lists them as `v0.0.0`). Then run `go mod tidy` in that folder.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -14,33 +14,33 @@ use bindery_test_cluster::assets::{PROGRAMS, VARIABLE, VERSION, cache_folder, fi
 
 use crate::golang;
 
-/// Whether the programs can be had.
+/// Whether the programs are available.
 pub enum Assets {
-    /// In this folder.
-    There(PathBuf),
-    /// They are not there and could not be built, for this reason.
+    /// They are in this folder.
+    Available(PathBuf),
+    /// They are missing and cannot be built, for this reason.
     Unavailable(String),
 }
 
-/// Finds the programs, or builds them; what is said while building goes to standard error. A folder that is named and lacks
-/// programs is an error, because nothing else was asked for.
+/// Finds the programs, or builds them with progress on standard error. If `KUBEBUILDER_ASSETS`
+/// names a folder that lacks programs, that is an error.
 pub fn provide() -> Result<Assets, String> {
     if let Some(folder) = find()? {
-        return Ok(Assets::There(folder));
+        return Ok(Assets::Available(folder));
     }
-    if !golang::is_there() {
+    if !golang::is_installed() {
         return Ok(Assets::Unavailable(format!(
-            "the reference programs are not there: set {VARIABLE}, or install Go to have them built"
+            "the reference programs are missing: set {VARIABLE}, or install Go to build them"
         )));
     }
     let folder = cache_folder()?;
     Ok(match build_missing(&folder) {
-        Ok(()) => Assets::There(folder),
+        Ok(()) => Assets::Available(folder),
         Err(reason) => Assets::Unavailable(reason),
     })
 }
 
-/// Builds what a folder lacks. Whoever comes while another builds waits, and then finds it done.
+/// Builds the missing programs. A concurrent call waits for the lock, and then finds them.
 fn build_missing(folder: &Path) -> Result<(), String> {
     let _lock = golang::lock(folder, "assets")?;
     let missing = missing_in(folder);
@@ -67,7 +67,7 @@ fn package(program: &str) -> String {
     }
 }
 
-/// No symbols, and for Kubernetes its version: clients ask for it, and features depend on it.
+/// Omits symbols, and sets Kubernetes' version, which clients request and features depend on.
 fn linker_flags(program: &str) -> String {
     if program == "etcd" {
         return "-s -w".to_owned();

@@ -1,4 +1,4 @@
-//! What the project's tasks share.
+//! Shared code of the project's tasks.
 
 pub mod assets;
 pub mod bench;

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's own tasks.
+//! `cargo xtask`: the project's tasks.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,10 +9,10 @@ use clap::{Parser, Subcommand};
 use xtask::assets::{Assets, provide};
 use xtask::bench::{apiserver, binder};
 
-/// The variable by which proptest is told where to begin. .cargo/config.toml sets it, for whoever does not.
+/// Proptest's variable for the seed. .cargo/config.toml sets a default.
 const SEED: &str = "PROPTEST_RNG_SEED";
 
-/// The project's own tasks.
+/// The project's tasks.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Args {
@@ -22,48 +22,50 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests: units, properties, upstream's tables, recorded states, docs; and on a real API server, if it can be had.
+    /// Run all tests: units, properties, upstream's tables, recorded states, docs, and those that
+    /// need a real API server if one is available.
     Test {
-        /// Fail if there can be no real API server, instead of skipping the tests that need one.
+        /// Fail if no real API server is available, instead of skipping the tests that need one.
         #[arg(long)]
         require_lab: bool,
-        /// Try properties and random histories on cases that were never tried before. A run without this tries the same ones each
-        /// time, and so does one with the seed that this prints.
+        /// Use a new seed for random tests, and print it for replay. By default every run tries the
+        /// same cases.
         #[arg(long)]
         fresh_seeds: bool,
     },
-    /// Provide etcd, Kubernetes' programs and kubectl for tests, and print their folder: that of KUBEBUILDER_ASSETS, or built
-    /// once with Go.
+    /// Provide etcd, kubectl and Kubernetes' programs for tests, and print their folder: that of
+    /// KUBEBUILDER_ASSETS, or a cache they are built into once with Go.
     Assets,
-    /// Write docs/rules.md from the declarations of the rules.
+    /// Generate docs/rules.md from the rules' declarations.
     Rules,
-    /// Write deploy/manifests from the chart, with Helm: from the cache, from PATH, or built once with Go.
+    /// Generate deploy/manifests from the chart, with Helm from the cache, from PATH, or built once
+    /// with Go.
     Manifests,
-    /// Measure, and print a table.
+    /// Run a benchmark and print a table.
     Bench {
-        /// What to measure.
+        /// The benchmark.
         #[command(subcommand)]
         what: Bench,
     },
-    /// Fuzz the decoder and the rules for a while (needs cargo-fuzz).
+    /// Fuzz the decoder and the rules (needs cargo-fuzz).
     Fuzz {
-        /// For how long.
+        /// The duration in seconds.
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
-    /// Check licences, sources and doubled dependencies (needs cargo-deny).
+    /// Check licences, sources and duplicate dependencies (needs cargo-deny).
     Deny,
 }
 
 #[derive(Subcommand)]
 enum Bench {
-    /// Deciding alone: choosing a volume, memory an object, whole binds through the engine.
+    /// The decision core: choosing a volume, memory per object, complete binds through the engine.
     Core,
-    /// Placing a pod: asking and scoring 5,000 nodes.
+    /// Placing a pod: checking and scoring 5,000 nodes.
     Placement,
-    /// bindery, kube-controller-manager and the limit side by side, on a real API server.
+    /// bindery, kube-controller-manager and the no-decision baseline, on a real API server.
     Binder(binder::Options),
-    /// The embedded API server and a real one side by side: the writes of a bind, start-up, memory.
+    /// The embedded API server and a real one: the writes of a bind, start-up, memory.
     Apiserver(apiserver::Options),
 }
 
@@ -94,33 +96,34 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs cargo, and says what failed.
+/// Runs cargo.
 fn cargo(args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).args(args), &format!("cargo {}", args.join(" ")))
 }
 
-/// Builds `bindery` and the program that measures it, both with optimisations, and measures.
+/// Builds `bindery` and the program that measures it in release mode, and runs the latter.
 fn bench(program: &str, command: &[&str], options: Vec<impl AsRef<OsStr>>) -> Result<(), String> {
     let folder = match provide()? {
-        Assets::There(folder) => folder,
+        Assets::Available(folder) => folder,
         Assets::Unavailable(reason) => return Err(reason),
     };
     let build = ["build", "--release", "--package", "bindery", "--package", "xtask", "--bin", "bindery", "--bin"];
     cargo(&[&build[..], &[program]].concat())?;
-    // Beside the folder that this program was built in.
-    let this = std::env::current_exe().map_err(|error| format!("this program does not know where it is: {error}"))?;
-    let release = this.ancestors().nth(2).ok_or("this program is in no folder of cargo's")?.join("release");
+    // Next to the folder that this program was built in.
+    let this = std::env::current_exe().map_err(|error| format!("cannot find this program's path: {error}"))?;
+    let release = this.ancestors().nth(2).ok_or("this program is not in cargo's target folder")?.join("release");
     let mut bench = Command::new(release.join(program));
     bench.env(VARIABLE, folder).args(command).arg("--bindery").arg(release.join("bindery")).args(options);
     run(&mut bench, "the benchmark")
 }
 
-/// All tests. Without a real API server those that need one are skipped, unless they are demanded.
+/// Runs all tests. Those that need a real API server are skipped without one, unless it is
+/// required.
 fn test(require_lab: bool, fresh_seeds: bool) -> Result<(), String> {
     let mut tests = Command::new(env!("CARGO"));
     tests.args(["test", "--workspace"]);
     match provide()? {
-        Assets::There(folder) => {
+        Assets::Available(folder) => {
             tests.env(VARIABLE, folder);
         }
         Assets::Unavailable(reason) if require_lab => return Err(reason),
@@ -131,7 +134,7 @@ fn test(require_lab: bool, fresh_seeds: bool) -> Result<(), String> {
     }
     if fresh_seeds {
         let seed = RandomState::new().hash_one(std::process::id());
-        eprintln!("cargo xtask: for the same cases again: {SEED}={seed} cargo xtask test");
+        eprintln!("cargo xtask: to replay these cases: {SEED}={seed} cargo xtask test");
         tests.env(SEED, seed.to_string());
     }
     run(&mut tests, "cargo test --workspace")
@@ -139,14 +142,14 @@ fn test(require_lab: bool, fresh_seeds: bool) -> Result<(), String> {
 
 fn print_assets() -> Result<(), String> {
     match provide()? {
-        Assets::There(folder) => println!("{}", folder.display()),
+        Assets::Available(folder) => println!("{}", folder.display()),
         Assets::Unavailable(reason) => return Err(reason),
     }
     Ok(())
 }
 
 fn run(command: &mut Command, words: &str) -> Result<(), String> {
-    let status = command.status().map_err(|error| format!("`{words}` could not be started: {error}"))?;
+    let status = command.status().map_err(|error| format!("`{words}` cannot be started: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("`{words}` failed ({status})")) }
 }
 
@@ -167,8 +170,9 @@ fn write_manifests() -> Result<(), String> {
     Ok(())
 }
 
-/// cargo-fuzz wants a nightly compiler for its sanitizers; the stable one does, when it is told to be one. What the fuzzer finds
-/// interesting is kept in fuzz/corpus, which is not tracked; it starts from fuzz/seeds, which is.
+/// cargo-fuzz needs nightly options for its sanitizers, which RUSTC_BOOTSTRAP enables on a stable
+/// compiler. Interesting inputs are kept in fuzz/corpus, which is not tracked; it starts from
+/// fuzz/seeds.
 fn fuzz(seconds: u32) -> Result<(), String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let corpus = format!("{root}/fuzz/corpus/decide");

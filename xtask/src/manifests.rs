@@ -1,25 +1,25 @@
-//! deploy/manifests: the chart with its default values, for who does not use Helm; and parts of it alone that are off
-//! by default.
+//! Generates deploy/manifests: the chart with its default values, for users without Helm, and the
+//! parts that are off by default.
 //!
-//! Helm renders it: the one in the cache, or one on PATH, or one that is built, once, by the Go toolchain from the module in
-//! xtask/helm, whose go.mod says the version. To move to another, run `go get -tool helm.sh/helm/v3/cmd/helm@vX.Y.Z` and
-//! `go mod tidy` there, and set [`VERSION`].
+//! Helm is taken from the cache or from PATH; otherwise the Go toolchain builds it once from the
+//! module in xtask/helm, whose go.mod pins the version. To change it, run `go get -tool
+//! helm.sh/helm/v3/cmd/helm@vX.Y.Z` and `go mod tidy` there, and set [`VERSION`].
 //!
-//! Two tests keep the files current. One renders them again, where there is a Helm. The other needs none: each file carries a
-//! checksum of the chart that it was made from.
+//! Two tests keep the files current. One renders them again if Helm is available. The other needs
+//! no Helm: each file contains a checksum of the chart it was rendered from.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::golang;
 
-/// The release of Helm that is built. xtask/helm/go.mod requires the same.
+/// The version of Helm that is built; the same as in xtask/helm/go.mod.
 pub const VERSION: &str = "3.22.0";
 
-/// The oldest Kubernetes that the chart is for.
+/// The oldest supported version of Kubernetes.
 const KUBERNETES: &str = "1.33.0";
 
-/// Demands Helm: the test that renders fails without one, instead of being skipped.
+/// If this variable is set, the tests that need Helm fail without it instead of being skipped.
 pub const REQUIRE: &str = "BINDERY_REQUIRE_HELM";
 
 fn deploy() -> PathBuf {
@@ -29,12 +29,12 @@ fn deploy() -> PathBuf {
 /// A file of manifests.
 pub struct Manifests {
     name: &'static str,
-    /// What it is made from, in words.
+    /// A description of its source for the header.
     from: &'static str,
     values: &'static [&'static str],
 }
 
-/// All files there are.
+/// All manifests.
 pub const ALL: [Manifests; 4] = [
     Manifests { name: "bindery.yaml", from: "deploy/chart with its default values", values: &[] },
     Manifests {
@@ -44,7 +44,7 @@ pub const ALL: [Manifests; 4] = [
     },
     Manifests {
         name: "bindery-local.yaml",
-        from: "deploy/chart with the provisioner of local disks, one class, and node-cleanup, and controller.enabled=false",
+        from: "deploy/chart with the local provisioner, one class and node-cleanup, and controller.enabled=false",
         values: &[
             "controller.enabled=false",
             "provisioner.local.enabled=true",
@@ -55,7 +55,7 @@ pub const ALL: [Manifests; 4] = [
     },
     Manifests {
         name: "bindery-csi.yaml",
-        from: "deploy/chart with the role of a CSI driver's provisioner and all that is optional of it, and controller.enabled=false",
+        from: "deploy/chart with the role of a CSI provisioner and all its optional rights, and controller.enabled=false",
         values: &[
             "controller.enabled=false",
             "provisioner.csi.enabled=true",
@@ -71,16 +71,16 @@ pub const ALL: [Manifests; 4] = [
 ];
 
 impl Manifests {
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         deploy().join("manifests").join(self.name)
     }
 
-    /// The file as it is to be.
+    /// Renders the file.
     pub fn page(&self, helm: &Path) -> Result<String, String> {
         let mut page = format!(
-            "# Made from {} by `cargo xtask manifests`; tests check that it is current.\n\
-             # docs/install.md says how to use it: the image, at least, has to be one of yours.\n\
+            "# Generated from {} by `cargo xtask manifests`; tests check that it is current.\n\
+             # See docs/tasks/install.md for how to use it; at least the image must be replaced.\n\
              {}\n",
             self.from,
             checksum_line()?
@@ -95,19 +95,19 @@ impl Manifests {
     }
 }
 
-/// The Helm of the cache, or else the one on PATH, if there is one.
+/// Helm from the cache or, failing that, from PATH.
 pub fn find_helm() -> Option<PathBuf> {
     let runs = |helm: &PathBuf| Command::new(helm).arg("version").output().is_ok_and(|output| output.status.success());
     cached_helm().ok().into_iter().chain([PathBuf::from("helm")]).find(runs)
 }
 
-/// Finds Helm, or builds it; what is said while building goes to standard error.
+/// Finds Helm, or builds it with progress on standard error.
 pub fn provide_helm() -> Result<PathBuf, String> {
     if let Some(helm) = find_helm() {
         return Ok(helm);
     }
-    if !golang::is_there() {
-        return Err("there is no Helm: install it, or install Go to have it built".to_owned());
+    if !golang::is_installed() {
+        return Err("Helm is missing: install it, or install Go to build it".to_owned());
     }
     let helm = cached_helm()?;
     let folder = helm.parent().unwrap_or(Path::new("."));
@@ -124,23 +124,22 @@ fn cached_helm() -> Result<PathBuf, String> {
     Ok(bindery_test_cluster::assets::cache()?.join("tools/helm").join(VERSION).join("helm"))
 }
 
-/// The chart with its default values and some others, as it would be installed in kube-system under the name that the
-/// documentation uses.
+/// Renders the chart with its default values and these, as release `bindery` in kube-system.
 pub fn render(helm: &Path, values: &[&str]) -> Result<String, String> {
     let output = Command::new(helm)
-        // Without a cluster to ask, Helm takes a release of Kubernetes for granted, and each Helm another.
+        // Without a cluster, each version of Helm assumes a different version of Kubernetes.
         .args(["template", "bindery", "--namespace=kube-system", &format!("--kube-version={KUBERNETES}")])
         .args(values.iter().map(|value| format!("--set={value}")))
         .arg(deploy().join("chart"))
         .output()
-        .map_err(|error| format!("{} could not be started: {error}", helm.display()))?;
+        .map_err(|error| format!("{} cannot be started: {error}", helm.display()))?;
     if !output.status.success() {
         return Err(format!("`helm template` failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The line that ties the file to the chart that it was made from.
+/// The header line with the checksum of the chart.
 fn checksum_line() -> Result<String, String> {
     let mut folders = vec![deploy().join("chart")];
     let mut files = Vec::new();
@@ -158,10 +157,11 @@ fn checksum_line() -> Result<String, String> {
         sum.add(name.to_string_lossy().as_bytes());
         sum.add(&std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?);
     }
-    Ok(format!("# The chart's checksum: {:016x}", sum.0))
+    Ok(format!("# Checksum of the chart: {:016x}", sum.0))
 }
 
-/// FNV-1a: against forgetting, not against malice; and the same on every machine, unlike the standard library's.
+/// FNV-1a: detects stale files, and is the same on every machine, unlike the standard library's
+/// hasher.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -171,7 +171,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    /// Adds some bytes, and where they end.
+    /// Adds bytes and their end.
     fn add(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().copied().map(u64::from).chain([0x100]) {
             self.0 = (self.0 ^ byte).wrapping_mul(0x0100_0000_01b3);
@@ -185,21 +185,21 @@ mod tests {
 
     use super::*;
 
-    /// Helm, or `None` after it was said that the test is skipped.
+    /// Helm, or `None` after printing that the test is skipped.
     fn helm_for_test() -> Option<PathBuf> {
         let helm = find_helm();
         if helm.is_none() {
-            assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, but there is no Helm");
+            assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, but Helm is missing");
             let test = std::thread::current().name().unwrap_or("a test").to_owned();
-            let line = format!("skipped: {test}: there is no Helm; `cargo xtask manifests` builds it\n");
-            // Not by eprintln!, which the test harness keeps to itself when a test passes.
+            let line = format!("skipped: {test}: Helm is missing; `cargo xtask manifests` builds it\n");
+            // The test harness captures eprintln! of passing tests.
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
         helm
     }
 
     #[test]
-    fn the_manifests_are_what_helm_renders() {
+    fn manifests_match_the_rendered_chart() {
         let Some(helm) = helm_for_test() else { return };
         for manifests in ALL {
             let written = std::fs::read_to_string(manifests.path()).expect("the manifests");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifests_are_of_this_chart() {
+    fn manifests_carry_the_checksum_of_the_chart() {
         let line = checksum_line().expect("a checksum");
         for manifests in ALL {
             let written = std::fs::read_to_string(manifests.path()).expect("the manifests");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn local_disks_get_what_they_need() {
+    fn local_provisioner_values_are_rendered() {
         let Some(helm) = helm_for_test() else { return };
         let local = ["provisioner.local.enabled=true", "provisioner.local.classes.a.hostDir=/mnt/a"];
         let more = ["provisioner.local.classes.b\\.c.hostDir=/mnt/b", "provisioner.local.classes.b\\.c.mountDir=/seen"];
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_csi_provisioner_may_only_what_its_driver_needs() {
+    fn csi_provisioner_role_grants_only_what_values_enable() {
         let Some(helm) = helm_for_test() else { return };
         let base = ["controller.enabled=false", "provisioner.csi.enabled=true"];
         let named = ["provisioner.csi.serviceAccount.name=sa", "provisioner.csi.driver=a_b."];
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn values_switch_parts_on_and_off() {
+    fn values_enable_and_disable_parts() {
         let Some(helm) = helm_for_test() else { return };
         let usual = render(&helm, &[]).expect("rendered");
         assert!(!usual.contains("kind: ServiceMonitor") && usual.contains("name: bindery-recycler"));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheduler_is_switched_on_beside_the_controller_or_alone() {
+    fn scheduler_is_enabled_with_the_controller_or_alone() {
         let Some(helm) = helm_for_test() else { return };
         let kinds = |text: &str, kind: &str| text.lines().filter(|line| *line == format!("kind: {kind}")).count();
         let usual = render(&helm, &[]).expect("rendered");
@@ -295,13 +295,13 @@ mod tests {
             assert!(other.contains(part), "{part} is not in\n{other}");
         }
         assert!(!other.contains("bindery-recycler") && kinds(&other, "ClusterRole") == 1);
-        // It would wait for itself.
+        // Its own pods would wait for it.
         let error = render(&helm, &["scheduler.enabled=true", named[0]]).expect_err("refused");
         assert!(error.contains("cannot place its own pods"), "{error}");
     }
 
     #[test]
-    fn the_module_is_of_the_version_that_is_built() {
+    fn go_module_pins_the_version_that_is_built() {
         let module = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/helm/go.mod")).expect("go.mod");
         assert!(module.contains(&format!("helm.sh/helm/v3 v{VERSION}")), "helm.sh/helm/v3 is v{VERSION}");
     }

@@ -1,16 +1,16 @@
-//! docs/rules.md: every rule, made from its declaration.
+//! Generates docs/rules.md from the rules' declarations.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use bindery_rules_api::Rule;
 
-/// Where the page is.
+/// The path of the page.
 pub fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/rules.md")
 }
 
-/// Every rule there is.
+/// Every rule, in the order of the page.
 fn all() -> Vec<&'static Rule> {
     bindery_binder::rules::ALL
         .iter()
@@ -23,29 +23,32 @@ fn all() -> Vec<&'static Rule> {
         .collect()
 }
 
-/// The page.
+/// Renders the page.
 pub fn page() -> String {
     let rules = all();
     let mut page = String::from(
-        "# The rules\n\n\
-         Every decision that Bindery makes is one of these. Logs, metrics, explanations and tests call them by these names, which do\n\
-         not change. This page is made from their declarations by `cargo xtask rules`; a test checks that it is current.\n",
+        "# Rules\n\n\
+         Every decision that Bindery makes is one of these rules. Logs, metrics, `bindery explain` and tests refer to\n\
+         them by name. This page is generated from their declarations by `cargo xtask rules`.\n",
     );
-    let mut section = "";
+    let mut sections: Vec<&str> = Vec::new();
     for rule in &rules {
-        let group = group(rule);
-        if group != section {
-            section = group;
-            let _ = write!(page, "\n## {section}\n\n| rule | what it does, and why |\n|---|---|\n");
+        if !sections.contains(&section(rule)) {
+            sections.push(section(rule));
         }
-        let _ = writeln!(page, "| `{}` | {} |", rule.name, rule.why);
+    }
+    for name in sections {
+        let _ = write!(page, "\n## {name}\n\n| rule | meaning |\n|---|---|\n");
+        for rule in rules.iter().filter(|rule| section(rule) == name) {
+            let _ = writeln!(page, "| `{}` | {} |", rule.name, rule.why);
+        }
     }
     let _ = write!(page, "\n{} rules.\n", rules.len());
     page
 }
 
-/// The first two parts of a name, where it has three or more; else the first.
-fn group(rule: &Rule) -> &'static str {
+/// The section of a rule: the first two parts of a name with three or more, otherwise the first.
+fn section(rule: &Rule) -> &'static str {
     let mut dots = rule.name.match_indices('.').map(|(at, _)| at);
     match (dots.next(), dots.next()) {
         (Some(_), Some(second)) => &rule.name[..second],
@@ -68,11 +71,11 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), count, "every rule has a name of its own");
+        assert_eq!(names.len(), count, "rule names are unique");
         for rule in super::all() {
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == '-';
             assert!(rule.name.chars().all(is_plain) && rule.name.contains('.'), "{}", rule.name);
-            assert!(rule.why.ends_with('.') && rule.why.len() > 20, "{} says why in a sentence", rule.name);
+            assert!(rule.why.ends_with('.') && rule.why.len() > 20, "{} has a sentence", rule.name);
         }
     }
 }

@@ -1,51 +1,51 @@
-//! No rule without a test. In each crate that declares rules a test `every_rule_is_exercised` compares what its cases have brought about
-//! with what is declared; this sees that there is such a test for every declaration, and that the page has them all.
+//! No rule without a test: for every crate that declares rules, a test `every_rule_is_exercised` compares
+//! the declared rules with those its cases have triggered. This file checks that such a test exists for
+//! every declaration, and that docs/rules.md lists every rule.
 
-use std::path::{Path, PathBuf};
+mod repository;
+
+use repository::{File, files};
 
 /// The name of the tests that compare.
 const TEST: &str = "fn every_rule_is_exercised()";
 
 /// A list of rules in a crate's rules.rs.
 struct Declaration {
-    /// As it is called in code: `bindery_local_disks`.
+    /// The crate's name in code, for example `bindery_local_disks`.
     crate_name: String,
-    /// The module that it is in, where there are several.
+    /// The module of the list, if the crate has several lists.
     module: Option<String>,
     names: Vec<String>,
 }
 
 impl Declaration {
-    /// Whether a test's text speaks of all of these rules.
+    /// Whether a test compares all of these rules.
     fn is_compared_in(&self, text: &str) -> bool {
-        let whole = |words: &str| text.contains(words);
+        let has = |words: &str| text.contains(words);
         let list = match &self.module {
-            Some(module) => whole("rules::all()") || whole(&format!("rules::{module}")) && whole("rules::ALL"),
-            None => whole("rules::ALL"),
+            Some(module) => has("rules::all()") || has(&format!("rules::{module}")) && has("rules::ALL"),
+            None => has("rules::ALL"),
         };
-        whole(TEST) && whole(&format!("use {}::", self.crate_name)) && list
+        has(TEST) && has(&format!("use {}::", self.crate_name)) && list
     }
 }
 
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates")
-}
-
 fn declarations() -> Vec<Declaration> {
-    let folders = std::fs::read_dir(crates()).expect("crates").map(|entry| entry.expect("a crate").path());
     let mut found = Vec::new();
-    for folder in folders {
-        let Ok(text) = std::fs::read_to_string(folder.join("src/rules.rs")) else { continue };
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    for File { path, text } in files() {
+        let Some(directory) = path.strip_prefix("crates/").and_then(|path| path.strip_suffix("/src/rules.rs")) else {
+            continue;
+        };
+        let crate_name = format!("bindery_{}", directory.rsplit('/').next().unwrap_or_default().replace('-', "_"));
         let mut module = None;
         for line in text.lines() {
-            if let Some(begun) = line.strip_prefix("pub mod ") {
-                module = begun.strip_suffix(" {").map(str::to_owned);
+            if let Some(opened) = line.strip_prefix("pub mod ") {
+                module = opened.strip_suffix(" {").map(str::to_owned);
             } else if line.trim_start().ends_with("rules! {") {
-                let crate_name = format!("bindery_{name}");
-                found.push(Declaration { crate_name, module: module.clone(), names: Vec::new() });
+                let names = Vec::new();
+                found.push(Declaration { crate_name: crate_name.clone(), module: module.clone(), names });
             } else if let Some((_, rest)) = line.split_once(" = \"")
-                && let (Some(last), Some((rule, _))) = (found.last_mut(), rest.split_once("\": \""))
+                && let (Some(last), Some((rule, _))) = (found.last_mut(), rest.split_once("\":"))
             {
                 last.names.push(rule.to_owned());
             }
@@ -54,35 +54,19 @@ fn declarations() -> Vec<Declaration> {
     found
 }
 
-/// The text of every file of tests.
-fn tests() -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(crates())
-        .expect("crates")
-        .map(|entry| entry.expect("a crate").path().join("tests"))
-        .collect();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                texts.push(std::fs::read_to_string(path).expect("a text"));
-            }
-        }
-    }
-    texts
-}
-
 #[test]
-fn every_declared_rule_is_compared_with_what_tests_bring_about() {
-    let tests = tests();
-    let forgotten: Vec<String> = declarations()
+fn every_declared_rule_is_compared_by_a_test() {
+    let files = files();
+    let is_compared =
+        |declaration: &Declaration| files.iter().any(|file| file.is_test() && declaration.is_compared_in(&file.text));
+    let declarations = declarations();
+    assert!(declarations.len() > 5, "the declarations were found");
+    let forgotten: Vec<String> = declarations
         .iter()
-        .filter(|declaration| !tests.iter().any(|text| declaration.is_compared_in(text)))
+        .filter(|declaration| !is_compared(declaration))
         .map(|declaration| format!("{} {}", declaration.crate_name, declaration.module.as_deref().unwrap_or_default()))
         .collect();
-    assert!(forgotten.is_empty(), "no test `{TEST}` is about the rules of {forgotten:?}");
+    assert!(forgotten.is_empty(), "no test `{TEST}` compares the rules of {forgotten:?}");
 }
 
 #[test]

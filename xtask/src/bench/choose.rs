@@ -1,4 +1,4 @@
-//! How fast a volume is chosen for a claim, by the size of the pool.
+//! Measures how fast a volume is chosen for a claim, for a given pool size.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ const CLAIMS: usize = 1_000;
 const ROUND: Duration = Duration::from_millis(300);
 const ROUNDS: usize = 7;
 
-/// Decisions a second in a pool of `volumes`: the best of some rounds.
-pub fn decisions_a_second(volumes: usize) -> f64 {
+/// Decisions per second in a pool of `volumes`: the best of several rounds.
+pub fn decisions_per_second(volumes: usize) -> f64 {
     let mut known = Cache::default();
     for n in 0..volumes {
         known.watched(Object::Volume(Arc::new(volume(n, size_gib(n), false))));

@@ -1,4 +1,4 @@
-//! A whole engine, driven through all four writes of many binds by an answerer that answers at once.
+//! Drives an engine through the four writes of many binds. Every request is answered immediately.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use bindery_rules_api::{Edit, Request, Write};
 
 use super::objects::{claim, size_gib, volume};
 
-/// What a drive did.
+/// The result of a run.
 pub struct Drive {
-    /// How long it took, from the first input to the last answer.
+    /// The time from the first input to the last answer.
     pub took: Duration,
-    /// How many writes were sent.
+    /// The number of writes sent.
     pub writes: usize,
-    /// How many claims ended Bound.
+    /// The number of claims that ended Bound.
     pub bound: usize,
 }
 
-/// Objects, and nothing else: answers every write with the object as it is then.
+/// Stores objects, and answers every write with the object after the write.
 struct Answerer {
     claims: HashMap<ObjectKey, Arc<Claim>>,
     volumes: HashMap<Name, Arc<Volume>>,
@@ -33,7 +33,7 @@ impl Answerer {
         self.version += 1;
         let version = self.version;
         let of_claim = |edit: &dyn Fn(&mut Claim), claims: &mut HashMap<ObjectKey, Arc<Claim>>| {
-            let claim = claims.get_mut(write.target()).expect("a claim that was told of");
+            let claim = claims.get_mut(write.target()).expect("the claim was listed");
             let mut changed = claim.as_ref().clone();
             edit(&mut changed);
             changed.meta.version = version;
@@ -41,7 +41,7 @@ impl Answerer {
             Object::Claim(claim.clone())
         };
         let of_volume = |edit: &dyn Fn(&mut Volume), volumes: &mut HashMap<Name, Arc<Volume>>| {
-            let volume = volumes.get_mut(&write.target().name).expect("a volume that was told of");
+            let volume = volumes.get_mut(&write.target().name).expect("the volume was listed");
             let mut changed = volume.as_ref().clone();
             edit(&mut changed);
             changed.meta.version = version;
@@ -54,13 +54,13 @@ impl Answerer {
             Edit::Volume(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
             Edit::VolumeStatus(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
             Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) => {
-                panic!("the binder writes no such thing")
+                panic!("the binder sends no such write")
             }
         }
     }
 }
 
-/// Binds `pairs` claims to as many volumes. Every write is answered and then watched.
+/// Binds `pairs` claims to as many volumes. Every write is answered, then delivered by the watch.
 pub fn drive(pairs: usize) -> Drive {
     let claims: Vec<Arc<Claim>> = (0..pairs).map(|n| Arc::new(claim(n, size_gib(n), false))).collect();
     let volumes: Vec<Arc<Volume>> = (0..pairs).map(|n| Arc::new(volume(n, size_gib(n), false))).collect();

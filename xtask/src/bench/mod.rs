@@ -1,5 +1,5 @@
-//! Benchmarks: of the decision core alone (no API server, no network), of whole binders on a real API
-//! server, and of API servers.
+//! Benchmarks of the decision core (no API server, no network), of binders on a real API server,
+//! and of API servers.
 
 pub mod apiserver;
 pub mod binder;

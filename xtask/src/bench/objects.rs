@@ -1,9 +1,9 @@
-//! Claims and volumes shaped like real ones, managedFields included.
+//! Claims and volumes with realistic contents, including managedFields.
 
 use bindery_model::{Claim, Volume};
 use serde_json::{Value, json};
 
-/// A UID that looks like one.
+/// A UID in the usual format.
 fn uid(kind: u32, n: usize) -> String {
     format!("{kind:08x}-5d7a-4c21-9f3e-{n:012x}")
 }
@@ -20,7 +20,7 @@ fn managed_fields(manager: &str) -> Value {
     ])
 }
 
-/// The JSON of a claim that is bound to volume `n`, or looks for one.
+/// The JSON of a claim, bound to volume `n` or unbound.
 pub fn claim_json(n: usize, size_gib: usize, bound: bool) -> Value {
     let mut claim = json!({
         "apiVersion": "v1",
@@ -59,7 +59,7 @@ fn volume_name(n: usize) -> String {
     format!("pvc-{}", uid(1, n))
 }
 
-/// The JSON of a volume that belongs to claim `n`, or is free.
+/// The JSON of a volume, bound to claim `n` or available.
 pub fn volume_json(n: usize, size_gib: usize, bound: bool) -> Value {
     let mut volume = json!({
         "apiVersion": "v1",
@@ -96,17 +96,17 @@ pub fn volume_json(n: usize, size_gib: usize, bound: bool) -> Value {
     volume
 }
 
-/// A claim, decoded.
+/// A decoded claim.
 pub fn claim(n: usize, size_gib: usize, bound: bool) -> Claim {
     Claim::from_json(claim_json(n, size_gib, bound).to_string().as_bytes()).expect("a claim has a name")
 }
 
-/// A volume, decoded.
+/// A decoded volume.
 pub fn volume(n: usize, size_gib: usize, bound: bool) -> Volume {
     Volume::from_json(volume_json(n, size_gib, bound).to_string().as_bytes()).expect("a volume has a name")
 }
 
-/// A size for the n-th object: spread evenly over 1 to 1000 GiB, in no order.
+/// A size for object `n`: evenly distributed over 1 to 1000 GiB, unordered.
 pub fn size_gib(n: usize) -> usize {
     1 + (n * 7919) % 1000
 }

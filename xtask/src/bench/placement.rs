@@ -1,4 +1,4 @@
-//! How fast a pod is placed: what 5,000 nodes have for its claims, and how well each suits it.
+//! Measures how fast a pod is placed: which of 5,000 nodes can serve its claims, and their scores.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,29 +12,29 @@ use serde_json::{Value, json};
 const ROUNDS: usize = 31;
 const CLAIMS: usize = 3;
 
-/// What the pod's claims are to be given.
+/// Where the volumes for the pod's claims come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storage {
-    /// Volumes on the disks of nodes.
+    /// Local volumes, each on one node.
     Local,
-    /// Volumes that all nodes of a zone can reach.
+    /// Volumes that every node of a zone can access.
     Zonal,
-    /// Volumes of a zone, none of which has the labels that are asked for.
+    /// Zonal volumes, none of which has the labels that the claims select.
     ZonalUnfit,
-    /// Volumes that are made where there is room: a driver says of every node how much it has.
-    Made,
+    /// Provisioned volumes: the driver publishes a capacity for every node.
+    Provisioned,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed {
-    /// How long it took to look at the pod, to ask all nodes and to score them: the best of some rounds.
+    /// The time to inspect the pod, check all nodes and score them: the best of several rounds.
     pub best: Duration,
-    /// The median of them.
+    /// The median of the rounds.
     pub median: Duration,
-    /// How many nodes will do.
+    /// The number of nodes that can serve the pod.
     pub nodes: usize,
-    /// The sum of their scores: the same in every run.
+    /// The sum of their scores, which is the same in every run.
     pub scores: i64,
 }
 
@@ -68,7 +68,7 @@ fn node(n: usize) -> Node {
 
 fn volume(n: usize, nodes: usize, storage: Storage) -> Volume {
     let (key, value) = match storage {
-        Storage::Local | Storage::Made => ("kubernetes.io/hostname", host(n % nodes)),
+        Storage::Local | Storage::Provisioned => ("kubernetes.io/hostname", host(n % nodes)),
         Storage::Zonal | Storage::ZonalUnfit => ("topology.kubernetes.io/zone", zone(n)),
     };
     let json = json!({
@@ -91,7 +91,7 @@ fn volume(n: usize, nodes: usize, storage: Storage) -> Volume {
     Volume::from_json(&bytes(&json)).expect("a volume has a name")
 }
 
-/// A volume on the disk of one of so many nodes.
+/// A local volume on one of `nodes` nodes.
 pub fn local_volume(n: usize, nodes: usize) -> Volume {
     volume(n, nodes, Storage::Local)
 }
@@ -108,19 +108,19 @@ fn claim(n: usize, storage: Storage) -> Claim {
     Claim::from_json(&bytes(&json)).expect("a claim has a name")
 }
 
-fn room(n: usize) -> Capacity {
+fn capacity(n: usize) -> Capacity {
     let json = json!({
-        "metadata": {"name": format!("csisc-{n:05}"), "namespace": "storage", "uid": format!("room-{n}")},
+        "metadata": {"name": format!("csisc-{n:05}"), "namespace": "storage", "uid": format!("capacity-{n}")},
         "storageClassName": "fast", "capacity": format!("{}Gi", 200 + n % 7 * 100),
         "nodeTopology": {"matchLabels": {"kubernetes.io/hostname": host(n)}},
     });
-    Capacity::from_json(&bytes(&json)).expect("room has a name")
+    Capacity::from_json(&bytes(&json)).expect("a capacity has a name")
 }
 
-/// A cluster of so many nodes and volumes.
+/// A cluster with this many nodes and volumes.
 fn cluster(nodes: usize, volumes: usize, storage: Storage) -> Cache {
     let mut known = Cache::default();
-    let provisioner = if storage == Storage::Made { "d.example.com" } else { "kubernetes.io/no-provisioner" };
+    let provisioner = if storage == Storage::Provisioned { "d.example.com" } else { "kubernetes.io/no-provisioner" };
     let json = json!({
         "metadata": {"name": "fast", "uid": "c"}, "provisioner": provisioner,
         "volumeBindingMode": "WaitForFirstConsumer",
@@ -137,17 +137,17 @@ fn cluster(nodes: usize, volumes: usize, storage: Storage) -> Cache {
             {"name": "d.example.com", "allocatable": {"count": 25}}, {"name": "e.example.com"},
         ]}});
         known.watched(Object::CsiNode(Arc::new(CsiNode::from_json(&bytes(&json)).expect("it has a name"))));
-        if storage == Storage::Made {
-            known.watched(Object::Capacity(Arc::new(room(n))));
+        if storage == Storage::Provisioned {
+            known.watched(Object::Capacity(Arc::new(capacity(n))));
         }
     }
-    for n in 0..if storage == Storage::Made { 0 } else { volumes } {
+    for n in 0..if storage == Storage::Provisioned { 0 } else { volumes } {
         known.watched(Object::Volume(Arc::new(volume(n, nodes, storage))));
     }
     known
 }
 
-/// Places a pod with three claims, again and again.
+/// Places a pod with three claims repeatedly.
 pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
     let cluster = cluster(nodes, volumes, storage);
     let volume =
@@ -175,7 +175,7 @@ pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
     Placed { best, median: rounds[ROUNDS / 2].0, nodes, scores }
 }
 
-/// How long it takes to put all volumes into the index, as happens once, when they are first seen.
+/// The time to insert all volumes into the index, as happens once after the initial list.
 pub fn index(nodes: usize, volumes: usize) -> Duration {
     let all: Vec<Arc<Volume>> = (0..volumes).map(|n| Arc::new(volume(n, nodes, Storage::Local))).collect();
     let start = Instant::now();

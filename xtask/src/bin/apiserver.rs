@@ -1,4 +1,4 @@
-//! Measures API servers; built with optimisations. `cargo xtask bench apiserver` starts it.
+//! Measures API servers. Started by `cargo xtask bench apiserver` as a release build.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use xtask::bench::apiserver::{Options, measure};
 
-/// Measures API servers, and prints tables.
+/// Measure API servers and print tables.
 #[derive(Parser)]
 struct Args {
     /// The `bindery` to measure.

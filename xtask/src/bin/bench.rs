@@ -1,4 +1,4 @@
-//! Runs benchmarks; built with optimisations. `cargo xtask bench` starts it.
+//! Measures the decision core. Started by `cargo xtask bench core` as a release build.
 
 use xtask::bench::{choose, drive};
 
@@ -8,7 +8,7 @@ fn main() {
     let rates: Vec<f64> = pools
         .iter()
         .map(|&volumes| {
-            let rate = choose::decisions_a_second(volumes);
+            let rate = choose::decisions_per_second(volumes);
             println!("  {volumes:>7} volumes  {rate:>10.0} decisions/s  {:>6.0} ns each", 1e9 / rate);
             rate
         })

@@ -1,12 +1,12 @@
-//! Measures binders on a real API server; built with optimisations. `cargo xtask bench binder` starts it.
+//! Measures binders on a real API server. Started by `cargo xtask bench binder` as a release build.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::bench::binder::{Options, Programs, measure, run_limit};
+use xtask::bench::binder::{Options, Programs, measure, run_baseline};
 
-/// Measures binders on a real API server.
+/// Measure binders on a real API server.
 #[derive(Parser)]
 struct Args {
     #[command(subcommand)]
@@ -23,9 +23,9 @@ enum Command {
         #[command(flatten)]
         options: Options,
     },
-    /// Be the limit: a binder that decides nothing.
-    Limit {
-        /// How to reach the API server.
+    /// Run the no-decision baseline: a binder that only writes.
+    Baseline {
+        /// The kubeconfig of the API server.
         #[arg(long)]
         kubeconfig: PathBuf,
     },
@@ -37,9 +37,9 @@ fn main() -> ExitCode {
             .map_err(|error| format!("this program does not know where it is: {error}"))
             .and_then(|bench| measure(&options, &Programs { bindery, bench }))
             .map(|tables| print!("{tables}")),
-        Command::Limit { kubeconfig } => tokio::runtime::Runtime::new()
+        Command::Baseline { kubeconfig } => tokio::runtime::Runtime::new()
             .map_err(|error| format!("no runtime: {error}"))
-            .and_then(|runtime| runtime.block_on(run_limit(&kubeconfig))),
+            .and_then(|runtime| runtime.block_on(run_baseline(&kubeconfig))),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

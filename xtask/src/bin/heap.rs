@@ -1,4 +1,5 @@
-//! How much live heap an object costs in the mirror. A binary of its own, because it counts every allocation.
+//! Measures how much live heap an object takes in the cache. A separate binary, because its
+//! allocator counts every allocation.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Measures how fast pods are placed; built with optimisations. `cargo xtask bench placement` starts it.
+//! Measures how fast pods are placed. Started by `cargo xtask bench placement` as a release build.
 
 use xtask::bench::placement::{Storage, index, place};
 
@@ -11,7 +11,7 @@ fn main() {
         (Storage::Local, "local volumes"),
         (Storage::Zonal, "volumes of three zones"),
         (Storage::ZonalUnfit, "volumes of three zones, none fits"),
-        (Storage::Made, "room on every node, no volumes"),
+        (Storage::Provisioned, "capacity on every node, no volumes"),
     ];
     let only = std::env::args().nth(1);
     for (storage, name) in cases.into_iter().filter(|(_, name)| only.as_ref().is_none_or(|only| name.contains(only))) {

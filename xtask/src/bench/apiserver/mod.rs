@@ -1,5 +1,5 @@
-//! API servers side by side: a real one with etcd, and the embedded one, in memory and on disk. What is measured is the four
-//! writes of a bind, by clients that decide nothing.
+//! Compares API servers: a real one with etcd, and the embedded one, in memory and on disk. Clients
+//! that decide nothing send the four writes of a bind.
 
 mod server;
 mod wire;
@@ -18,22 +18,22 @@ use super::binder::{CLAIMS, VOLUMES, claim, volume};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// How many pairs of a volume and a claim are bound.
+    /// The number of pairs of a volume and a claim to bind.
     #[arg(long, default_value_t = 3_000)]
     pub pairs: usize,
-    /// How many connections bind at once.
+    /// The number of concurrent connections.
     #[arg(long, default_value_t = 16)]
     pub connections: usize,
-    /// How often everything is measured; the table has the run of median speed.
+    /// The number of rounds; the table shows the run of median speed.
     #[arg(long, default_value_t = 1)]
     pub rounds: usize,
-    /// How many claims, and as many volumes, the embedded server's memory is measured with.
+    /// The number of claims, and of volumes, at which the embedded server's memory is measured.
     #[arg(long, default_value_t = 100_000)]
     pub held: usize,
 }
 
 impl Options {
-    /// The arguments that say the same.
+    /// These options as arguments.
     pub fn to_args(&self) -> Vec<String> {
         vec![
             format!("--pairs={}", self.pairs),
@@ -44,26 +44,26 @@ impl Options {
     }
 }
 
-fn say(what: &str) {
+fn progress_line(what: &str) {
     eprintln!("bench: {what}");
 }
 
 struct Measured {
     kind: Kind,
-    binds_a_second: f64,
+    binds_per_second: f64,
     cpu_ms: f64,
     start: Duration,
 }
 
-/// Measures, and returns the tables.
+/// Runs the measurements and returns the tables.
 pub fn measure(options: &Options, bindery: &Path) -> Result<String, String> {
-    let runtime = Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = Runtime::new().map_err(|error| format!("cannot start the async runtime: {error}"))?;
     let mut all: Vec<Vec<Measured>> = Kind::ALL.map(|_| Vec::new()).into();
     for _ in 0..options.rounds.max(1) {
         for (place, kind) in Kind::ALL.into_iter().enumerate() {
-            say(&format!("{}: binding {} pairs", kind.name(), options.pairs));
+            progress_line(&format!("{}: binding {} pairs", kind.name(), options.pairs));
             let measured = runtime.block_on(binds(options, kind, bindery))?;
-            say(&format!("{}: {:.0} binds a second", kind.name(), measured.binds_a_second));
+            progress_line(&format!("{}: {:.0} binds per second", kind.name(), measured.binds_per_second));
             all[place].push(measured);
         }
     }
@@ -71,21 +71,21 @@ pub fn measure(options: &Options, bindery: &Path) -> Result<String, String> {
         "| API server | binds/s | to the real one | CPU ms a bind | start-up ms |\n|---|---|---|---|---|\n",
     );
     let medians: Vec<Measured> = all.into_iter().filter_map(median).collect();
-    let real = medians.first().map_or(f64::NAN, |real| real.binds_a_second);
+    let real = medians.first().map_or(f64::NAN, |real| real.binds_per_second);
     for one in &medians {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             page,
             "| {} | {:.0} | {:.2} | {:.2} | {} |",
             one.kind.name(),
-            one.binds_a_second,
-            one.binds_a_second / real,
+            one.binds_per_second,
+            one.binds_per_second / real,
             one.cpu_ms,
             one.start.as_millis()
         );
     }
     if options.held > 0 {
-        say(&format!("{}: holding {} claims and as many volumes", Kind::Memory.name(), options.held));
+        progress_line(&format!("{}: {} claims and as many volumes", Kind::Memory.name(), options.held));
         let mib = runtime.block_on(held(options, bindery))?;
         let _ = writeln!(page, "\n{} claims and as many volumes are held in {mib:.0} MiB.", options.held);
     }
@@ -93,12 +93,12 @@ pub fn measure(options: &Options, bindery: &Path) -> Result<String, String> {
 }
 
 fn median(mut all: Vec<Measured>) -> Option<Measured> {
-    all.sort_by(|a, b| a.binds_a_second.total_cmp(&b.binds_a_second));
+    all.sort_by(|a, b| a.binds_per_second.total_cmp(&b.binds_per_second));
     let middle = all.len() / 2;
     (!all.is_empty()).then(|| all.swap_remove(middle))
 }
 
-/// Makes pairs, then binds them, and measures the binding alone.
+/// Creates pairs, then binds them; only the binding is measured.
 async fn binds(options: &Options, kind: Kind, bindery: &Path) -> Result<Measured, String> {
     let server = Server::start(kind, bindery).await?;
     let endpoint = Endpoint::of(&server.kubeconfig()).await?;
@@ -124,10 +124,10 @@ async fn binds(options: &Options, kind: Kind, bindery: &Path) -> Result<Measured
     }
     let (took, cpu) = (start.elapsed().as_secs_f64(), server.cpu_seconds() - cpu);
     let pairs = options.pairs as f64;
-    Ok(Measured { kind, binds_a_second: pairs / took, cpu_ms: cpu * 1_000.0 / pairs, start: server.took_to_start() })
+    Ok(Measured { kind, binds_per_second: pairs / took, cpu_ms: cpu * 1_000.0 / pairs, start: server.took_to_start() })
 }
 
-/// Spreads numbers over connections, and runs all of them at once.
+/// Distributes numbers over connections, and runs all connections concurrently.
 async fn spread<T: Send + 'static, F: Future<Output = Result<T, String>> + Send + 'static>(
     connections: usize,
     count: usize,
@@ -174,7 +174,7 @@ async fn bind(wire: &mut Wire, n: usize, volume: Meta, claim: Meta) -> Result<()
     wire.patch(&format!("{claim_path}/status"), &status).await.map(drop)
 }
 
-/// How much memory the embedded server takes with so many claims and volumes, in MiB.
+/// The embedded server's memory with many claims and volumes, in MiB.
 async fn held(options: &Options, bindery: &Path) -> Result<f64, String> {
     let server = Server::start(Kind::Memory, bindery).await?;
     let endpoint = Endpoint::of(&server.kubeconfig()).await?;
@@ -189,7 +189,7 @@ async fn held(options: &Options, bindery: &Path) -> Result<f64, String> {
     Ok(server.memory_mib())
 }
 
-/// Where a benchmark keeps its files, for as long as it runs.
+/// The benchmark's temporary folder.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bindery-bench-{}-{name}", std::process::id()))
 }

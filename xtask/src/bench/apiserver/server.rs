@@ -1,4 +1,4 @@
-//! The servers that are compared.
+//! The API servers that are compared.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,22 +10,22 @@ use super::folder;
 use super::wire::Endpoint;
 use crate::bench::binder::{cpu_seconds, memory};
 
-/// How long a server may take to answer for the first time.
+/// The maximum time to a server's first response.
 const UP_WITHIN: Duration = Duration::from_secs(30);
 
-/// Which server.
+/// An API server to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// kube-apiserver with etcd.
     Real,
-    /// The embedded one, in memory.
+    /// The embedded server, in memory.
     Memory,
-    /// The embedded one, with --data-dir.
+    /// The embedded server, with --data-dir.
     Disk,
 }
 
 impl Kind {
-    /// All of them; the real one comes first, the others are compared with it.
+    /// All servers; the real one is first, because the others are compared with it.
     pub const ALL: [Kind; 3] = [Kind::Real, Kind::Memory, Kind::Disk];
 
     /// Its name in tables.
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// A server that runs, until this is dropped.
+/// A running server, stopped on drop.
 pub struct Server {
     running: Running,
     took: Duration,
@@ -50,7 +50,7 @@ enum Running {
 }
 
 impl Server {
-    /// Starts a server with nothing in it.
+    /// Starts an empty server.
     pub async fn start(kind: Kind, bindery: &Path) -> Result<Server, String> {
         let began = Instant::now();
         if kind == Kind::Real {
@@ -82,32 +82,32 @@ impl Server {
         wire.send("GET", "/readyz", "application/json", String::new()).await.is_ok()
     }
 
-    /// How it is reached.
+    /// The path of its kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         match &self.running {
-            Running::Real(lab) => lab.kubeconfig().to_owned(),
+            Running::Real(cluster) => cluster.kubeconfig().to_owned(),
             Running::Embedded { folder, .. } => folder.join("kubeconfig"),
         }
     }
 
-    /// From its start to its first answer.
+    /// The time from its start to its first response.
     pub fn took_to_start(&self) -> Duration {
         self.took
     }
 
-    /// Processor time until now: of the API server, and of etcd where there is one.
+    /// Processor time so far of the API server, including etcd.
     pub fn cpu_seconds(&self) -> f64 {
         self.pids().into_iter().map(cpu_seconds).sum()
     }
 
-    /// Its memory now.
+    /// Its current memory.
     pub fn memory_mib(&self) -> f64 {
         self.pids().into_iter().map(|pid| memory(pid).now).sum()
     }
 
     fn pids(&self) -> Vec<u32> {
         match &self.running {
-            Running::Real(lab) => lab.pids()[..2].to_vec(),
+            Running::Real(cluster) => cluster.pids()[..2].to_vec(),
             Running::Embedded { process, .. } => vec![process.id()],
         }
     }

@@ -1,4 +1,5 @@
-//! A connection that costs little: HTTP/1.1 over TLS, one request at a time, and of an answer only what the next write needs.
+//! A cheap connection: HTTP/1.1 over TLS, one request at a time, decoding only what the next write
+//! needs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// How a server is reached.
+/// The address and credentials of a server.
 #[derive(Clone)]
 pub struct Endpoint {
     address: String,
@@ -45,7 +46,7 @@ impl Endpoint {
         })
     }
 
-    /// Connects.
+    /// Opens a connection.
     pub async fn connect(&self) -> Result<Wire, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", self.address);
         let socket = TcpStream::connect(&self.address).await.map_err(|error| failed(&error))?;
@@ -70,7 +71,7 @@ pub struct Wire {
 pub struct Meta {
     /// Its UID.
     pub uid: String,
-    /// Its version.
+    /// Its resourceVersion.
     pub resource_version: String,
 }
 
@@ -80,7 +81,7 @@ struct Object {
 }
 
 impl Wire {
-    /// Sends a request, and returns its answer's body. An answer that is no success is an error.
+    /// Sends a request and returns the body of a successful response.
     pub async fn send(&mut self, method: &str, path: &str, content: &str, body: String) -> Result<Bytes, String> {
         let mut request = hyper::Request::builder()
             .method(method)
@@ -98,12 +99,12 @@ impl Wire {
         if status.is_success() { Ok(body) } else { Err(failed(&String::from_utf8_lossy(&body))) }
     }
 
-    /// Makes an object.
+    /// Creates an object.
     pub async fn create(&mut self, path: &str, object: &Value) -> Result<Meta, String> {
         meta(&self.send("POST", path, "application/json", object.to_string()).await?)
     }
 
-    /// Changes an object, if it is as it was seen.
+    /// Patches an object, conditional on its resourceVersion.
     pub async fn patch(&mut self, path: &str, patch: &Value) -> Result<Meta, String> {
         meta(&self.send("PATCH", path, "application/merge-patch+json", patch.to_string()).await?)
     }

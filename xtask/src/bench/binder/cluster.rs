@@ -1,4 +1,5 @@
-//! A benchmark's own way to the API server: many objects made at once, and the server's count of who wrote what.
+//! The benchmark's client of the API server: creates many objects at once, and reads the server's
+//! count of writes.
 
 use std::path::Path;
 
@@ -9,27 +10,27 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
-/// Where claims are made.
+/// The path of claims.
 pub const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
-/// Where volumes are made.
+/// The path of volumes.
 pub const VOLUMES: &str = "/api/v1/persistentvolumes";
-/// Where pods are made.
+/// The path of pods.
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
-/// Where events are told.
+/// The path of events.
 pub const EVENTS: &str = "/api/v1/namespaces/default/events";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 
-/// How many objects are made at once.
+/// The number of concurrent create requests.
 const AT_ONCE: usize = 32;
 
-/// A client by a kubeconfig, with kube's own transport: a connection for each call in flight, which the limit was seen to be
-/// fastest with.
+/// A client with kube's default transport, one connection per call in flight: the baseline was
+/// fastest with it.
 pub async fn client(kubeconfig: &Path) -> Result<Client, String> {
     let failed = |error: kube::config::KubeconfigError| format!("{}: {error}", kubeconfig.display());
     let file = Kubeconfig::read_from(kubeconfig).map_err(failed)?;
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)?;
     config.default_retry = false;
-    Client::try_from(config).map_err(|error| format!("cannot make a client: {error}"))
+    Client::try_from(config).map_err(|error| format!("cannot create a client: {error}"))
 }
 
 /// A request with a body.
@@ -44,22 +45,22 @@ pub fn request(method: Method, path: &str, body: &Value) -> Result<http::Request
         .map_err(|error| error.to_string())
 }
 
-/// A size for the n-th object, in GiB: pairs have the same, and there are a hundred of them.
+/// A size for object `n`: a volume and its claim have the same, out of a hundred sizes.
 fn size(n: usize) -> String {
     format!("{}Gi", 1 + n % 100)
 }
 
-/// The n-th volume.
+/// Volume `n`.
 pub fn volume(n: usize) -> Value {
     volume_named(&format!("pv-{n:06}"), "bench", &size(n))
 }
 
-/// The n-th claim, which fits the n-th volume and no smaller one.
+/// Claim `n`, which fits volume `n` and no smaller one.
 pub fn claim(n: usize) -> Value {
     claim_named(&format!("c-{n:06}"), "bench", &size(n))
 }
 
-/// The n-th pod, whose ephemeral volume fits the n-th volume and no smaller one. It waits for a node.
+/// Pod `n`, unscheduled, whose ephemeral volume fits volume `n` and no smaller one.
 pub fn pod(n: usize) -> Value {
     let name = format!("p-{n:06}");
     let template = json!({"spec": claim_named(&name, "bench", &size(n))["spec"]});
@@ -79,7 +80,7 @@ pub async fn list(client: &Client, path: &str) -> Result<Vec<Value>, String> {
     Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
-/// A volume and a claim in a class of their own: when they are bound, a binder has come up.
+/// A volume and a claim in a separate class: once they are bound, the binder has started.
 pub fn canaries() -> (Value, Value) {
     (volume_named("pv-canary", "canary", "1Gi"), claim_named(CANARY, "canary", "1Gi"))
 }
@@ -106,7 +107,7 @@ fn claim_named(name: &str, class: &str, size: &str) -> Value {
     })
 }
 
-/// Makes the classes that all scenarios use.
+/// Creates the classes of all scenarios.
 pub async fn create_classes(client: &Client) -> Result<(), String> {
     let class = |name| {
         json!({
@@ -117,13 +118,13 @@ pub async fn create_classes(client: &Client) -> Result<(), String> {
     create(client, CLASSES, vec![class("bench"), class("canary")]).await
 }
 
-/// Makes objects, many at once.
+/// Creates objects concurrently.
 pub async fn create(client: &Client, path: &str, objects: Vec<Value>) -> Result<(), String> {
     let create = |object: Value| async move { send(client, Method::POST, path, &object).await };
     stream::iter(objects).map(create).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// Makes volumes and marks them Available, as a binder would have done long ago.
+/// Creates volumes and marks them Available, as a binder does.
 pub async fn create_available(client: &Client, volumes: Vec<Value>) -> Result<(), String> {
     let available = json!({"status": {"phase": "Available"}});
     let available = &available;
@@ -143,16 +144,17 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Resu
     if status.is_success() { Ok(()) } else { Err(format!("{path}: {status}: {}", String::from_utf8_lossy(&bytes))) }
 }
 
-/// Writes to volumes and claims that the API server has counted.
+/// The API server's count of writes to volumes and claims.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Writes {
-    /// Carried out.
+    /// Successful writes.
     pub done: f64,
-    /// Refused, mostly because the object had changed.
+    /// Rejected writes, mostly conflicts.
     pub refused: f64,
 }
 
-/// How many objects were changed until now, by anybody. What is made is not counted: only the benchmark makes objects.
+/// The number of updates so far, by any client. Creations are not counted: only the benchmark
+/// creates objects.
 pub async fn writes(client: &Client) -> Result<Writes, String> {
     let request = http::Request::get("/metrics").body(Vec::new()).map_err(|error| error.to_string())?;
     let page = client.request_text(request).await.map_err(|error| format!("/metrics: {error}"))?;
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_counted_and_nothing_else() {
+    fn only_updates_are_counted() {
         let line = |verb: &str, resource: &str, code: u32, count: u32| {
             format!(
                 "apiserver_request_total{{code=\"{code}\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"{resource}\",\

@@ -1,4 +1,4 @@
-//! Who is measured, and how each is started.
+//! The binders that are compared, and how each is started.
 
 use std::path::{Path, PathBuf};
 
@@ -9,34 +9,34 @@ const CONTROLLERS: &str = "persistentvolume-binder-controller,ephemeral-volume-c
     persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,\
     volumeattributesclass-protection-controller,persistentvolume-expander-controller";
 
-/// A binder that is measured.
+/// A binder to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Contender {
-    /// This project's.
+    /// Bindery.
     Bindery,
-    /// kube-controller-manager's, with the limits of its client out of the way.
+    /// kube-controller-manager, with its client's rate limit raised.
     Upstream,
-    /// One that decides nothing.
-    Limit,
+    /// The no-decision baseline.
+    Baseline,
 }
 
 impl Contender {
-    /// All of them. The limit comes last: its ratios are in the others' lines.
-    pub const ALL: [Self; 3] = [Self::Bindery, Self::Upstream, Self::Limit];
+    /// All binders; the baseline is last, because the others are compared with it.
+    pub const ALL: [Self; 3] = [Self::Bindery, Self::Upstream, Self::Baseline];
 
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bindery => "bindery",
             Self::Upstream => "kube-controller-manager",
-            Self::Limit => "the limit",
+            Self::Baseline => "no-decision baseline",
         }
     }
 
-    /// Starts it on a lab, as the user of a kubeconfig: the binder alone, or all controllers.
+    /// Starts it with a kubeconfig: the binder alone, or all volume controllers.
     pub fn start(
         self,
-        lab: &TestCluster,
+        cluster: &TestCluster,
         kubeconfig: &Path,
         programs: &Programs,
         all: bool,
@@ -51,10 +51,10 @@ impl Contender {
                     "--leader-elect=false",
                     "--listen=127.0.0.1:0",
                     &controllers,
-                    // As the reference's version has it.
+                    // The default of the reference's version.
                     "--feature-gates=PersistentVolumeClaimUnusedSinceTime=false",
                 ];
-                lab.start_program(&programs.bindery, flags)
+                cluster.start_program(&programs.bindery, flags)
             }
             Self::Upstream => {
                 let flags = [
@@ -66,17 +66,19 @@ impl Contender {
                     "--secure-port=0",
                     "--use-service-account-credentials=false",
                 ];
-                lab.start_program("kube-controller-manager", flags)
+                cluster.start_program("kube-controller-manager", flags)
             }
-            Self::Limit => lab.start_program(&programs.bench, ["limit", &format!("--kubeconfig={kubeconfig}")]),
+            Self::Baseline => {
+                cluster.start_program(&programs.bench, ["baseline", &format!("--kubeconfig={kubeconfig}")])
+            }
         }
     }
 }
 
-/// Where the programs are that are not part of the lab.
+/// Programs that are not part of the test cluster.
 pub struct Programs {
-    /// `bindery`, built with optimisations.
+    /// The release build of `bindery`.
     pub bindery: PathBuf,
-    /// This program, which can be the limit, too.
+    /// This program, which also contains the baseline.
     pub bench: PathBuf,
 }

@@ -1,7 +1,7 @@
-//! A road to an API server that takes its time: every byte on the way there arrives so much later, none is held back longer.
+//! A TCP proxy that delays every byte on its way to the API server by a fixed time.
 //!
-//! It forwards bytes and does not know what they mean, so that TLS passes through; every request comes later by the delay, and
-//! its answer comes at once.
+//! It forwards bytes without interpreting them, so TLS passes through. Requests are delayed;
+//! responses are not.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{Instant, sleep_until};
 
-/// Begins to forward to a port on loopback, for as long as the runtime lives; returns the port to call instead.
+/// Forwards to a loopback port until the runtime stops. Returns the port to connect to.
 pub async fn forward(to: u16, delay: Duration) -> std::io::Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let port = listener.local_addr()?.port();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             tokio::spawn(async move {
-                // A connection that breaks is for its ends to notice.
+                // Both ends notice a broken connection themselves.
                 let _ = connect(client, to, delay).await;
             });
         }
@@ -36,7 +36,7 @@ async fn connect(client: TcpStream, to: u16, delay: Duration) -> std::io::Result
     copy(&mut from_server, &mut to_client).await.map(drop)
 }
 
-/// Reading goes on while what was read before is still on its way.
+/// Copies bytes with the delay; reading continues while earlier bytes are still delayed.
 async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: Duration) {
     let (send, mut receive) = unbounded_channel::<(Instant, Vec<u8>)>();
     tokio::spawn(async move {
@@ -61,12 +61,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn bytes_arrive_later_and_answers_at_once() {
+    async fn requests_are_delayed_and_responses_are_not() {
         let server = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = server.local_addr().expect("an address").port();
         let delay = Duration::from_millis(50);
-        let mut client =
-            TcpStream::connect(("127.0.0.1", forward(port, delay).await.expect("a road"))).await.expect("a way");
+        let mut client = TcpStream::connect(("127.0.0.1", forward(port, delay).await.expect("a proxy")))
+            .await
+            .expect("a connection");
         let (mut accepted, _) = server.accept().await.expect("a client");
         let start = Instant::now();
         client.write_all(b"ping").await.expect("written");

@@ -1,13 +1,13 @@
-//! Whole binders on a real API server: this project's, kube-controller-manager's, and the limit of what any can reach.
+//! Binders on a real API server: Bindery, kube-controller-manager, and the no-decision baseline.
 //!
-//! Every measurement of a binder in a scenario has an API server of its own, so that none finds what another left. The
-//! benchmark's process makes the objects and watches claims become Bound; the binder is a process of its own, and what it uses
-//! is read from the operating system; what it writes is counted by the API server.
+//! Every measurement starts a new API server, so that none sees the objects of another. The
+//! benchmark creates the objects and watches claims become Bound; the binder is a separate process,
+//! whose resource usage is read from the operating system. The API server counts its writes.
 
+mod baseline;
 mod cluster;
 mod contender;
 mod delay;
-mod limit;
 mod process;
 mod run;
 mod scenario;
@@ -17,21 +17,21 @@ mod witness;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub use baseline::run as run_baseline;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 pub(super) use cluster::{CLAIMS, VOLUMES, claim, volume};
 pub use contender::{Contender, Programs};
-pub use limit::run as run_limit;
 pub(super) use process::{cpu_seconds, memory};
 pub use scenario::Scenario;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// How many claims are bound in a scenario.
+    /// The number of claims bound in a scenario.
     #[arg(long, default_value_t = 1_000)]
     pub pairs: usize,
-    /// How many pods are made in the scenario `ephemeral`.
+    /// The number of pods created in the scenario `ephemeral`.
     #[arg(long, default_value_t = 5_000)]
     pub pods: usize,
     /// Measure only this scenario. May be repeated.
@@ -40,16 +40,16 @@ pub struct Options {
     /// Measure only this binder. May be repeated.
     #[arg(long, value_name = "BINDER", value_enum)]
     pub contender: Vec<Contender>,
-    /// How often everything is measured; the table has the run of median speed.
+    /// The number of rounds; the table shows the run of median speed.
     #[arg(long, default_value_t = 1)]
     pub rounds: usize,
-    /// Write the tables to a file, too.
+    /// Also write the tables to a file.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
 
 impl Options {
-    /// The arguments that say the same.
+    /// These options as arguments.
     pub fn to_args(&self) -> Vec<OsString> {
         let mut args: Vec<OsString> = ["pairs", "pods", "rounds"]
             .into_iter()
@@ -66,14 +66,14 @@ impl Options {
     }
 }
 
-/// Tells how far it is.
-fn say(what: &str) {
+/// Prints progress.
+fn progress_line(what: &str) {
     eprintln!("bench: {what}");
 }
 
-/// Measures, and returns the tables.
+/// Runs the measurements and returns the tables.
 pub fn measure(options: &Options, programs: &Programs) -> Result<String, String> {
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no runtime: {error}"))?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("cannot start the async runtime: {error}"))?;
     let chosen = |all: &[Scenario]| if options.only.is_empty() { all.to_vec() } else { options.only.clone() };
     let contenders = if options.contender.is_empty() { Contender::ALL.to_vec() } else { options.contender.clone() };
     let mut binds = Vec::new();
@@ -84,12 +84,12 @@ pub fn measure(options: &Options, programs: &Programs) -> Result<String, String>
         }
         for setup in scenario.setups(options.pairs, options.pods) {
             let mut rounds = vec![Vec::new(); contenders.len()];
-            // Round by round, so that a machine that is busy for a while slows all of them.
+            // Round by round, so that temporary load on the machine slows all of them.
             for _ in 0..options.rounds.max(1) {
                 for (place, &contender) in contenders.iter().enumerate() {
                     if scenario.is_for(contender) {
                         let measured = run::bind(&runtime, &setup, contender, programs)?;
-                        say(table::binds(std::slice::from_ref(&measured)).lines().last().unwrap_or_default());
+                        progress_line(table::binds(std::slice::from_ref(&measured)).lines().last().unwrap_or_default());
                         rounds[place].push(measured);
                     }
                 }
@@ -115,7 +115,7 @@ pub fn measure(options: &Options, programs: &Programs) -> Result<String, String>
     Ok(page)
 }
 
-/// The one of median speed.
+/// The run of median speed.
 fn median(mut all: Vec<run::Measured>) -> Option<run::Measured> {
     all.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
     let middle = all.len() / 2;

@@ -1,15 +1,15 @@
-//! What a process has used, as Linux tells.
+//! The resource usage of a process, from /proc.
 
-/// What the kernel counts processor time in, on every Linux: hundredths of a second.
+/// Linux reports processor time in hundredths of a second.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Processor time of all its threads until now, in seconds; 0 if it is gone.
+/// The processor time of all its threads in seconds; 0 if the process has ended.
 pub fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     ticks(&stat).unwrap_or_default() as f64 / TICKS_A_SECOND
 }
 
-/// User and system time. The name before them, in parentheses, may hold anything.
+/// User and system time. The process name before them, in parentheses, may contain any character.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
@@ -18,13 +18,13 @@ fn ticks(stat: &str) -> Option<u64> {
 /// Memory of a process, in MiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Memory {
-    /// What is resident now.
+    /// The current resident set.
     pub now: f64,
-    /// The most that ever was.
+    /// The peak resident set.
     pub peak: f64,
 }
 
-/// Its memory; nothing if it is gone.
+/// Its memory; zero if the process has ended.
 pub fn memory(pid: u32) -> Memory {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     Memory { now: mib(&status, "VmRSS:"), peak: mib(&status, "VmHWM:") }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found() {
+    fn fields_are_parsed() {
         assert_eq!(ticks("7 (a ) b) S 1 7 7 0 -1 4194560 1 2 3 4 250 50 0 0 20 0"), Some(300));
         assert_eq!(ticks("nonsense"), None);
         assert_eq!(mib("Name:\tx\nVmHWM:\t    4096 kB\nVmRSS:\t    2048 kB\n", "VmRSS:"), 2.0);

@@ -1,4 +1,4 @@
-//! One measurement: a new API server, a scenario, and one binder in it.
+//! One measurement: a new API server, a scenario, and one binder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,62 +16,64 @@ use super::contender::{Contender, Programs};
 use super::process::{Memory, cpu_seconds, memory};
 use super::scenario::Setup;
 use super::witness::{Sight, Witness};
-use super::{cluster, delay, say};
+use super::{cluster, delay, progress_line};
 
-/// How long a binder may take to come up.
+/// The maximum time for a binder to start.
 const UP_WITHIN: Duration = Duration::from_secs(60);
-/// FailureEffect it has come up: its start is over.
+/// The pause after the binder has started, before the measurement.
 const CALM: Duration = Duration::from_secs(3);
-/// No claim became Bound for so long: none will. Longer than a binder's resync, which comes every 15 seconds.
+/// If no claim becomes Bound for this long, none will. Longer than a binder's resync of 15 seconds.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long a binder's memory is left alone before it is read: long enough for a resync.
+/// The pause before a binder's memory is read: long enough for a resync.
 const MEMORY_AFTER: Duration = Duration::from_secs(20);
-/// How many pairs memory is measured at.
+/// The number of pairs at which memory is measured.
 pub const MEMORY_PAIRS: usize = 10_000;
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// The scenario.
     pub scenario: String,
-    /// Who.
+    /// The binder.
     pub contender: Contender,
-    /// How many claims there were.
+    /// The number of claims.
     pub claims: usize,
-    /// How many of them became Bound.
+    /// The number of claims that became Bound.
     pub bound: usize,
-    /// From the start (of the binder, or of the creation of claims) to the last claim Bound.
+    /// The time from the start (of the binder or of the creation of claims) to the last claim
+    /// Bound.
     pub seconds: f64,
-    /// Claims a second: from the binder's first write if it started on them, else from the start.
+    /// Claims per second, from the binder's first write if the claims existed before it, otherwise
+    /// from the start.
     pub per_second: f64,
-    /// Processor time, in milliseconds a claim.
+    /// Processor time in milliseconds per claim.
     pub cpu_ms: f64,
-    /// Writes carried out and refused, a claim.
+    /// Successful and rejected writes per claim.
     pub writes: Writes,
     /// The binder's memory at the end.
     pub memory: Memory,
-    /// What it made beside, where pods' claims are measured.
+    /// The objects it created, if pods' claims are measured.
     pub made: Option<Made>,
 }
 
-/// What was made of pods.
+/// The objects created for pods.
 #[derive(Debug, Clone, Copy)]
 pub struct Made {
-    /// Claims that there are at the end, without the canary.
+    /// Claims at the end, without the canary.
     pub claims: usize,
-    /// Events that there are.
+    /// Events at the end.
     pub events: usize,
-    /// The most events about one object.
+    /// The maximum number of events about one object.
     pub events_max: u64,
 }
 
 /// Measures one binder in one scenario.
 pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &Programs) -> Result<Measured, String> {
-    let progress = |what: &str| say(&format!("{}: {}: {what}", setup.name, contender.name()));
-    progress(&format!("making {} volumes and {} claims", setup.volumes, setup.claims));
-    let lab = TestCluster::start()?;
-    let kubeconfig = runtime.block_on(kubeconfig(&lab, setup.delay))?;
-    let client = runtime.block_on(client(lab.kubeconfig()))?;
+    let progress = |what: &str| progress_line(&format!("{}: {}: {what}", setup.name, contender.name()));
+    progress(&format!("creating {} volumes and {} claims", setup.volumes, setup.claims));
+    let cluster = TestCluster::start()?;
+    let kubeconfig = runtime.block_on(kubeconfig(&cluster, setup.delay))?;
+    let client = runtime.block_on(client(cluster.kubeconfig()))?;
     let volumes = (0..setup.volumes).map(volume).collect();
     let (path, asked): (_, Vec<_>) = match setup.by_pods {
         true => (cluster::PODS, (0..setup.claims).map(cluster::pod).collect()),
@@ -93,7 +95,7 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
     progress("starting");
     let mut before = runtime.block_on(writes(&client))?;
     let mut start = Instant::now();
-    let mut running = contender.start(&lab, &kubeconfig, programs, setup.by_pods)?;
+    let mut running = contender.start(&cluster, &kubeconfig, programs, setup.by_pods)?;
     let pid = running.pid();
     let mut cpu_before = 0.0;
     let seen = runtime.block_on(async {
@@ -104,19 +106,19 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
             cpu_before = cpu_seconds(pid);
             start = Instant::now();
             let client = client.clone();
-            tokio::spawn(async move { create(&client, path, asked).await.inspect_err(|error| say(error)) });
+            tokio::spawn(async move { create(&client, path, asked).await.inspect_err(|error| progress_line(error)) });
         }
         let step = (setup.claims / 4).max(1);
-        let tell = |bound| {
+        let report = |bound| {
             if bound % step == 0 {
                 progress(&format!("{bound} bound after {:.1} s", start.elapsed().as_secs_f64()));
             }
         };
-        Ok::<Sight, String>(witness.wait(setup.claims, PATIENCE, pid, tell).await)
+        Ok::<Sight, String>(witness.wait(setup.claims, PATIENCE, pid, report).await)
     });
-    let seen = seen.map_err(|error| format!("{error}; its last words:\n{}", last_words(&running.log())))?;
+    let seen = seen.map_err(|error| format!("{error}; its last words:\n{}", log_tail(&running.log())))?;
     if let Some(status) = running.ended() {
-        return Err(format!("{} ended ({status}):\n{}", running.name(), last_words(&running.log())));
+        return Err(format!("{} ended ({status}):\n{}", running.name(), log_tail(&running.log())));
     }
     let after = runtime.block_on(writes(&client))?;
     let made = setup.by_pods.then(|| runtime.block_on(made(&client))).transpose()?;
@@ -139,9 +141,9 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
     })
 }
 
-/// Looks at what there is after pods were made.
+/// Counts the objects created for pods.
 async fn made(client: &Client) -> Result<Made, String> {
-    // Events are written off the binding path: those that are to come have come by then.
+    // Events are written asynchronously; the pause gives the last ones time to arrive.
     tokio::time::sleep(CALM).await;
     let claims = cluster::list(client, CLAIMS).await?;
     let events = cluster::list(client, cluster::EVENTS).await?;
@@ -154,40 +156,40 @@ async fn made(client: &Client) -> Result<Made, String> {
     Ok(Made { claims, events: events.len(), events_max: about.values().max().copied().unwrap_or_default() })
 }
 
-/// Measures the memory of binders that start on pairs that are bound already, one after the other.
+/// Measures the memory of binders that start on bound pairs, one binder after the other.
 pub fn memory_of(
     runtime: &Runtime,
     contenders: &[Contender],
     programs: &Programs,
 ) -> Result<Vec<(Contender, Memory)>, String> {
-    say(&format!("mem: making and binding {MEMORY_PAIRS} pairs"));
-    let lab = TestCluster::start()?;
-    let client = runtime.block_on(client(lab.kubeconfig()))?;
+    progress_line(&format!("mem: creating and binding {MEMORY_PAIRS} pairs"));
+    let cluster = TestCluster::start()?;
+    let client = runtime.block_on(client(cluster.kubeconfig()))?;
     let witness = runtime.block_on(async {
         create_classes(&client).await?;
         create(&client, cluster::VOLUMES, (0..MEMORY_PAIRS).map(volume).collect()).await?;
         create(&client, CLAIMS, (0..MEMORY_PAIRS).map(claim).collect()).await?;
         Witness::start(&client).await
     })?;
-    let mut limit = Contender::Limit.start(&lab, lab.kubeconfig(), programs, false)?;
-    let tell = |bound| {
+    let mut baseline = Contender::Baseline.start(&cluster, cluster.kubeconfig(), programs, false)?;
+    let report = |bound| {
         if bound % 2_000 == 0 {
-            say(&format!("mem: {bound} bound"));
+            progress_line(&format!("mem: {bound} bound"));
         }
     };
-    let seen = runtime.block_on(witness.wait(MEMORY_PAIRS, PATIENCE, limit.pid(), tell));
-    limit.kill()?;
+    let seen = runtime.block_on(witness.wait(MEMORY_PAIRS, PATIENCE, baseline.pid(), report));
+    baseline.kill()?;
     if seen.bound < MEMORY_PAIRS {
         return Err(format!("mem: only {} claims of {MEMORY_PAIRS} were bound", seen.bound));
     }
     let mut all = Vec::new();
     for &contender in contenders {
-        say(&format!("mem: {}", contender.name()));
-        let mut running = contender.start(&lab, lab.kubeconfig(), programs, false)?;
+        progress_line(&format!("mem: {}", contender.name()));
+        let mut running = contender.start(&cluster, cluster.kubeconfig(), programs, false)?;
         std::thread::sleep(MEMORY_AFTER);
         let memory = memory(running.pid());
         if let Some(status) = running.ended() {
-            return Err(format!("{} ended ({status}):\n{}", running.name(), last_words(&running.log())));
+            return Err(format!("{} ended ({status}):\n{}", running.name(), log_tail(&running.log())));
         }
         running.kill()?;
         all.push((contender, memory));
@@ -195,30 +197,32 @@ pub fn memory_of(
     Ok(all)
 }
 
-/// The kubeconfig for the binder: straight to the API server, or by the slow road.
-async fn kubeconfig(lab: &TestCluster, delay: Option<Duration>) -> Result<PathBuf, String> {
-    let Some(delay) = delay else { return Ok(lab.kubeconfig().to_owned()) };
+/// The kubeconfig for the binder: directly to the API server, or through the delaying proxy.
+async fn kubeconfig(cluster: &TestCluster, delay: Option<Duration>) -> Result<PathBuf, String> {
+    let Some(delay) = delay else { return Ok(cluster.kubeconfig().to_owned()) };
     let port =
-        lab.server_url().rsplit(':').next().and_then(|port| port.parse().ok()).ok_or("the server has no port")?;
-    let slow = delay::forward(port, delay).await.map_err(|error| format!("the slow road: {error}"))?;
-    let failed = |error: std::io::Error| format!("a kubeconfig for the slow road: {error}");
-    let text = std::fs::read_to_string(lab.kubeconfig()).map_err(failed)?;
-    let path = lab.folder().join("kubeconfig-slow");
-    std::fs::write(&path, text.replace(lab.server_url(), &format!("https://127.0.0.1:{slow}"))).map_err(failed)?;
+        cluster.server_url().rsplit(':').next().and_then(|port| port.parse().ok()).ok_or("the server has no port")?;
+    let slow =
+        delay::forward(port, delay).await.map_err(|error| format!("cannot start the delaying proxy: {error}"))?;
+    let failed = |error: std::io::Error| format!("a kubeconfig for cannot start the delaying proxy: {error}");
+    let text = std::fs::read_to_string(cluster.kubeconfig()).map_err(failed)?;
+    let path = cluster.folder().join("kubeconfig-slow");
+    std::fs::write(&path, text.replace(cluster.server_url(), &format!("https://127.0.0.1:{slow}"))).map_err(failed)?;
     Ok(path)
 }
 
-/// `BINDERY_BENCH_LOGS` names a folder where the logs of binders are kept: they go with the lab otherwise.
+/// If `BINDERY_BENCH_LOGS` names a folder, the binders' logs are kept there; otherwise they are
+/// deleted with the test cluster.
 fn keep_log(scenario: &str, contender: Contender, log: &Path) {
     if let Some(folder) = std::env::var_os("BINDERY_BENCH_LOGS") {
         let name = format!("{scenario}, {}.log", contender.name());
         if let Err(error) = std::fs::copy(log, Path::new(&folder).join(name)) {
-            say(&format!("a log could not be kept: {error}"));
+            progress_line(&format!("cannot keep a log: {error}"));
         }
     }
 }
 
-fn last_words(log: &str) -> String {
+fn log_tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines[lines.len().saturating_sub(10)..].join("\n")
 }

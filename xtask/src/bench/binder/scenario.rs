@@ -1,4 +1,4 @@
-//! What happens to a binder while it is measured.
+//! The scenarios in which binders are measured.
 
 use std::time::Duration;
 
@@ -9,45 +9,46 @@ use super::contender::Contender;
 /// A scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
-    /// Pairs stand, and the binder starts.
+    /// Pairs exist, then the binder starts.
     Cold,
-    /// The binder runs, as many volumes are Available, and claims are made all at once.
+    /// The binder runs, as many volumes are Available, then claims are created all at once.
     Burst,
-    /// The same, and every request arrives 10 ms later.
+    /// The same, with every request delayed by 10 ms.
     Slow,
     /// Like burst, with five times as many volumes as claims.
     Pool,
-    /// The controllers run, volumes are Available, and pods with an ephemeral volume each are made all at once.
+    /// The controllers run, volumes are Available, then pods with an ephemeral volume each are
+    /// created all at once.
     Ephemeral,
-    /// What a claim costs in a pool of 1,000 volumes, and in one of 20,000.
+    /// The cost of a claim in a pool of 1,000 and in one of 20,000 volumes.
     Flat,
-    /// Memory of a binder that starts on 10,000 bound pairs.
+    /// The memory of a binder that starts on 10,000 bound pairs.
     Mem,
 }
 
-/// How a scenario is set up.
+/// The setup of a scenario.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// Its name in tables.
     pub name: String,
-    /// How many volumes there are.
+    /// The number of volumes.
     pub volumes: usize,
-    /// How many claims.
+    /// The number of claims.
     pub claims: usize,
-    /// Whether the binder starts on them, instead of being there before the claims.
+    /// Whether the claims exist before the binder starts.
     pub is_cold: bool,
-    /// How much later requests arrive.
+    /// The delay of requests.
     pub delay: Option<Duration>,
-    /// Whether the claims are those of pods' ephemeral volumes.
+    /// Whether the claims belong to pods' ephemeral volumes.
     pub by_pods: bool,
 }
 
-/// Claims in a pool whose size is varied: enough to measure, few for the smallest pool.
+/// The number of claims in a pool of varying size: enough to measure, few for the smallest pool.
 const FLAT_CLAIMS: usize = 500;
 const FLAT_POOLS: [usize; 2] = [1_000, 20_000];
 
 impl Scenario {
-    /// All that is bound in it, or nothing where binding is not what is measured.
+    /// What is bound in it; empty if the scenario measures something else.
     pub fn setups(self, pairs: usize, pods: usize) -> Vec<Setup> {
         let setup = |name: String, volumes, claims| Setup {
             name,
@@ -78,17 +79,17 @@ impl Scenario {
         }
     }
 
-    /// Whether somebody is measured in it.
+    /// Whether the binder takes part in it.
     pub fn is_for(self, contender: Contender) -> bool {
         match (self, contender) {
             (_, Contender::Bindery) => true,
-            // What matters is its own cost in one pool and in another, and others would take minutes.
-            (Self::Flat, Contender::Upstream | Contender::Limit) => false,
-            // Who decides nothing makes no claims.
-            (Self::Ephemeral, Contender::Limit) => false,
+            // It compares the costs of one binder; the others would take minutes.
+            (Self::Flat, Contender::Upstream | Contender::Baseline) => false,
+            // The baseline creates no claims.
+            (Self::Ephemeral, Contender::Baseline) => false,
             (
                 Self::Cold | Self::Burst | Self::Slow | Self::Pool | Self::Ephemeral | Self::Mem,
-                Contender::Upstream | Contender::Limit,
+                Contender::Upstream | Contender::Baseline,
             ) => true,
         }
     }

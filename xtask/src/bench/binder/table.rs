@@ -1,4 +1,4 @@
-//! What was measured, as Markdown.
+//! The measurements as Markdown tables.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use super::contender::Contender;
 use super::process::Memory;
 use super::run::{MEMORY_PAIRS, Measured};
 
-/// A table of binds, with ratios to upstream and to the limit of the same scenario.
+/// A table of binds, with ratios to upstream and to the baseline in the same scenario.
 pub fn binds(all: &[Measured]) -> String {
     let mut table = String::from(
-        "| scenario | binder | seconds | binds/s | to upstream | to the limit | CPU ms a bind | writes a pair (refused) | RSS MiB (peak) | left Pending |\n\
+        "| scenario | binder | seconds | binds/s | to upstream | to baseline | CPU ms per bind | writes per pair (rejected) | RSS MiB (peak) | left Pending |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
     for one in all {
@@ -25,7 +25,7 @@ pub fn binds(all: &[Measured]) -> String {
             one.seconds,
             one.per_second,
             ratio_to(Contender::Upstream),
-            ratio_to(Contender::Limit),
+            ratio_to(Contender::Baseline),
             one.cpu_ms,
             one.writes.done,
             one.writes.refused,
@@ -37,7 +37,7 @@ pub fn binds(all: &[Measured]) -> String {
     table
 }
 
-/// A table of what pods' claims were made, and of events.
+/// A table of claims and events created for pods.
 pub fn made(all: &[Measured]) -> String {
     let mut table = String::from(
         "| scenario | controllers | claims for pods | events | most about one object |\n|---|---|---|---|---|\n",
@@ -58,7 +58,7 @@ pub fn made(all: &[Measured]) -> String {
     table
 }
 
-/// A table of memory, with the ratio to upstream.
+/// A table of memory, with ratios to upstream.
 pub fn memory(all: &[(Contender, Memory)]) -> String {
     let upstream = all.iter().find(|(contender, _)| *contender == Contender::Upstream);
     let mut table = format!(
@@ -77,7 +77,7 @@ mod tests {
     use crate::bench::binder::cluster::Writes;
 
     #[test]
-    fn ratios_are_to_the_same_scenario() {
+    fn ratios_compare_the_same_scenario() {
         let one = |scenario: &str, contender, per_second| Measured {
             scenario: scenario.to_owned(),
             contender,
@@ -93,7 +93,7 @@ mod tests {
         let all = [
             one("cold", Contender::Bindery, 200.0),
             one("cold", Contender::Upstream, 50.0),
-            one("burst", Contender::Limit, 1.0),
+            one("burst", Contender::Baseline, 1.0),
         ];
         let row = binds(&all).lines().nth(2).map(str::to_owned);
         let expected = "| cold | bindery | 1.50 | 200 | 4.00 | – | 0.50 | 4.00 (0.00) | 10 (12) | 1 |";

@@ -1,4 +1,4 @@
-//! Who sees claims become Bound: one watch on claims and one on volumes, in the benchmark's own process; nothing is polled.
+//! Observes claims becoming Bound, with a watch on claims and one on volumes; nothing is polled.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::cluster::{CANARY, CLAIMS, VOLUMES};
 use super::process::cpu_seconds;
 
-/// The part of an object that is looked at.
+/// The observed part of an object.
 #[derive(Clone, Deserialize)]
 struct Lean {
     metadata: Meta,
@@ -46,33 +46,33 @@ struct ListMeta {
     resource_version: String,
 }
 
-/// A change that was seen.
+/// An observed change.
 struct Seen {
     at: Instant,
-    /// The claim that is Bound now; of other changes only the moment matters.
+    /// The claim that is now Bound; of other changes only the time matters.
     bound: Option<String>,
 }
 
-/// Sees what changes, from when it is made.
+/// Observes changes from its creation on.
 pub struct Witness {
     seen: UnboundedReceiver<Seen>,
 }
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight {
-    /// How many claims became Bound, without the canary.
+    /// The number of claims that became Bound, without the canary.
     pub bound: usize,
     /// The first change of an object.
     pub first: Instant,
     /// When the last claim became Bound.
     pub last: Instant,
-    /// The process's processor time by then.
+    /// The process's processor time at that moment.
     pub cpu: f64,
 }
 
 impl Witness {
-    /// Begins to watch.
+    /// Starts the watches.
     pub async fn start(client: &Client) -> Result<Self, String> {
         let (send, seen) = unbounded_channel();
         for path in [CLAIMS, VOLUMES] {
@@ -82,7 +82,7 @@ impl Witness {
         Ok(Self { seen })
     }
 
-    /// Waits for the canary to be Bound: the binder is up.
+    /// Waits until the canary is Bound, which shows that the binder has started.
     pub async fn canary(&mut self, at_most: Duration) -> Result<(), String> {
         let bound = async {
             while let Some(seen) = self.seen.recv().await {
@@ -94,7 +94,7 @@ impl Witness {
         timeout(at_most, bound).await.map_err(|_| format!("the canary claim is not bound after {at_most:?}"))
     }
 
-    /// Waits until so many claims are Bound, or none has become so for a while.
+    /// Waits until this many claims are Bound, or until none has become Bound for `patience`.
     pub async fn wait(mut self, claims: usize, patience: Duration, pid: u32, progress: impl Fn(usize)) -> Sight {
         let start = Instant::now();
         let mut sight = Sight { bound: 0, first: start, last: start, cpu: 0.0 };
@@ -125,13 +125,13 @@ async fn version(client: &Client, path: &str) -> Result<String, String> {
     Ok(list.metadata.resource_version)
 }
 
-/// Watches for ever. An API server ends the watch of a reader that falls behind: it goes on from where it was.
-async fn watch(client: Client, path: &'static str, mut version: String, tell: UnboundedSender<Seen>) {
-    while !tell.is_closed() {
+/// Watches until the process ends. The API server closes the watch of a slow client; it is resumed.
+async fn watch(client: Client, path: &'static str, mut version: String, sender: UnboundedSender<Seen>) {
+    while !sender.is_closed() {
         let url = format!("{path}?watch=1&resourceVersion={version}");
         let Ok(request) = http::Request::get(url).body(Vec::new()) else { return };
         match client.request_events::<Lean>(request).await {
-            Ok(stream) => follow(stream.boxed(), path, &mut version, &tell).await,
+            Ok(stream) => follow(stream.boxed(), path, &mut version, &sender).await,
             Err(error) => {
                 eprintln!("bench: cannot watch {path}: {error}");
                 tokio::time::sleep(Duration::from_millis(200)).await;
@@ -144,7 +144,7 @@ async fn follow(
     mut stream: impl futures::Stream<Item = kube::Result<WatchEvent<Lean>>> + Unpin,
     path: &str,
     version: &mut String,
-    tell: &UnboundedSender<Seen>,
+    sender: &UnboundedSender<Seen>,
 ) {
     while let Some(Ok(event)) = stream.next().await {
         let (object, is_change) = match event {
@@ -156,7 +156,7 @@ async fn follow(
         *version = object.metadata.resource_version;
         if is_change {
             let bound = (path == CLAIMS && object.status.phase == "Bound").then_some(object.metadata.name);
-            if tell.send(Seen { at: Instant::now(), bound }).is_err() {
+            if sender.send(Seen { at: Instant::now(), bound }).is_err() {
                 return;
             }
         }

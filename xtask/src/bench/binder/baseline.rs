@@ -1,7 +1,7 @@
-//! The limit: a binder that decides nothing. It knows that claim `c-N` gets volume `pv-N`, and only writes. What it reaches
-//! is what the API server, the client and the machine let any binder reach.
+//! The no-decision baseline: a binder that knows that claim `c-N` gets volume `pv-N`, and only
+//! writes. Its rate is what the API server, the client and the machine permit any binder.
 //!
-//! A process of its own, so that what it uses is measured like that of the others.
+//! It runs as a separate process, so that its resource usage is measured like that of the others.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::cluster::{CLAIMS, VOLUMES, client, request};
 
-/// How many claims are being bound at once. More was not faster, and fewer were not enough on a slow road.
+/// The number of claims bound concurrently. More was not faster; fewer was slower with the delay.
 const AT_ONCE: usize = 64;
 
 #[derive(Clone, Deserialize)]
@@ -55,26 +55,26 @@ struct ListMeta {
     resource_version: String,
 }
 
-struct Limit {
+struct Baseline {
     client: Client,
     volumes: HashMap<String, Object>,
     slots: Arc<Semaphore>,
 }
 
-/// Binds for ever.
+/// Binds claims until the process is killed.
 pub async fn run(kubeconfig: &Path) -> Result<(), String> {
     let client = client(kubeconfig).await?;
     let volumes = list(&client, VOLUMES).await?;
     let claims = list(&client, CLAIMS).await?;
     let volumes = volumes.items.into_iter().map(|volume| (volume.metadata.name.clone(), volume)).collect();
-    let limit = Arc::new(Limit { client, volumes, slots: Arc::new(Semaphore::new(AT_ONCE)) });
+    let baseline = Arc::new(Baseline { client, volumes, slots: Arc::new(Semaphore::new(AT_ONCE)) });
     for claim in claims.items {
-        limit.start(claim);
+        baseline.start(claim);
     }
     let mut version = claims.metadata.resource_version;
     loop {
-        // The API server ends the watch of a reader that falls behind.
-        limit.watch(&mut version).await?;
+        // The API server closes the watch of a slow client.
+        baseline.watch(&mut version).await?;
     }
 }
 
@@ -83,7 +83,7 @@ async fn list(client: &Client, path: &str) -> Result<List, String> {
     client.request(request).await.map_err(|error| format!("{path}: {error}"))
 }
 
-impl Limit {
+impl Baseline {
     async fn watch(self: &Arc<Self>, version: &mut String) -> Result<(), String> {
         let url = format!("{CLAIMS}?watch=1&resourceVersion={version}");
         let request = http::Request::get(url).body(Vec::new()).map_err(|error| error.to_string())?;
@@ -103,26 +103,26 @@ impl Limit {
         Ok(())
     }
 
-    /// Binds a claim as soon as there is a slot.
+    /// Binds a claim as soon as a slot is free.
     fn start(self: &Arc<Self>, claim: Object) {
         if !claim.spec.volume_name.is_empty() {
             return;
         }
-        let limit = Arc::clone(self);
+        let baseline = Arc::clone(self);
         tokio::spawn(async move {
-            let slot = limit.slots.acquire().await;
-            if let Err(error) = limit.bind(&claim).await {
+            let slot = baseline.slots.acquire().await;
+            if let Err(error) = baseline.bind(&claim).await {
                 eprintln!("{}: {error}", claim.metadata.name);
             }
             drop(slot);
         });
     }
 
-    /// The four writes of a bind, one after the other: the first reserves, so it comes before all others, and the claim is
-    /// not shown as Bound before its volume is.
+    /// Sends the four writes of a bind in sequence: the volume is reserved first, and the claim is
+    /// marked Bound after the volume.
     async fn bind(&self, claim: &Object) -> Result<(), String> {
         let name = claim.metadata.name.replacen("c-", "pv-", 1);
-        let volume = self.volumes.get(&name).ok_or("there is no volume for it")?;
+        let volume = self.volumes.get(&name).ok_or("its volume does not exist")?;
         let (volume_path, claim_path) = (format!("{VOLUMES}/{name}"), format!("{CLAIMS}/{}", claim.metadata.name));
         let claim_ref = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": claim.metadata.name,
