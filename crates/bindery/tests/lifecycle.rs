@@ -1,5 +1,6 @@
-//! The controllers beside the binder, from the outside: the binary on a real API server and on the embedded one, with kubectl.
-//! What upstream's garbage collector does on a real cluster, the embedded server does by itself.
+//! The lifecycle controllers as a process, on a real API server and on the embedded one, with
+//! kubectl. The embedded server collects garbage itself; on the real one upstream's garbage
+//! collector runs.
 
 #[macro_use]
 mod cluster;
@@ -12,15 +13,17 @@ use cluster::Cluster;
 use serde_json::Value;
 use servers::ApiServer;
 
-/// A cluster, and the controllers on it.
+/// Starts a cluster with the controllers.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_ours("controller", &[]);
+    cluster.add_bindery("controller", &[]);
     if api_server == ApiServer::Real {
-        let kubeconfig = format!("--kubeconfig={}", cluster.lab.kubeconfig().display());
+        let kubeconfig = format!("--kubeconfig={}", cluster.test_cluster.kubeconfig().display());
         let only = "--controllers=garbage-collector-controller";
         let args = [&kubeconfig, only, "--leader-elect=false", "--secure-port=0"];
-        cluster.add(cluster.lab.start_program("kube-controller-manager", args).expect("the garbage collector starts"));
+        cluster.add(
+            cluster.test_cluster.start_program("kube-controller-manager", args).expect("the garbage collector starts"),
+        );
     }
     Some(cluster)
 }
@@ -31,41 +34,41 @@ impl Cluster {
     }
 
     fn apply(&self, objects: &str) {
-        self.lab.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are made");
+        self.test_cluster.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are created");
     }
 
     fn kubectl(&self, words: &str) -> String {
-        self.lab.kubectl(words.split(' ')).unwrap_or_else(|error| panic!("kubectl {words}: {error}"))
+        self.test_cluster.kubectl(words.split(' ')).unwrap_or_else(|error| panic!("kubectl {words}: {error}"))
     }
 
-    /// A field of an object, or nothing where there is none.
+    /// A field of an object; empty if it is missing.
     fn field(&self, object: &str, path: &str) -> String {
-        self.lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
+        self.test_cluster.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
     }
 
     fn becomes(&self, object: &str, path: &str, expected: &str) {
         self.eventually(&format!("{object} has {path} {expected}"), || self.field(object, path) == expected);
     }
 
-    fn goes(&self, object: &str) {
+    fn is_deleted(&self, object: &str) {
         self.kubectl(&format!("wait --for=delete {KUBECTL_PATIENCE} {object}"));
     }
 
-    /// The events about an object of a reason: messages and counts.
+    /// The messages and counts of an object's events with this reason.
     fn events(&self, object: &str, reason: &str) -> Vec<(String, u64)> {
         let selector = format!("--field-selector=involvedObject.name={object},reason={reason}");
-        let events = self.lab.kubectl(["get", "events", &selector, "-o", "json"]).expect("events");
+        let events = self.test_cluster.kubectl(["get", "events", &selector, "-o", "json"]).expect("events");
         let events: Value = serde_json::from_str(&events).expect("JSON");
-        let told = |event: &Value| {
+        let message_and_count = |event: &Value| {
             (event["message"].as_str().unwrap_or_default().to_owned(), event["count"].as_u64().unwrap_or_default())
         };
-        events["items"].as_array().into_iter().flatten().map(told).collect()
+        events["items"].as_array().into_iter().flatten().map(message_and_count).collect()
     }
 
     fn count_of(&self, metric: &str) -> String {
         let text = self.controller().page("/metrics").expect("metrics");
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{metric}_total ")).map(str::to_owned));
-        line.unwrap_or_else(|| panic!("there is no {metric} in {text}"))
+        line.unwrap_or_else(|| panic!("{metric} is missing in {text}"))
     }
 }
 
@@ -84,7 +87,7 @@ fn claim(name: &str, class: &str) -> String {
     )
 }
 
-/// A pod with volumes, on a node or waiting for one.
+/// A pod with volumes, scheduled or unscheduled.
 fn pod(name: &str, node: &str, volumes: &[String]) -> String {
     let node = if node.is_empty() { String::new() } else { format!("nodeName: {node}, ") };
     format!(
@@ -105,12 +108,12 @@ fn named(volume: &str, claim: &str) -> String {
     format!("{{name: {volume}, persistentVolumeClaim: {{claimName: {claim}}}}}")
 }
 
-/// A folder under /tmp, where the host-path deleter may delete. It goes with the test.
+/// A folder under /tmp, where the host-path deleter may delete. Removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = PathBuf::from(format!("/tmp/bindery-companions-{name}-{}", std::process::id()));
+        let folder = PathBuf::from(format!("/tmp/bindery-lifecycle-{name}-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("data")).expect("a folder");
         Folder(folder)
     }
@@ -122,11 +125,12 @@ impl Drop for Folder {
     }
 }
 
-/// A pod with two ephemeral volumes gets both claims; one that is deleted comes back; they go with the pod.
+/// A pod with two ephemeral volumes gets both claims; a deleted one is recreated; both are deleted
+/// with the pod.
 fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
     let volumes: String = ["fast", "slow"].map(|name| volume(name, "Retain", &format!("/tmp/nothing-{name}"))).concat();
-    // NoObserver gives it a node: a claim that is deleted goes at once.
+    // The pod is unscheduled, so a deleted claim is not protected.
     cluster.apply(&(volumes + &pod("p", "", &[ephemeral("a", "fast"), ephemeral("b", "slow")])));
     cluster.becomes("pvc/p-a", ".status.phase", "Bound");
     cluster.becomes("pvc/p-b", ".status.phase", "Bound");
@@ -140,7 +144,7 @@ fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
 
     let before = cluster.field("pvc/p-a", ".metadata.uid");
     cluster.kubectl("delete --wait=false pvc/p-a");
-    cluster.eventually("the claim is made again", || {
+    cluster.eventually("the claim is recreated", || {
         let uid = cluster.field("pvc/p-a", ".metadata.uid");
         !uid.is_empty() && uid != before
     });
@@ -149,25 +153,33 @@ fn ephemeral_claims_live_with_their_pod(api_server: ApiServer) {
     assert_eq!(cluster.count_of("ephemeral_volume_controller_create_failures"), "0");
 
     cluster.kubectl("delete --force --grace-period=0 pod/p");
-    cluster.goes("pvc/p-a");
-    cluster.goes("pvc/p-b");
+    cluster.is_deleted("pvc/p-a");
+    cluster.is_deleted("pvc/p-b");
     cluster.becomes("pv/slow", ".status.phase", "Released");
 }
 
-/// A claim of the same name that is somebody else's is left alone, and the pod is told; once it is gone, the pod gets its own.
+/// A claim of the same name with another owner is left alone and reported; once it is deleted, the
+/// pod gets its own.
 fn a_foreign_claim_is_left_alone(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
     cluster.apply(&claim("p-a", "nowhere"));
     let foreign = cluster.field("pvc/p-a", "['metadata']['uid','ownerReferences']");
     cluster.apply(&pod("p", "", &[ephemeral("a", "nowhere"), ephemeral("b", "nowhere")]));
-    cluster.eventually("the pod is told", || !cluster.events("p", "FailedBinding").is_empty());
+    cluster.eventually("the conflict is reported", || !cluster.events("p", "FailedBinding").is_empty());
     let message = "ephemeral volume a: PVC default/p-a was not created for pod default/p (pod is not owner)";
     assert_eq!(cluster.events("p", "FailedBinding"), [(message.to_owned(), 1)]);
-    let source =
-        cluster.lab.kubectl(["get", "events", "-o", "jsonpath={.items[?(@.reason==\"FailedBinding\")].source}"]);
+    let source = cluster.test_cluster.kubectl([
+        "get",
+        "events",
+        "-o",
+        "jsonpath={.items[?(@.reason==\"FailedBinding\")].source}",
+    ]);
     assert!(source.expect("events").contains(r#"{"component":"ephemeral_volume"}"#));
     assert_eq!(cluster.field("pvc/p-a", "['metadata']['uid','ownerReferences']"), foreign);
-    assert!(cluster.lab.kubectl(["get", "pvc/p-b"]).is_err(), "the first holds up the second, as upstream");
+    assert!(
+        cluster.test_cluster.kubectl(["get", "pvc/p-b"]).is_err(),
+        "the first claim blocks the second, as upstream"
+    );
 
     cluster.kubectl("delete --wait=false pvc/p-a");
     let uid = cluster.field("pod/p", ".metadata.uid");
@@ -176,13 +188,13 @@ fn a_foreign_claim_is_left_alone(api_server: ApiServer) {
     }
 }
 
-/// A claim in use stays until its pod is gone; then it goes, and its volume is released and reclaimed. A volume that is bound
-/// stays until its claim is gone.
-fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
+/// A claim in use is deleted only after its pod; then its volume is released and reclaimed. A bound
+/// volume is deleted only after its claim.
+fn a_claim_in_use_is_protected_from_deletion(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
     let folder = Folder::new(&format!("{api_server:?}"));
     let path = folder.0.join("data").display().to_string();
-    // One waits for a node, and holds nothing.
+    // One pod is unscheduled, and does not protect its claim.
     let pods = pod("p", "somewhere", &[named("d", "data")]) + &pod("waiting", "", &[named("d", "data")]);
     let volumes = volume("disk", "Delete", &path) + &volume("other", "Retain", "/tmp/nothing");
     cluster.apply(&(volumes + &claim("data", "disk") + &claim("more", "other") + &pods));
@@ -193,7 +205,7 @@ fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
 
     cluster.kubectl("delete --wait=false pvc/data");
     cluster.kubectl("delete --wait=false pv/other");
-    cluster.eventually("the controller has looked at both", || {
+    cluster.eventually("the controller has checked both", || {
         let log = cluster.controller().log();
         log.contains("held by Pod default/p") && log.contains("held by PersistentVolumeClaim default/more")
     });
@@ -202,15 +214,15 @@ fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
     assert!(folder.0.join("data").exists());
 
     cluster.kubectl("delete --force --grace-period=0 pod/p");
-    cluster.goes("pvc/data");
-    cluster.goes("pv/disk");
-    assert!(!folder.0.join("data").exists(), "it was reclaimed");
+    cluster.is_deleted("pvc/data");
+    cluster.is_deleted("pv/disk");
+    assert!(!folder.0.join("data").exists(), "the data was deleted");
     cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/more"));
-    cluster.goes("pv/other");
+    cluster.is_deleted("pv/other");
 }
 
-/// An attributes class that a claim asks for stays until the claim is gone.
-fn an_attributes_class_in_use_stays(api_server: ApiServer) {
+/// An attributes class is deleted only after the claims that reference it.
+fn an_attributes_class_in_use_is_protected_from_deletion(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
     let class = "{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: quick}, \
                  driverName: example.com, parameters: {iops: '7'}}\n---\n";
@@ -218,7 +230,7 @@ fn an_attributes_class_in_use_stays(api_server: ApiServer) {
         claim("data", "nowhere").replace("storageClassName:", "volumeAttributesClassName: quick, storageClassName:");
     cluster.apply(&(class.to_owned() + &claim));
     cluster.kubectl("delete --wait=false volumeattributesclass/quick");
-    cluster.eventually("it is held", || {
+    cluster.eventually("it is protected", || {
         cluster.controller().log().contains("referred to by PersistentVolumeClaim default/data")
     });
     assert_eq!(
@@ -226,25 +238,26 @@ fn an_attributes_class_in_use_stays(api_server: ApiServer) {
         r#"["kubernetes.io/vac-protection"]"#
     );
     cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/data"));
-    cluster.goes("volumeattributesclass/quick");
+    cluster.is_deleted("volumeattributesclass/quick");
 }
 
-/// A claim that asks for more is told who makes its volume grow.
-fn who_makes_a_volume_grow_is_told(api_server: ApiServer) {
+/// Expanding a claim publishes an event that names the expander.
+fn the_external_expander_is_reported(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
     let class = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, \
                  provisioner: kubernetes.io/no-provisioner, allowVolumeExpansion: true}\n---\n";
     cluster.apply(&(class.to_owned() + &volume("disk", "Retain", "/tmp/nothing") + &claim("data", "disk")));
     cluster.becomes("pvc/data", ".status.phase", "Bound");
     let more = r#"{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}"#;
-    cluster.lab.kubectl(["patch", "pvc/data", "--type=merge", "-p", more]).expect("it asks for more");
-    cluster.eventually("it is told", || !cluster.events("data", "ExternalExpanding").is_empty());
+    cluster.test_cluster.kubectl(["patch", "pvc/data", "--type=merge", "-p", more]).expect("the request is increased");
+    cluster.eventually("the event is published", || !cluster.events("data", "ExternalExpanding").is_empty());
     let message = "waiting for an external controller to expand this PVC".to_owned();
     assert_eq!(cluster.events("data", "ExternalExpanding"), [(message, 1)]);
 }
 
-/// Of pods that are made all at once some have to wait for a volume: each gets one claim, and each claim that waits is told so once.
-fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
+/// Many pods at once, some without an available volume: each gets one claim, and each waiting claim
+/// gets one event.
+fn waiting_claims_get_one_event_each(api_server: ApiServer) {
     const PODS: usize = 40;
     const VOLUMES: usize = 15;
     let Some(cluster) = start(api_server) else { return };
@@ -255,33 +268,33 @@ fn waiting_makes_no_storm_of_events(api_server: ApiServer) {
         range.map(one).collect()
     };
     let pods: String = (0..PODS).map(|n| pod(&format!("p-{n}"), "", &[ephemeral("v", "disk")])).collect();
-    // The binder knows all volumes before there is any claim: none is told to wait that need not.
+    // The binder sees all volumes before the first claim, so no claim waits needlessly.
     cluster.apply(&make(0..VOLUMES));
     let available = || cluster.kubectl("get pv -o jsonpath={.items[*].status.phase}").matches("Available").count();
-    cluster.eventually("all volumes are known", || available() == VOLUMES);
+    cluster.eventually("all volumes are Available", || available() == VOLUMES);
     cluster.apply(&pods);
     let bound = || {
         let phases = cluster.kubectl("get pvc -o jsonpath={.items[*].status.phase}");
         (phases.split(' ').count(), phases.split(' ').filter(|phase| *phase == "Bound").count())
     };
     cluster.eventually("each pod has a claim, and volumes are bound", || bound() == (PODS, VOLUMES));
-    // All that has to be said is said when the last of them has been told.
+    // All events are published once the last waiting claim has its event.
     let events =
         || cluster.kubectl("get events -o jsonpath={range.items[*]}{.involvedObject.name}={.count}{'\\n'}{end}");
-    cluster.eventually("who waits is told", || events().lines().count() == PODS - VOLUMES);
-    let told = events();
-    assert!(told.lines().all(|line| line.ends_with("=1")), "{told}");
+    cluster.eventually("waiting claims have events", || events().lines().count() == PODS - VOLUMES);
+    let counts = events();
+    assert!(counts.lines().all(|line| line.ends_with("=1")), "{counts}");
 
     cluster.apply(&make(VOLUMES..PODS));
     cluster.eventually("all are bound", || bound() == (PODS, PODS));
-    assert_eq!(events().lines().count(), PODS - VOLUMES, "and nobody was told twice: {}", events());
+    assert_eq!(events().lines().count(), PODS - VOLUMES, "no event was repeated: {}", events());
 }
 
 on_each_server!(
     ephemeral_claims_live_with_their_pod,
     a_foreign_claim_is_left_alone,
-    a_claim_in_use_outlives_its_deletion,
-    an_attributes_class_in_use_stays,
-    who_makes_a_volume_grow_is_told,
-    waiting_makes_no_storm_of_events
+    a_claim_in_use_is_protected_from_deletion,
+    an_attributes_class_in_use_is_protected_from_deletion,
+    the_external_expander_is_reported,
+    waiting_claims_get_one_event_each
 );

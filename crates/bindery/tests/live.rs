@@ -1,5 +1,5 @@
-//! What the controller tells of itself while it runs, and `bindery explain` on the cluster that it runs on: with the binary, on a
-//! real API server, as the service account of deploy/.
+//! The endpoints of a running controller, and `bindery explain` on its cluster: a real API server,
+//! under the service account of deploy/.
 
 mod service_account;
 
@@ -9,7 +9,7 @@ use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, comes_to_hold
 use serde_json::Value;
 
 const OBJECTS: &str = r#"
-{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: slow}, provisioner: example.com/nobody}
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: slow}, provisioner: example.com/not-running}
 ---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: small}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
  storageClassName: static, hostPath: {path: /tmp/small}}}
@@ -27,7 +27,7 @@ const OBJECTS: &str = r#"
  resources: {requests: {storage: 1Gi}}}}
 "#;
 
-/// What the controller answers at a path.
+/// The controller's response at a path.
 fn get(controller: &Running, path: &str) -> String {
     controller.page(path).expect("an answer")
 }
@@ -36,26 +36,28 @@ fn state(controller: &Running, query: &str) -> Value {
     serde_json::from_str(&get(controller, &format!("/debug/state.json{query}"))).expect("JSON")
 }
 
-/// A lab with objects, and a controller that leads and has settled them.
+/// A cluster with objects, and a leading controller that has processed them.
 fn settled() -> Option<(TestCluster, Running)> {
-    let lab = service_account::lab(TestCluster::builder())?;
-    lab.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are made");
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "controller").display());
+    let test_cluster = service_account::cluster(TestCluster::builder())?;
+    test_cluster.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are created");
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&test_cluster, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
-    let controller = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
+    let controller = test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
     let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
-    lab.kubectl(wait).expect("the claim is bound");
+    test_cluster.kubectl(wait).expect("the claim is bound");
     let default = r#"{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}}}"#;
-    lab.kubectl(["patch", "storageclass", "slow", "--type=merge", "-p", default]).expect("there is a default class");
+    test_cluster
+        .kubectl(["patch", "storageclass", "slow", "--type=merge", "-p", default])
+        .expect("the class is the default");
     let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", KUBECTL_PATIENCE];
-    lab.kubectl(wait).expect("the claim gets the default class");
-    Some((lab, controller))
+    test_cluster.kubectl(wait).expect("the claim gets the default class");
+    Some((test_cluster, controller))
 }
 
 #[test]
-fn the_controller_tells_how_it_goes() {
+fn metrics_health_and_debug_state_are_served() {
     let Some((_lab, controller)) = settled() else { return };
-    let told = [
+    let expected = [
         "pv_collector_bound_pv_count{storage_class=\"static\"} 1",
         "pv_collector_unbound_pvc_count{namespace=\"default\",storage_class=\"slow\",volume_attributes_class=\"\"} 1",
         "retroactive_storageclass_total 1",
@@ -64,14 +66,14 @@ fn the_controller_tells_how_it_goes() {
         "leader_election_master_status{name=\"bindery-controller\"} 1",
         "bindery_resync_finds_total 0",
     ];
-    // What the controller wrote, others may see before it hears that it is done.
+    // Others may see the controller's write before it has the response.
     let mut metrics = String::new();
-    let missing = |metrics: &str| told.into_iter().find(|line| !metrics.lines().any(|told| told == *line));
-    let are_told = comes_to_hold(|| {
+    let missing = |metrics: &str| expected.into_iter().find(|line| !metrics.lines().any(|expected| expected == *line));
+    let are_served = comes_to_hold(|| {
         metrics = get(&controller, "/metrics");
         missing(&metrics).is_none()
     });
-    assert!(are_told, "{:?} is not in\n{metrics}", missing(&metrics));
+    assert!(are_served, "{:?} is missing in\n{metrics}", missing(&metrics));
     for name in [
         "workqueue_adds_total{name=\"volumes\"}",
         "workqueue_retries_total{name=\"claims\"}",
@@ -84,7 +86,7 @@ fn the_controller_tells_how_it_goes() {
         "bindery_decision_seconds_count",
         "bindery_verdicts_total{rule=\"claim.unbound.default-class\"}",
     ] {
-        assert!(metrics.lines().any(|line| line.starts_with(name)), "{name} is not in\n{metrics}");
+        assert!(metrics.lines().any(|line| line.starts_with(name)), "{name} is missing in\n{metrics}");
     }
     assert_eq!(get(&controller, "/healthz"), "ok");
     assert_eq!(get(&controller, "/readyz"), "ok");
@@ -104,9 +106,9 @@ fn the_controller_tells_how_it_goes() {
 }
 
 #[test]
-fn what_waits_is_explained_on_the_cluster() {
-    let Some((lab, _controller)) = settled() else { return };
-    let kubeconfig = service_account::kubeconfig(&lab, "controller");
+fn explain_works_on_a_cluster() {
+    let Some((test_cluster, _controller)) = settled() else { return };
+    let kubeconfig = service_account::kubeconfig(&test_cluster, "controller");
     let explain = |args: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args(["explain", "--kubeconfig"])

@@ -1,6 +1,7 @@
-//! Scheduler, binder and companions from the outside: the binary on a real API server and on the embedded one, with kubectl; and
-//! our controllers with upstream's scheduler. The test plays the external provisioner. At every end each pod that can have a
-//! node has one, and reaches all of its volumes from there.
+//! Scheduler, binder and lifecycle controllers as processes, on a real API server and on the
+//! embedded one, with kubectl; and our controllers with upstream's scheduler. The test acts as the
+//! external provisioner. In the end every schedulable pod has a node that can access all its
+//! volumes.
 
 #[macro_use]
 mod cluster;
@@ -18,62 +19,64 @@ const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
 const PROVISIONER_BEFORE: &str = "volume.beta.kubernetes.io/storage-provisioner";
 
-/// A cluster with our controllers and our scheduler.
+/// Starts a cluster with our controllers and our scheduler.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = with_controllers(api_server)?;
-    cluster.add_ours("scheduler", &[]);
+    cluster.add_bindery("scheduler", &[]);
     Some(cluster)
 }
 
-/// A cluster with our controllers and upstream's scheduler.
+/// Starts a cluster with our controllers and upstream's scheduler.
 fn start_with_kube_scheduler() -> Option<Cluster> {
     let mut cluster = with_controllers(ApiServer::Real)?;
-    cluster.add(kube_scheduler::start(&cluster.lab));
+    cluster.add(kube_scheduler::start(&cluster.test_cluster));
     Some(cluster)
 }
 
 fn with_controllers(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_ours("controller", &[]);
+    cluster.add_bindery("controller", &[]);
     Some(cluster)
 }
 
 impl Cluster {
     fn create(&self, objects: &[Value]) {
         let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-        self.lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
+        self.test_cluster
+            .kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"])
+            .expect("objects are created");
     }
 
     /// All objects of some kinds.
     fn all(&self, kinds: &str) -> Vec<Value> {
-        let list = self.lab.kubectl(["get", kinds, "-o", "json"]).expect("a list");
+        let list = self.test_cluster.kubectl(["get", kinds, "-o", "json"]).expect("a list");
         let mut list: Value = serde_json::from_str(&list).expect("JSON");
         list["items"].as_array_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Where the pods are; those without a node are left out.
-    fn places(&self) -> BTreeMap<String, String> {
+    /// The nodes of the scheduled pods.
+    fn nodes_by_pod(&self) -> BTreeMap<String, String> {
         let place =
             |pod: &Value| Some((text(pod, "/metadata/name"), pod.pointer("/spec/nodeName")?.as_str()?.to_owned()));
         self.all("pods").iter().filter_map(place).collect()
     }
 
-    /// What `bindery explain` says.
+    /// The output of `bindery explain`.
     fn explain(&self, target: &str) -> Value {
         let bindery = std::process::Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args(["explain", target, "-o", "json", "--kubeconfig"])
-            .arg(self.lab.kubeconfig())
+            .arg(self.test_cluster.kubeconfig())
             .output()
             .expect("bindery runs");
         serde_json::from_slice(&bindery.stdout).expect("JSON")
     }
 
     fn all_are_placed(&self, pods: usize) {
-        self.eventually("all pods have a node", || self.places().len() == pods);
+        self.eventually("all pods have a node", || self.nodes_by_pod().len() == pods);
     }
 
-    /// The claims for which a volume is to be made, and the nodes where.
-    fn asked(&self) -> Vec<(Value, String)> {
+    /// The claims to provision, and their selected nodes.
+    fn to_provision(&self) -> Vec<(Value, String)> {
         let asked = |claim: Value| {
             let annotations = claim.pointer("/metadata/annotations")?;
             annotations.get(PROVISIONER)?;
@@ -83,22 +86,22 @@ impl Cluster {
         self.all("pvc").into_iter().filter_map(asked).collect()
     }
 
-    /// The provisioner makes some of the volumes that it is asked for.
+    /// Provisions some of the requested volumes.
     fn provision(&self, at_most: usize) {
         let made: Vec<Value> = self.all("pv").iter().map(|volume| volume["spec"]["claimRef"]["uid"].clone()).collect();
-        let asked = self.asked().into_iter().filter(|(claim, _)| !made.contains(&claim["metadata"]["uid"]));
-        let volumes: Vec<Value> = asked.take(at_most).map(|(claim, node)| made_for(&claim, &node)).collect();
+        let asked = self.to_provision().into_iter().filter(|(claim, _)| !made.contains(&claim["metadata"]["uid"]));
+        let volumes: Vec<Value> = asked.take(at_most).map(|(claim, node)| provisioned_for(&claim, &node)).collect();
         if !volumes.is_empty() {
             self.create(&volumes);
         }
     }
 
-    /// Every pod that has claims has a node, and each of them is bound to a volume that is this claim's alone, and that the node
-    /// can reach. Returns how many volumes are used.
+    /// Checks that every pod with claims has a node, and that each claim is bound to its own
+    /// volume, which the node can access. Returns the number of volumes in use.
     fn is_sound(&self) -> usize {
-        // A pod has its node once its claims have their volumes; that they are Bound is written after that.
+        // A pod is scheduled before its claims are marked Bound.
         let is_bound = |claim: &Value| claim["spec"]["volumeName"].is_null() || claim["status"]["phase"] == "Bound";
-        self.eventually("who has a volume is Bound", || self.all("pvc").iter().all(is_bound));
+        self.eventually("all claims are Bound", || self.all("pvc").iter().all(is_bound));
         let by_name = |objects: Vec<Value>| -> BTreeMap<String, Value> {
             objects.into_iter().map(|object| (text(&object, "/metadata/name"), object)).collect()
         };
@@ -126,7 +129,7 @@ fn text(object: &Value, pointer: &str) -> String {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The node that can reach a volume.
+/// The node that can access a volume.
 fn host(volume: &Value) -> String {
     text(volume, "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0")
 }
@@ -136,10 +139,10 @@ fn on(node: &str) -> Value {
 }
 
 fn node(name: &str, pods: usize) -> Value {
-    let room = json!({"cpu": "8", "memory": "16Gi", "pods": pods.to_string()});
+    let resources = json!({"cpu": "8", "memory": "16Gi", "pods": pods.to_string()});
     json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {HOSTNAME: name}},
-        "status": {"capacity": room, "allocatable": room},
+        "status": {"capacity": resources, "allocatable": resources},
     })
 }
 
@@ -169,8 +172,8 @@ fn claim(name: &str, class: &str) -> Value {
     })
 }
 
-/// What an external provisioner saves for a claim.
-fn made_for(claim: &Value, node: &str) -> Value {
+/// The volume that an external provisioner creates for a claim.
+fn provisioned_for(claim: &Value, node: &str) -> Value {
     let (name, uid) = (text(claim, "/metadata/name"), text(claim, "/metadata/uid"));
     let claim_ref = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": uid,
@@ -189,7 +192,7 @@ fn made_for(claim: &Value, node: &str) -> Value {
     })
 }
 
-/// A pod with claims. What admission marks new nodes with it tolerates: there is no kubelet to take the mark away.
+/// A pod with claims. It tolerates the taint of new nodes, which no kubelet removes here.
 fn pod(name: &str, claims: &[String]) -> Value {
     let volume = |claim: &String| json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}});
     json!({
@@ -201,43 +204,45 @@ fn pod(name: &str, claims: &[String]) -> Value {
     })
 }
 
-/// Two equal local volumes on two nodes, and a pod that must be on one of them: nothing is bound before there is the pod, then the
-/// claim is bound to the volume of the pod's node.
-fn bound_where_its_pod_must_be(cluster: &Cluster) {
+/// Two equal local volumes on two nodes, and a pod that is restricted to one of them: nothing is
+/// bound before the pod exists; then the claim is bound to the volume of the pod's node.
+fn bound_on_the_node_of_its_pod(cluster: &Cluster) {
     let volumes = [local("v1", "n1"), local("v2", "n2")];
     let others =
         [node("n1", 10), node("n2", 10), class("local", "kubernetes.io/no-provisioner"), claim("data", "local")];
     cluster.create(&volumes);
     cluster.create(&others);
-    // That this one has a node shows that the scheduler is up, and has left the claim alone so far.
+    // That this pod is scheduled shows that the scheduler runs, and has not touched the claim.
     cluster.create(&[pod("first", &[])]);
     cluster.all_are_placed(1);
-    let told = |event: &Value| event["reason"] == "WaitForFirstConsumer" && event["involvedObject"]["name"] == "data";
-    cluster.eventually("the claim is told to wait", || cluster.all("events").iter().any(told));
+    let reported =
+        |event: &Value| event["reason"] == "WaitForFirstConsumer" && event["involvedObject"]["name"] == "data";
+    cluster.eventually("the claim's wait is reported", || cluster.all("events").iter().any(reported));
     let is_available = |volume: &Value| volume["status"]["phase"] == "Available";
     cluster.eventually("the volumes are available", || cluster.all("pv").iter().all(is_available));
     let waiting = &cluster.all("pvc")[0];
-    assert_eq!(waiting["status"]["phase"], "Pending", "there is no pod yet");
-    assert_eq!(waiting["metadata"]["annotations"].get(SELECTED_NODE), None, "there is no pod yet");
-    assert!(cluster.all("pv").iter().all(|volume| volume["spec"]["claimRef"].is_null()), "there is no pod yet");
+    assert_eq!(waiting["status"]["phase"], "Pending", "no pod exists yet");
+    assert_eq!(waiting["metadata"]["annotations"].get(SELECTED_NODE), None, "no pod exists yet");
+    assert!(cluster.all("pv").iter().all(|volume| volume["spec"]["claimRef"].is_null()), "no pod exists yet");
 
     let mut pinned = pod("p", &["data".into()]);
     pinned["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": on("n2")}});
     cluster.create(&[pinned]);
     cluster.all_are_placed(2);
-    assert_eq!(cluster.places()["p"], "n2");
+    assert_eq!(cluster.nodes_by_pod()["p"], "n2");
     assert_eq!(text(&cluster.all("pvc")[0], "/spec/volumeName"), "v2");
     assert_eq!(cluster.is_sound(), 1);
     assert!(cluster.all("pv").iter().any(|volume| volume["metadata"]["name"] == "v1" && is_available(volume)));
 }
 
-fn a_claim_is_bound_where_its_pod_must_be(api_server: ApiServer) {
+fn a_claim_is_bound_on_the_node_of_its_pod(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
-    bound_where_its_pod_must_be(&cluster);
+    bound_on_the_node_of_its_pod(&cluster);
 }
 
-/// Fifty pods with three claims each, and just as many local volumes as they need: every pod finds its three on one node.
-fn a_pool_of_local_volumes_is_used_up(api_server: ApiServer) {
+/// Fifty pods with three claims each, and exactly as many local volumes: every pod gets three
+/// volumes on one node.
+fn every_local_volume_is_used(api_server: ApiServer) {
     const PODS: usize = 50;
     const NODES: usize = 5;
     const CLAIMS: usize = 3;
@@ -255,8 +260,9 @@ fn a_pool_of_local_volumes_is_used_up(api_server: ApiServer) {
     assert_eq!(cluster.is_sound(), PODS * CLAIMS, "every volume is used");
 }
 
-/// Volumes are made slowly, and nodes have room for just as many pods: room is left for those that wait for their volumes.
-fn volumes_are_made_slowly(api_server: ApiServer) {
+/// Slow provisioning on nodes with capacity for exactly as many pods: capacity stays reserved for
+/// pods that wait for their volumes.
+fn capacity_is_reserved_during_slow_provisioning(api_server: ApiServer) {
     const PODS: usize = 50;
     const NODES: usize = 5;
     let Some(cluster) = start(api_server) else { return };
@@ -265,24 +271,24 @@ fn volumes_are_made_slowly(api_server: ApiServer) {
     objects.extend((0..PODS).map(|n| claim(&format!("c{n}"), "make")));
     objects.extend((0..PODS).map(|n| pod(&format!("p{n}"), &[format!("c{n}")])));
     cluster.create(&objects);
-    cluster.eventually("every claim has a node selected", || cluster.asked().len() == PODS);
-    assert!(cluster.places().is_empty(), "no pod has its node before its volume is made");
-    // One that comes later, and has nothing to wait for, finds no room.
+    cluster.eventually("every claim has a node selected", || cluster.to_provision().len() == PODS);
+    assert!(cluster.nodes_by_pod().is_empty(), "no pod is scheduled before its volume exists");
+    // A later pod without claims does not take the reserved capacity.
     cluster.create(&[pod("late", &[])]);
     cluster.eventually("all pods have a node", || {
         cluster.provision(5);
-        cluster.places().len() == PODS
+        cluster.nodes_by_pod().len() == PODS
     });
-    assert!(!cluster.places().contains_key("late"), "the room was meant for others");
+    assert!(!cluster.nodes_by_pod().contains_key("late"), "the capacity was reserved for others");
     assert_eq!(cluster.is_sound(), PODS);
-    cluster.lab.kubectl(["delete", "pod/p0", "--force", "--grace-period=0"]).expect("a pod goes");
-    cluster.eventually("the last gets the room", || cluster.places().contains_key("late"));
+    cluster.test_cluster.kubectl(["delete", "pod/p0", "--force", "--grace-period=0"]).expect("a pod is deleted");
+    cluster.eventually("the last pod is scheduled", || cluster.nodes_by_pod().contains_key("late"));
     assert_eq!(cluster.is_sound(), PODS - 1);
 }
 
-/// Fifty pods that want to be apart, and fifty nodes with a disk each: each gets its own. One that has the same claim as
-/// another can only be where that one is, and so waits until it is gone.
-fn pods_are_kept_apart(api_server: ApiServer) {
+/// Fifty pods with anti-affinity on fifty nodes with one disk each: each gets its own node. A pod
+/// that shares a claim with another fits only on its node, and waits until that pod is deleted.
+fn anti_affinity_is_respected(api_server: ApiServer) {
     const NODES: usize = 50;
     let Some(cluster) = start(api_server) else { return };
     let apart = |name: &str, claim: &str| {
@@ -300,62 +306,66 @@ fn pods_are_kept_apart(api_server: ApiServer) {
     objects.extend((0..NODES).map(|n| apart(&format!("p{n}"), &format!("c{n}"))));
     cluster.create(&objects);
     cluster.all_are_placed(NODES);
-    let taken = || cluster.places().into_values().collect::<BTreeSet<_>>();
-    assert_eq!(taken().len(), NODES, "each is alone on its node");
+    let taken = || cluster.nodes_by_pod().into_values().collect::<BTreeSet<_>>();
+    assert_eq!(taken().len(), NODES, "one pod per node");
     assert_eq!(cluster.is_sound(), NODES);
     cluster.create(&[apart("last", "c7")]);
-    let told = |pod: &Value| pod["metadata"]["name"] == "last" && pod["status"]["conditions"][0]["status"] == "False";
-    cluster.eventually("the last is told", || cluster.all("pods").iter().any(told));
+    let reported =
+        |pod: &Value| pod["metadata"]["name"] == "last" && pod["status"]["conditions"][0]["status"] == "False";
+    cluster.eventually("the last pod's failure is reported", || cluster.all("pods").iter().any(reported));
     let explained = cluster.explain("pod/last");
     assert_eq!(explained["rule"], "schedule.unschedulable", "{explained}");
     let rows = &explained["matrix"]["rows"];
     assert_eq!((&rows[0]["others"], &rows[1]["others"]), (&json!(0), &json!(NODES - 2)), "{explained}");
     assert_eq!(explained["change"]["steps"], json!(["end pod default/p7"]), "{explained}");
     let scheduler = cluster.programs.last().expect("the scheduler");
-    let told = scheduler.page("/debug/state.json?pod=default/last").expect("a page");
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(told["explanation"]["change"], explained["change"]);
-    cluster.lab.kubectl(["delete", "pod/p7", "--force", "--grace-period=0"]).expect("a pod goes");
-    cluster.eventually("the last has a node", || cluster.places().contains_key("last"));
-    assert_eq!(taken().len(), NODES, "each is alone on its node");
+    let reported = scheduler.page("/debug/state.json?pod=default/last").expect("a page");
+    let reported: Value = serde_json::from_str(&reported).expect("JSON");
+    assert_eq!(reported["explanation"]["change"], explained["change"]);
+    cluster.test_cluster.kubectl(["delete", "pod/p7", "--force", "--grace-period=0"]).expect("a pod is deleted");
+    cluster.eventually("the last has a node", || cluster.nodes_by_pod().contains_key("last"));
+    assert_eq!(taken().len(), NODES, "one pod per node");
     assert_eq!(cluster.is_sound(), NODES);
 }
 
-/// A volume is to be made for a pod's claim, and cannot be made on the node that was selected first: a node is selected again.
-/// The volume is made there, and the pod goes there. Returns both nodes.
-fn made_after_a_failure(cluster: &Cluster) -> (String, String) {
+/// Provisioning fails on the first selected node: another node is selected, the volume is
+/// provisioned there, and the pod is scheduled there. Returns both nodes.
+fn provisioned_after_a_failure(cluster: &Cluster) -> (String, String) {
     let objects = [class("make", "example.com"), node("n1", 10), node("n2", 10), claim("data", "make")];
     cluster.create(&objects);
     cluster.create(&[pod("p", &["data".into()])]);
-    let selected = || cluster.asked().into_iter().map(|(_, node)| node).next().unwrap_or_default();
+    let selected = || cluster.to_provision().into_iter().map(|(_, node)| node).next().unwrap_or_default();
     cluster.eventually("a node is selected", || !selected().is_empty());
     let first = selected();
     let annotations = &cluster.all("pvc")[0]["metadata"]["annotations"];
     for key in [PROVISIONER, PROVISIONER_BEFORE] {
         assert_eq!(annotations[key], "example.com");
     }
-    assert!(cluster.places().is_empty(), "the pod has no node before its volume is made");
-    cluster.lab.kubectl(["annotate", "pvc/data", &format!("{SELECTED_NODE}-")]).expect("the node is taken away");
+    assert!(cluster.nodes_by_pod().is_empty(), "the pod is not scheduled before its volume exists");
+    cluster
+        .test_cluster
+        .kubectl(["annotate", "pvc/data", &format!("{SELECTED_NODE}-")])
+        .expect("the selection is removed");
     cluster.eventually("a node is selected again", || !selected().is_empty());
     let second = selected();
     cluster.provision(1);
     cluster.all_are_placed(1);
-    assert_eq!(cluster.places()["p"], second);
+    assert_eq!(cluster.nodes_by_pod()["p"], second);
     assert_eq!(cluster.is_sound(), 1);
     (first, second)
 }
 
-fn another_node_is_tried(api_server: ApiServer) {
+fn another_node_is_tried_after_a_provisioning_failure(api_server: ApiServer) {
     let Some(cluster) = start(api_server) else { return };
-    let (first, second) = made_after_a_failure(&cluster);
-    assert_ne!(first, second, "the other node is tried first");
+    let (first, second) = provisioned_after_a_failure(&cluster);
+    assert_ne!(first, second, "the other node is tried");
 }
 
-/// A scheduler that takes the pods which name it: it spreads them over zones, counts the devices of nodes, tells under its name what it
-/// cannot do, and leaves other pods alone.
-fn only_who_names_it_is_placed(api_server: ApiServer) {
+/// A scheduler places only the pods that name it: it spreads them over zones, counts devices,
+/// publishes events under its name, and leaves other pods alone.
+fn only_pods_that_name_the_scheduler_are_placed(api_server: ApiServer) {
     let Some(mut cluster) = with_controllers(api_server) else { return };
-    cluster.add_ours("scheduler", &["--scheduler-name=mine"]);
+    cluster.add_bindery("scheduler", &["--scheduler-name=mine"]);
     let in_zone = |name: &str, zone: &str, devices: usize| {
         let mut node = node(name, 10);
         node["metadata"]["labels"]["zone"] = zone.into();
@@ -376,45 +386,47 @@ fn only_who_names_it_is_placed(api_server: ApiServer) {
     };
     cluster.create(&[pod("other", &[]), spread("p1"), spread("p2"), spread("p3")]);
     cluster.all_are_placed(3);
-    let places = cluster.places();
+    let places = cluster.nodes_by_pod();
     assert_eq!(places.values().collect::<BTreeSet<_>>().len(), 3, "each has a device: {places:?}");
     assert!(!places.contains_key("other"));
     cluster.create(&[spread("p4")]);
     let events = || cluster.all("events");
     let failed = |event: &Value| event["reason"] == "FailedScheduling" && event["involvedObject"]["name"] == "p4";
-    cluster.eventually("the last is told", || events().iter().any(failed));
+    cluster.eventually("the last pod's failure is reported", || events().iter().any(failed));
     for event in events() {
         assert_eq!(event["source"]["component"], "mine", "{event}");
         assert_ne!(event["involvedObject"]["name"], "other", "{event}");
         assert!(!failed(&event) || text(&event, "/message").contains("3 Insufficient example.com/device"), "{event}");
     }
     let counted = "scheduler_pending_pods{queue=\"unschedulable\"} 1\n";
-    cluster.eventually("it is counted", || cluster.programs[1].page("/metrics").expect("metrics").contains(counted));
-    cluster.lab.kubectl(["delete", "pod/p2", "--force", "--grace-period=0"]).expect("a pod goes");
-    cluster.eventually("the last has a node", || cluster.places().get("p4") == Some(&places["p2"]));
+    cluster.eventually("the metric is counted", || {
+        cluster.programs[1].page("/metrics").expect("metrics").contains(counted)
+    });
+    cluster.test_cluster.kubectl(["delete", "pod/p2", "--force", "--grace-period=0"]).expect("a pod is deleted");
+    cluster.eventually("the last has a node", || cluster.nodes_by_pod().get("p4") == Some(&places["p2"]));
 }
 
-/// Our controllers, and upstream's scheduler for the other half.
+/// Our controllers with upstream's scheduler.
 mod with_kube_scheduler {
     #[test]
-    fn a_claim_is_bound_where_its_pod_must_be() {
+    fn a_claim_is_bound_on_the_node_of_its_pod() {
         let Some(cluster) = crate::start_with_kube_scheduler() else { return };
-        crate::bound_where_its_pod_must_be(&cluster);
+        crate::bound_on_the_node_of_its_pod(&cluster);
     }
 
     #[test]
     fn a_node_is_selected_again() {
         let Some(cluster) = crate::start_with_kube_scheduler() else { return };
-        // It may be the same: upstream's does not remember where it failed.
-        crate::made_after_a_failure(&cluster);
+        // It may be the same node: upstream does not remember the failure.
+        crate::provisioned_after_a_failure(&cluster);
     }
 }
 
 on_each_server!(
-    a_claim_is_bound_where_its_pod_must_be,
-    a_pool_of_local_volumes_is_used_up,
-    volumes_are_made_slowly,
-    pods_are_kept_apart,
-    another_node_is_tried,
-    only_who_names_it_is_placed
+    a_claim_is_bound_on_the_node_of_its_pod,
+    every_local_volume_is_used,
+    capacity_is_reserved_during_slow_provisioning,
+    anti_affinity_is_respected,
+    another_node_is_tried_after_a_provisioning_failure,
+    only_pods_that_name_the_scheduler_are_placed
 );

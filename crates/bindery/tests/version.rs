@@ -1,4 +1,4 @@
-//! The binary, from the outside.
+//! Version and help of the binary.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn it_prints_its_version() {
 }
 
 #[test]
-fn it_helps_whoever_asks_for_nothing() {
+fn help_is_printed_without_a_command() {
     let output = Command::new(env!("CARGO_BIN_EXE_bindery")).output().expect("bindery runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: bindery"));

@@ -1,4 +1,5 @@
-//! Requests that make no sense: each gets the status and the words that a real API server has for it, and the server goes on.
+//! Invalid requests: each gets the status and message of a real API server, and the server keeps
+//! running.
 
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
@@ -10,13 +11,13 @@ use crate::server::Server;
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 
-struct Asker {
+struct Requester {
     client: Client,
     // Dropped last.
     _server: Server,
 }
 
-/// What is sent besides method and path.
+/// The parts of a request besides method and path.
 #[derive(Default)]
 struct Sent<'a> {
     content_type: Option<&'a str>,
@@ -24,15 +25,15 @@ struct Sent<'a> {
     body: Vec<u8>,
 }
 
-impl Asker {
-    async fn start() -> Asker {
+impl Requester {
+    async fn start() -> Requester {
         let server = Server::start();
         let kubeconfig = Kubeconfig::read_from(server.kubeconfig()).expect("a kubeconfig");
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
         let mut config = config.expect("a config");
-        // A 504 is an answer here, and no reason to ask again.
+        // A 504 is the expected response, so it must not be retried.
         config.default_retry = false;
-        Asker { client: Client::try_from(config).expect("a client"), _server: server }
+        Requester { client: Client::try_from(config).expect("a client"), _server: server }
     }
 
     async fn send(&self, method: Method, path: &str, sent: Sent<'_>) -> (StatusCode, Value) {
@@ -70,8 +71,8 @@ fn assert_status((code, body): (StatusCode, Value), expected: u16, reason: &str,
 }
 
 #[tokio::test]
-async fn bodies_that_are_none() {
-    let instance = Asker::start().await;
+async fn invalid_bodies_are_rejected() {
+    let instance = Requester::start().await;
     let unrecognized = "the object provided is unrecognized (must be of type PersistentVolume): ";
     assert_status(
         instance.post("x").await,
@@ -88,10 +89,10 @@ async fn bodies_that_are_none() {
         &format!("{unrecognized}couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)"),
     );
     let (code, _) = instance.post(r#"{"kind":"Pod","apiVersion":"v1"}"#).await;
-    assert_eq!(code, 400, "another kind than the path says");
+    assert_eq!(code, 400, "the kind does not match the path");
     for deep in ["[", r#"{"a":"#] {
         let (code, body) = instance.post(deep.repeat(100_000)).await;
-        assert_eq!(code, 400, "deeper than anybody reads");
+        assert_eq!(code, 400, "nested too deeply");
         assert!(body["message"].as_str().unwrap_or_default().contains("exceeded max depth"), "{body}");
     }
     let (code, list) = instance.get(VOLUMES).await;
@@ -99,8 +100,8 @@ async fn bodies_that_are_none() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_too_large() {
-    let instance = Asker::start().await;
+async fn oversized_bodies_are_rejected() {
+    let instance = Requester::start().await;
     let large = vec![b' '; (3 << 20) + 1];
     assert_status(
         instance.post(large).await,
@@ -109,12 +110,12 @@ async fn bodies_that_are_too_large() {
         "Request entity too large: limit is 3145728",
     );
     let (code, _) = instance.post(vec![b' '; 3 << 20]).await;
-    assert_eq!(code, 400, "one that is just not too large is read");
+    assert_eq!(code, 400, "a body at the limit is read");
 }
 
 #[tokio::test]
-async fn content_that_nobody_reads_or_writes() {
-    let instance = Asker::start().await;
+async fn unsupported_content_types_are_rejected() {
+    let instance = Requester::start().await;
     let unknown = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml";
     for content_type in ["text/plain", "application/vnd.kubernetes.protobuf"] {
         let sent = Sent { content_type: Some(content_type), body: b"x".to_vec(), ..Sent::default() };
@@ -131,8 +132,8 @@ async fn content_that_nobody_reads_or_writes() {
 }
 
 #[tokio::test]
-async fn paths_and_methods_that_are_not_there() {
-    let instance = Asker::start().await;
+async fn unknown_paths_and_methods_are_rejected() {
+    let instance = Requester::start().await;
     let not_found = "the server could not find the requested resource";
     for path in [
         "/api/v1/nothings",
@@ -145,7 +146,7 @@ async fn paths_and_methods_that_are_not_there() {
     ] {
         assert_status(instance.get(path).await, 404, "NotFound", not_found);
     }
-    for path in ["/nothing", "/apis/nobody.io/v1", "/apis/nobody.io/v1/things", "/readyz/nothing"] {
+    for path in ["/nothing", "/apis/unknown.io/v1", "/apis/unknown.io/v1/things", "/readyz/nothing"] {
         let (code, body) = instance.get(path).await;
         assert_eq!((code.as_u16(), body), (404, json!("404 page not found\n")), "{path}");
     }
@@ -163,8 +164,8 @@ async fn paths_and_methods_that_are_not_there() {
 }
 
 #[tokio::test]
-async fn queries_that_make_no_sense() {
-    let instance = Asker::start().await;
+async fn invalid_queries_are_rejected() {
+    let instance = Requester::start().await;
     for (query, message) in [
         ("limit=x", r#"strconv.ParseInt: parsing "x": invalid syntax"#),
         ("labelSelector=a%20in", "unable to parse requirement: found '' expected: '('"),
@@ -178,26 +179,26 @@ async fn queries_that_make_no_sense() {
     }
     let selector = "a".repeat(60_000);
     let (code, _) = instance.get(&format!("{VOLUMES}?labelSelector={selector}")).await;
-    assert_eq!(code, 400, "a label has not so many letters");
+    assert_eq!(code, 400, "the label is too long");
     let (code, _) = instance.get(&format!("{VOLUMES}?continue=nonsense")).await;
     assert_eq!(code, 400);
     let (code, body) = instance.get(&format!("{VOLUMES}?watch=1&sendInitialEvents=true")).await;
     assert_eq!((code.as_u16(), &body["reason"]), (422, &json!("Invalid")));
     let (code, body) = instance.get(&format!("{VOLUMES}?resourceVersion=999999")).await;
-    assert_eq!((code.as_u16(), &body["reason"]), (504, &json!("Timeout")), "a revision that does not come");
+    assert_eq!((code.as_u16(), &body["reason"]), (504, &json!("Timeout")), "a future revision");
 }
 
 #[tokio::test]
-async fn watches_from_the_future_and_from_nowhere() {
-    let instance = Asker::start().await;
+async fn watches_from_future_and_invalid_revisions() {
+    let instance = Requester::start().await;
     let (code, body) = instance.get(&format!("{VOLUMES}?watch=1&resourceVersion=999999&timeoutSeconds=1")).await;
-    assert_eq!((code.as_u16(), body), (200, json!("")), "it waits for what does not come");
+    assert_eq!((code.as_u16(), body), (200, json!("")), "it waits for the future revision");
     let message = r#"resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax"#;
     assert_status(instance.get(&format!("{VOLUMES}?watch=1&resourceVersion=x")).await, 500, "", message);
 }
 
 #[tokio::test]
-async fn strangers_are_not_let_in() {
+async fn unauthenticated_requests_are_rejected() {
     let server = Server::start();
     let kubeconfig = std::fs::read_to_string(server.kubeconfig()).expect("a kubeconfig");
     let without = |fields: &[&str]| {
@@ -205,11 +206,11 @@ async fn strangers_are_not_let_in() {
         kept.map(|line| format!("{line}\n")).collect::<String>()
     };
     let key_of = ["client-certificate-data", "client-key-data"];
-    let nobody = without(&[&key_of[..], &["token"]].concat()).replace("  user:\n", "  user: {}\n");
+    let anonymous = without(&[&key_of[..], &["token"]].concat()).replace("  user:\n", "  user: {}\n");
     let with_token = without(&key_of);
     let wrong_token = with_token.replace("token: ", "token: 0");
     let with_certificate = without(&["token"]);
-    for (kubeconfig, expected) in [(nobody, 401), (wrong_token, 401), (with_token, 200), (with_certificate, 200)] {
+    for (kubeconfig, expected) in [(anonymous, 401), (wrong_token, 401), (with_token, 200), (with_certificate, 200)] {
         let parsed = Kubeconfig::from_yaml(&kubeconfig).expect("a kubeconfig");
         let config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.expect("a config");
         let client = Client::try_from(config).expect("a client");

@@ -1,4 +1,4 @@
-//! kubectl, as people use it, on `bindery up`.
+//! Everyday kubectl commands on `bindery up`.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -34,7 +34,7 @@ metadata: {name: settings}
 data: {colour: blue}
 ";
 
-/// Cells of a printed table: what is between two or more spaces.
+/// The cells of a printed table, separated by two or more blanks.
 fn cells(line: &str) -> Vec<&str> {
     line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
 }
@@ -74,8 +74,8 @@ fn api_resources_names_every_kind() {
 #[test]
 fn create_and_get_wide() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    assert_eq!(server.make(VOLUME), "persistentvolume/pv-a created\n");
-    let again = server.kubectl_reading(VOLUME, &["create", "-f", "-"]).expect_err("it is there");
+    assert_eq!(server.create(VOLUME), "persistentvolume/pv-a created\n");
+    let again = server.kubectl_reading(VOLUME, &["create", "-f", "-"]).expect_err("it exists");
     assert!(
         again.contains("(AlreadyExists): error when creating \"STDIN\": persistentvolumes \"pv-a\" already exists"),
         "{again}"
@@ -109,7 +109,7 @@ fn apply_twice_changes_nothing() {
 }
 
 #[test]
-fn applying_on_the_server_meets_conflicts() {
+fn server_side_apply_reports_conflicts() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let apply = |yaml: &str, more: &[&str]| {
         let args = [&["apply", "--server-side", "-f", "-"], more].concat();
@@ -118,41 +118,41 @@ fn applying_on_the_server_meets_conflicts() {
     assert_eq!(apply(CONFIG, &[]), Ok("configmap/settings serverside-applied\n".to_owned()));
     assert_eq!(apply(CONFIG, &[]), Ok("configmap/settings serverside-applied\n".to_owned()));
     let red = CONFIG.replace("blue", "red");
-    let conflict = apply(&red, &["--field-manager", "other"]).expect_err("somebody else owns it");
+    let conflict = apply(&red, &["--field-manager", "other"]).expect_err("another manager owns the field");
     assert!(conflict.contains("Apply failed with 1 conflict: conflict with \"kubectl\": .data.colour"), "{conflict}");
     apply(&red, &["--field-manager", "other", "--force-conflicts"]).expect("it is forced");
     assert_eq!(server.ok(&["get", "configmap", "settings", "-o", "jsonpath={.data.colour}"]), "red");
 }
 
 #[test]
-fn a_watch_tells_of_what_happens() {
+fn get_watch_prints_changes() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(VOLUME);
-    // What the binder writes comes first, so that what follows is all that is told.
+    server.create(VOLUME);
+    // Wait for the binder's writes, so that the watch prints only what follows.
     server.ok(&["wait", "pv/pv-a", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE]);
     let mut watch =
         server.kubectl_command(&["get", "pv", "--watch", "--output-watch-events"]).spawn().expect("kubectl starts");
-    let mut lines = BufReader::new(watch.stdout.take().expect("its output is ours")).lines();
-    let mut next = || lines.next().expect("it goes on").expect("it is text");
+    let mut lines = BufReader::new(watch.stdout.take().expect("stdout is piped")).lines();
+    let mut next = || lines.next().expect("the watch continues").expect("it is text");
     assert!(next().starts_with("EVENT"));
-    let told = |line: String| cells(&line)[..2].join(" ");
-    assert_eq!(told(next()), "ADDED pv-a");
+    let printed = |line: String| cells(&line)[..2].join(" ");
+    assert_eq!(printed(next()), "ADDED pv-a");
     server.ok(&["label", "pv", "pv-a", "seen=yes"]);
-    assert_eq!(told(next()), "MODIFIED pv-a");
+    assert_eq!(printed(next()), "MODIFIED pv-a");
     server.ok(&["delete", "pv", "pv-a"]);
-    // It is marked, and goes when its protection has found that nobody uses it.
-    assert_eq!(told(next()), "MODIFIED pv-a");
-    assert_eq!(told(next()), "DELETED pv-a");
+    // It is marked as deleting, and deleted when the protection finalizer is removed.
+    assert_eq!(printed(next()), "MODIFIED pv-a");
+    assert_eq!(printed(next()), "DELETED pv-a");
     watch.kill().expect("it can be killed");
     watch.wait().expect("it ends");
 }
 
 #[test]
-fn describe_shows_events_too() {
+fn describe_shows_events() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(CLAIM);
+    server.create(CLAIM);
     let uid = server.ok(&["get", "pvc", "data", "-o", "jsonpath={.metadata.uid}"]);
-    server.make(&format!(
+    server.create(&format!(
         "{{apiVersion: v1, kind: Event, metadata: {{name: data.1}}, type: Normal, reason: FailedBinding, message: nothing fits, \
          source: {{component: tester}}, count: 3, firstTimestamp: 2026-01-01T00:00:00Z, lastTimestamp: 2026-01-01T00:00:00Z, \
          involvedObject: {{kind: PersistentVolumeClaim, apiVersion: v1, namespace: default, name: data, uid: {uid}}}}}"
@@ -174,9 +174,9 @@ fn describe_shows_events_too() {
 }
 
 #[test]
-fn labels_annotations_and_three_kinds_of_patches() {
+fn label_annotate_and_patch() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(VOLUME);
+    server.create(VOLUME);
     assert_eq!(server.ok(&["label", "pv", "pv-a", "a=b"]), "persistentvolume/pv-a labeled\n");
     assert_eq!(server.ok(&["label", "pv", "pv-a", "tier-"]), "persistentvolume/pv-a unlabeled\n");
     assert_eq!(server.ok(&["get", "pv", "-l", "a in (b,c),!tier", "-o", "name"]), "persistentvolume/pv-a\n");
@@ -202,12 +202,12 @@ fn labels_annotations_and_three_kinds_of_patches() {
 }
 
 #[test]
-fn edit_with_an_editor_of_ones_own() {
+fn edit_with_a_custom_editor() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(CONFIG);
+    server.create(CONFIG);
     let output = server
         .kubectl_command(&["edit", "configmap", "settings"])
-        // No script: one that was just written may be busy, since another test starts a program meanwhile.
+        // Not a script: executing a file just written may fail with ETXTBSY while other tests fork.
         .env("EDITOR", "sed -i s/blue/green/")
         .output()
         .expect("kubectl runs");
@@ -216,29 +216,29 @@ fn edit_with_an_editor_of_ones_own() {
 }
 
 #[test]
-fn wait_until_something_is_so() {
+fn wait_for_a_condition() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(CLAIM);
+    server.create(CLAIM);
     let wait = server
         .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE])
         .spawn()
         .expect("kubectl starts");
-    // There is a volume for it now, and somebody who binds them.
-    server.make(VOLUME);
+    // Create the volume, so that the binder binds the claim.
+    server.create(VOLUME);
     let output = wait.wait_with_output().expect("it ends");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "persistentvolumeclaim/data condition met\n", "{output:?}");
 }
 
 #[test]
-fn a_finalizer_holds_back_a_delete() {
+fn a_finalizer_delays_deletion() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(CONFIG);
+    server.create(CONFIG);
     assert_eq!(
         server.ok(&["delete", "configmap", "settings"]),
         "configmap \"settings\" deleted from default namespace\n"
     );
-    // A finalizer of one's own: the protection of claims would take its own off at once.
-    server.make(&CLAIM.replace("{name: data}", "{name: data, finalizers: [example.com/mine]}"));
+    // A custom finalizer, because claim protection removes its own immediately.
+    server.create(&CLAIM.replace("{name: data}", "{name: data, finalizers: [example.com/mine]}"));
     server.ok(&["delete", "pvc", "data", "--wait=false"]);
     let phase = server.ok(&["get", "pvc", "data", "--no-headers"]);
     assert_eq!(cells(&phase)[1], "Terminating");
@@ -247,11 +247,11 @@ fn a_finalizer_holds_back_a_delete() {
     server.ok(&["patch", "pvc", "data", "--type=merge", "-p", r#"{"metadata":{"finalizers":null}}"#]);
     let output = wait.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");
-    server.kubectl(&["get", "pvc", "data"]).expect_err("it is gone");
+    server.kubectl(&["get", "pvc", "data"]).expect_err("it is deleted");
 }
 
 #[test]
-fn explain_knows_fields() {
+fn explain_describes_fields() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let text = server.ok(&["explain", "pvc.spec.accessModes"]);
     assert!(
@@ -263,37 +263,38 @@ fn explain_knows_fields() {
 }
 
 #[test]
-fn a_field_that_nobody_knows_is_refused() {
+fn unknown_fields_are_rejected() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast");
-    let said = server.kubectl_reading(&strange, &["create", "-f", "-"]).expect_err("it is refused");
-    assert!(said.contains("strict decoding error: unknown field \"spec.storageClass\""), "{said}");
+    let message = server.kubectl_reading(&strange, &["create", "-f", "-"]).expect_err("it is refused");
+    assert!(message.contains("strict decoding error: unknown field \"spec.storageClass\""), "{message}");
     let output = server.kubectl_reading(&strange, &["create", "--validate=warn", "-f", "-"]);
     assert_eq!(output, Ok("persistentvolumeclaim/data created\n".to_owned()));
 }
 
 #[test]
-fn whoever_is_let_in_may_do_everything() {
+fn the_administrator_may_do_everything() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.ok(&["auth", "can-i", "delete", "persistentvolumes"]), "yes\n");
-    let said = server.kubectl(&["auth", "can-i", "get", "pods", "--as", "somebody"]).expect_err("nobody is acted as");
-    assert!(said.contains("does not act as another"), "{said}");
+    let message =
+        server.kubectl(&["auth", "can-i", "get", "pods", "--as", "jane"]).expect_err("impersonation is rejected");
+    assert!(message.contains("does not act as another"), "{message}");
     assert!(server.ok(&["auth", "whoami"]).contains("bindery-admin"));
 }
 
 #[test]
-fn pages_of_a_list() {
+fn lists_are_paged() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let many: String =
         (0..25).map(|number| format!("---\n{}", CONFIG.replace("settings", &format!("c-{number:02}")))).collect();
-    server.make(&many);
+    server.create(&many);
     let names = server.ok(&["get", "configmaps", "--chunk-size=10", "-o", "name"]);
     let expected: String = (0..25).map(|number| format!("configmap/c-{number:02}\n")).collect();
     assert_eq!(names, expected);
 }
 
 #[test]
-fn objects_made_from_arguments_alone() {
+fn objects_are_created_from_arguments() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.ok(&["create", "namespace", "team"]), "namespace/team created\n");
     server.ok(&["create", "configmap", "settings", "--from-literal=colour=blue", "-n", "team"]);
@@ -305,9 +306,9 @@ fn objects_made_from_arguments_alone() {
     assert_eq!(read("serviceaccount/robot", ".metadata.name"), "robot");
 }
 
-/// kubectl takes a list apart and sends its objects one by one, each to be checked by the server.
+/// kubectl sends the objects of a list one by one; the server validates each.
 #[test]
-fn a_list_in_a_file() {
+fn a_list_in_a_file_is_created() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let list = |items: [&str; 2]| {
         let item = |text: &str| format!("  - {}\n", text.trim().replace('\n', "\n    "));
@@ -321,6 +322,6 @@ fn a_list_in_a_file() {
         "{applied}"
     );
     let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast").replace("name: data", "name: strange");
-    let said = server.kubectl_reading(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
-    assert!(said.contains("strict decoding error: unknown field \"spec.storageClass\""), "{said}");
+    let message = server.kubectl_reading(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
+    assert!(message.contains("strict decoding error: unknown field \"spec.storageClass\""), "{message}");
 }

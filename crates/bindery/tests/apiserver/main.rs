@@ -1,4 +1,4 @@
-//! `bindery apiserver` and `bindery up`, from the outside: the binary, with kubectl and with requests that make no sense.
+//! `bindery apiserver` and `bindery up` as processes, with kubectl and with invalid requests.
 
 mod bad_input;
 mod durable;

@@ -1,4 +1,4 @@
-//! `bindery up --nodes`, as kubectl shows it: simulated nodes, and the lives of pods on them.
+//! `bindery up --nodes` with kubectl: simulated nodes and their pods.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ const CLAIM: &str = r"
  storageClassName: '', resources: {requests: {storage: 1Gi}}}}
 ";
 
-/// A pod with a claim that it names and one that is made for it, and a container that comes first.
+/// A pod with a claim, an ephemeral volume and an init container.
 const POD: &str = r"
 apiVersion: v1
 kind: Pod
@@ -49,12 +49,12 @@ fn plain(name: &str, node: &str) -> String {
     PLAIN.replace("plain", name).replace("NODE", node)
 }
 
-/// `bindery up` with three nodes, all of them ready.
+/// Starts `bindery up` with three nodes, and waits until they are Ready.
 fn up(more: &[&str]) -> Option<Server> {
     let server = Server::up_for_kubectl(&[&["--nodes", "3"], more].concat())?;
     for node in ["node-1", "node-2", "node-3"] {
         server.ok(&["wait", "node", node, "--for=create", KUBECTL_PATIENCE]);
-        // The lease comes when a node is good for pods.
+        // A node accepts pods once its lease exists.
         server.ok(&["wait", "lease", node, "-n", "kube-node-lease", "--for=create", KUBECTL_PATIENCE]);
     }
     Some(server)
@@ -69,7 +69,7 @@ fn read(server: &Server, what: &str, path: &str) -> String {
 }
 
 #[test]
-fn nodes_look_as_real_ones_and_say_that_they_are_not() {
+fn simulated_nodes_look_real_and_are_labelled_as_simulated() {
     let Some(server) = up(&[]) else { return };
     let table = server.ok(&["get", "nodes", "-o", "wide", "--no-headers"]);
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -97,16 +97,16 @@ fn nodes_look_as_real_ones_and_say_that_they_are_not() {
 }
 
 #[test]
-fn a_pod_runs_once_its_claims_are_bound_and_goes_when_it_is_deleted() {
+fn a_pod_runs_once_its_claims_are_bound_until_it_is_deleted() {
     let Some(server) = up(&[]) else { return };
-    server.make(POD);
+    server.create(POD);
     wait(&server, "pvc/app-scratch", "create");
-    server.make(CLAIM);
-    // Another pod comes to run after the claims were seen unbound, and this one does not.
-    server.make(&plain("other", "node-2"));
+    server.create(CLAIM);
+    // Another pod is Running, but this one is not, because its claims are unbound.
+    server.create(&plain("other", "node-2"));
     wait(&server, "pod/other", "condition=Ready");
     assert_eq!(read(&server, "pod/app", ".status.phase"), "Pending");
-    server.make(VOLUMES);
+    server.create(VOLUMES);
     wait(&server, "pod/app", "condition=Ready");
     for claim in ["pvc/data", "pvc/app-scratch"] {
         assert_eq!(read(&server, claim, ".status.phase"), "Bound", "{claim}");
@@ -116,26 +116,26 @@ fn a_pod_runs_once_its_claims_are_bound_and_goes_when_it_is_deleted() {
     assert_eq!(row[..4], ["app", "2/2", "Running", "0"], "{table}");
     assert_eq!(row[6], "node-2", "{table}");
     assert!(row[5].starts_with("10.128.1."), "{table}");
-    assert_ne!(row[5], read(&server, "pod/other", ".status.podIP"), "an address of its own");
+    assert_ne!(row[5], read(&server, "pod/other", ".status.podIP"), "pods have distinct addresses");
     assert_eq!(read(&server, "pod/app", ".status.hostIP"), "172.16.0.2");
     let described = server.ok(&["describe", "pod", "app"]);
     assert!(described.contains("Completed") && described.contains("Running"), "{described}");
 
-    // Its time of grace is an hour, and nobody waits for that.
+    // Its grace period is an hour, which the simulated kubelet does not wait for.
     server.ok(&["delete", "pod", "app", KUBECTL_PATIENCE]);
-    server.kubectl(&["get", "pod", "app"]).expect_err("it is gone");
+    server.kubectl(&["get", "pod", "app"]).expect_err("it is deleted");
 }
 
 #[test]
-fn pods_of_other_nodes_are_left_alone() {
+fn pods_on_other_nodes_are_left_alone() {
     let Some(server) = up(&[]) else { return };
-    server.make("{apiVersion: v1, kind: Node, metadata: {name: real}}");
-    server.make("{apiVersion: v1, kind: Node, metadata: {name: mine, labels: {bindery/simulated: 'true'}}}");
+    server.create("{apiVersion: v1, kind: Node, metadata: {name: real}}");
+    server.create("{apiVersion: v1, kind: Node, metadata: {name: mine, labels: {bindery/simulated: 'true'}}}");
     for (pod, node) in [("a", "real"), ("b", "nowhere"), ("c", "mine")] {
-        server.make(&plain(pod, node));
+        server.create(&plain(pod, node));
     }
     server.ok(&["delete", "pod", "a", "--wait=false"]);
-    // Whoever labels a node of their own has it simulated.
+    // A node that a user labels is simulated.
     wait(&server, "pod/c", "condition=Ready");
     wait(&server, "node/mine", "condition=Ready");
     server.ok(&["delete", "pod", "c", KUBECTL_PATIENCE]);
@@ -145,14 +145,14 @@ fn pods_of_other_nodes_are_left_alone() {
 }
 
 #[test]
-fn a_restart_finds_nodes_and_pods_as_they_were() {
+fn nodes_and_pods_survive_a_restart() {
     let folder = folder();
     let data = folder.join("data").to_string_lossy().into_owned();
     let Some(mut server) = up(&["--data-dir", &data]) else {
         return std::fs::remove_dir_all(folder).expect("it can be removed");
     };
     server.ok(&["label", "node", "node-1", "kept=yes"]);
-    server.make(&plain("before", "node-1"));
+    server.create(&plain("before", "node-1"));
     wait(&server, "pod/before", "condition=Ready");
     let state = |server: &Server| {
         (read(server, "pod/before", ".metadata.resourceVersion"), read(server, "node/node-1", ".metadata.uid"))
@@ -162,10 +162,10 @@ fn a_restart_finds_nodes_and_pods_as_they_were() {
     server.process.wait().expect("it ends");
     drop(server);
 
-    let mut server = up(&["--data-dir", &data]).expect("it was there before");
-    server.make(&plain("after", "node-1"));
+    let mut server = up(&["--data-dir", &data]).expect("it started before");
+    server.create(&plain("after", "node-1"));
     wait(&server, "pod/after", "condition=Ready");
-    assert_eq!(state(&server), was, "nobody wrote to the pod, and the node is the same");
+    assert_eq!(state(&server), was, "the pod was not written and the node is the same");
     assert_eq!(read(&server, "node/node-1", ".metadata.labels.kept"), "yes");
     assert_ne!(read(&server, "pod/after", ".status.podIP"), read(&server, "pod/before", ".status.podIP"));
     server.ok(&["delete", "pod", "before", KUBECTL_PATIENCE]);
@@ -174,8 +174,8 @@ fn a_restart_finds_nodes_and_pods_as_they_were() {
 }
 
 #[test]
-fn too_many_nodes_are_refused() {
+fn too_many_nodes_are_rejected() {
     let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(["up", "--nodes", "5001"]).output();
-    let said = String::from_utf8_lossy(&output.expect("bindery runs").stderr).into_owned();
-    assert!(said.contains("5001 is not in 0..=5000"), "{said}");
+    let message = String::from_utf8_lossy(&output.expect("bindery runs").stderr).into_owned();
+    assert!(message.contains("5001 is not in 0..=5000"), "{message}");
 }

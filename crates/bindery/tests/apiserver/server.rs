@@ -1,4 +1,4 @@
-//! The binary as a server of one's own, and kubectl with its kubeconfig.
+//! The binary as a server for one test, and kubectl with its kubeconfig.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindery_test_cluster::{TestCluster, assets};
 
-/// A server that ends when this is dropped.
+/// A running server, killed on drop.
 pub struct Server {
     pub process: Child,
-    /// Held open: a process that cannot say anything any more may end for that.
+    /// Kept open: the process may end if its stdout is closed.
     _output: BufReader<ChildStdout>,
-    /// Where it listens.
+    /// Its URL.
     pub url: String,
     folder: PathBuf,
 }
 
-/// A folder for one test.
+/// A new folder for one test.
 pub fn folder() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -26,15 +26,15 @@ pub fn folder() -> PathBuf {
         let folder = std::env::temp_dir().join(format!("bindery-apiserver-{}-{number}", std::process::id()));
         match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return folder,
-            // Left by a process that had our number, and was killed.
+            // Left by a killed process with the same PID.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => panic!("{}: {error}", folder.display()),
         }
     }
 }
 
-/// What the binary says when it does not start.
-pub fn refused(args: &[&str]) -> String {
+/// The error message of a server that does not start.
+pub fn start_error(args: &[&str]) -> String {
     let output =
         Command::new(env!("CARGO_BIN_EXE_bindery")).arg("apiserver").args(args).output().expect("bindery runs");
     assert!(!output.status.success(), "{args:?}");
@@ -42,17 +42,17 @@ pub fn refused(args: &[&str]) -> String {
 }
 
 impl Server {
-    /// Starts one on any free port.
+    /// Starts a server on a free port.
     pub fn start() -> Server {
         Server::start_with(&[])
     }
 
-    /// Starts one that is told more.
+    /// Starts a server with more flags.
     pub fn start_with(args: &[&str]) -> Server {
         Server::start_as("apiserver", args)
     }
 
-    /// Starts the API server alone, or with everything that `up` runs on it.
+    /// Starts `bindery apiserver` or `bindery up`.
     fn start_as(command: &str, args: &[&str]) -> Server {
         let folder = folder();
         let kubeconfig = folder.join("kubeconfig");
@@ -65,27 +65,27 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("bindery starts");
-        let mut output = BufReader::new(process.stdout.take().expect("its output is ours"));
-        let mut said = [String::new(), String::new()];
-        for line in &mut said {
-            output.read_line(line).expect("it speaks");
+        let mut output = BufReader::new(process.stdout.take().expect("stdout is piped"));
+        let mut message = [String::new(), String::new()];
+        for line in &mut message {
+            output.read_line(line).expect("it prints a line");
         }
-        let url = said[0].trim().strip_prefix("serves ").expect("it says where it serves").to_owned();
-        assert_eq!(said[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
+        let url = message[0].trim().strip_prefix("serves ").expect("it prints its URL").to_owned();
+        assert_eq!(message[1].trim(), format!("export KUBECONFIG={}", kubeconfig.display()));
         Server { process, _output: output, url, folder }
     }
 
-    /// Starts `bindery up` for a test that needs kubectl, or says that it skips.
+    /// Starts `bindery up` for a test that needs kubectl, or reports that the test is skipped.
     pub fn up_for_kubectl(args: &[&str]) -> Option<Server> {
         if TestCluster::skips_test() { None } else { Some(Server::start_as("up", args)) }
     }
 
-    /// Starts one for a test that needs kubectl, or says that it skips.
+    /// Starts a server for a test that needs kubectl, or reports that the test is skipped.
     pub fn for_kubectl() -> Option<Server> {
         if TestCluster::skips_test() { None } else { Some(Server::start()) }
     }
 
-    /// Tells it to stop, upon which it stops in good order.
+    /// Stops it with SIGTERM, and checks that it exits successfully.
     pub fn stop(&mut self) {
         let pid = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
@@ -101,9 +101,9 @@ impl Server {
         &self.folder
     }
 
-    /// A kubectl that is set up, and not started.
+    /// A kubectl command, not yet started.
     pub fn kubectl_command(&self, args: &[&str]) -> Command {
-        let programs = assets::find().expect("programs are found").expect("programs are there");
+        let programs = assets::find().expect("programs are found").expect("programs exist");
         let mut command = Command::new(programs.join("kubectl"));
         command
             .args(args)
@@ -116,15 +116,15 @@ impl Server {
         command
     }
 
-    /// Runs kubectl: its output, or its complaint.
+    /// Runs kubectl. Returns its output or its error.
     pub fn kubectl(&self, args: &[&str]) -> Result<String, String> {
         finish(self.kubectl_command(args).spawn().expect("kubectl starts"), args)
     }
 
-    /// Runs kubectl with something on its standard input.
+    /// Runs kubectl with this standard input.
     pub fn kubectl_reading(&self, input: &str, args: &[&str]) -> Result<String, String> {
         let mut process = self.kubectl_command(args).stdin(Stdio::piped()).spawn().expect("kubectl starts");
-        let mut stdin = process.stdin.take().expect("its input is ours");
+        let mut stdin = process.stdin.take().expect("stdin is piped");
         stdin.write_all(input.as_bytes()).expect("kubectl reads");
         drop(stdin);
         finish(process, args)
@@ -135,9 +135,9 @@ impl Server {
         self.kubectl(args).expect("kubectl succeeds")
     }
 
-    /// Makes objects, which must succeed.
-    pub fn make(&self, yaml: &str) -> String {
-        self.kubectl_reading(yaml, &["create", "-f", "-"]).expect("objects are made")
+    /// Creates objects, which must succeed.
+    pub fn create(&self, yaml: &str) -> String {
+        self.kubectl_reading(yaml, &["create", "-f", "-"]).expect("objects are created")
     }
 }
 

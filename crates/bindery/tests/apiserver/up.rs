@@ -1,4 +1,4 @@
-//! `bindery up`, from the outside: the demonstration, and everything in one process with kubectl on it.
+//! `bindery up` as a process: the demo, and all controllers with kubectl.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use bindery_test_cluster::KUBECTL_PATIENCE;
 use crate::server::Server;
 
 #[test]
-fn the_demonstration_shows_each_step_and_its_rule() {
+fn the_demo_shows_each_step_and_its_rule() {
     let output = Command::new(env!("CARGO_BIN_EXE_bindery")).args(["up", "--demo"]).output().expect("bindery runs");
     let text = String::from_utf8(output.stdout).expect("it writes UTF-8");
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -27,7 +27,7 @@ fn the_demonstration_shows_each_step_and_its_rule() {
     ];
     let mut rest = text.as_str();
     for words in shown {
-        let at = rest.find(words).unwrap_or_else(|| panic!("{words:?} is not where it should be in\n{text}"));
+        let at = rest.find(words).unwrap_or_else(|| panic!("{words:?} is missing or out of order in\n{text}"));
         rest = &rest[at + words.len()..];
     }
     assert!(!text.contains('\x1b'), "colours are for terminals");
@@ -42,9 +42,9 @@ const OBJECTS: &str = r"
 ";
 
 #[test]
-fn a_claim_that_kubectl_makes_is_bound() {
+fn a_claim_created_with_kubectl_is_bound() {
     let Some(mut server) = Server::up_for_kubectl(&[]) else { return };
-    server.make(OBJECTS);
+    server.create(OBJECTS);
     server.ok(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE]);
     let table = server.ok(&["get", "pvc", "--no-headers"]);
     assert!(table.split_whitespace().take(4).eq(["data", "Bound", "disk", "2Gi"]), "{table}");

@@ -1,4 +1,4 @@
-//! Upstream's own controllers as clients, with nothing changed but their content type.
+//! Upstream's controllers as clients; only their content type is configured.
 
 use std::process::{Child, Command, Stdio};
 
@@ -6,12 +6,12 @@ use bindery_test_cluster::{KUBECTL_PATIENCE, assets};
 
 use crate::server::Server;
 
-/// A program that ends when this is dropped.
+/// A running program, killed on drop.
 struct Running(Child);
 
 impl Running {
     fn start(server: &Server, program: &str, flags: &[&str]) -> Running {
-        let programs = assets::find().expect("programs are found").expect("programs are there");
+        let programs = assets::find().expect("programs are found").expect("programs exist");
         let log = std::fs::File::create(server.folder().join(program)).expect("a log can be written");
         let child = Command::new(programs.join(program))
             .arg(format!("--kubeconfig={}", server.kubeconfig().display()))
@@ -72,7 +72,7 @@ spec:
 ";
 
 #[test]
-fn controllers_and_scheduler_bring_a_pod_to_its_volume() {
+fn upstream_controllers_and_scheduler_place_a_pod_with_its_volume() {
     let Some(server) = Server::for_kubectl() else { return };
     let controllers = "--controllers=persistentvolume-binder-controller,persistentvolume-expander-controller,\
                        persistentvolumeclaim-protection-controller,persistentvolume-protection-controller,\
@@ -80,12 +80,12 @@ fn controllers_and_scheduler_bring_a_pod_to_its_volume() {
     let _controllers =
         Running::start(&server, "kube-controller-manager", &[controllers, "--pvclaimbinder-sync-period=1s"]);
     let _scheduler = Running::start(&server, "kube-scheduler", &[]);
-    server.make(CLUSTER);
+    server.create(CLUSTER);
     let wait = |what: &str, how: &str| server.ok(&["wait", what, &format!("--for={how}"), KUBECTL_PATIENCE]);
     wait("pod/app", "jsonpath={.spec.nodeName}=node-1");
     wait("pvc/app-data", "jsonpath={.status.phase}=Bound");
     wait("pv/disk", "jsonpath={.status.phase}=Bound");
-    // Its claim goes with the pod, and the volume is left behind.
+    // The claim is deleted with the pod; the volume is retained.
     server.ok(&["delete", "pod", "app", "--grace-period=0", "--force"]);
     wait("pvc/app-data", "delete");
     wait("pv/disk", "jsonpath={.status.phase}=Released");

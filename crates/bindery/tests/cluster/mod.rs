@@ -1,44 +1,44 @@
-//! A cluster with programs that decide on it, and tests that run on each API server.
+//! A cluster with running controllers, and tests that run on each API server.
 
 use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
 
 use crate::servers;
 
-/// A cluster, and who decides on it.
+/// A cluster and the programs that run on it.
 pub struct Cluster {
-    pub lab: TestCluster,
+    pub test_cluster: TestCluster,
     pub programs: Vec<Running>,
 }
 
 impl Cluster {
-    /// A cluster on which nobody decides yet.
-    pub fn new(lab: TestCluster) -> Cluster {
-        Cluster { lab, programs: Vec::new() }
+    /// A cluster without programs.
+    pub fn new(test_cluster: TestCluster) -> Cluster {
+        Cluster { test_cluster, programs: Vec::new() }
     }
 
-    /// Has a command of `bindery` decide, without an election, with the rights that it is deployed with.
-    pub fn add_ours(&mut self, command: &str, flags: &[&str]) {
-        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.lab, command).display());
+    /// Starts a command of `bindery`, without leader election, with the rights it is deployed with.
+    pub fn add_bindery(&mut self, command: &str, flags: &[&str]) {
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.test_cluster, command).display());
         let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"]
             .into_iter()
             .chain(flags.iter().copied());
-        self.add(self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts"));
+        self.add(self.test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts"));
     }
 
-    /// Has a program decide.
+    /// Adds a running program.
     pub fn add(&mut self, program: Running) {
         self.programs.push(program);
     }
 
-    /// Returns once something holds.
+    /// Waits until a condition holds.
     pub fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
         let tail = |program: &Running| program.log().lines().rev().take(15).collect::<Vec<_>>().join("\n");
-        let last_words = || self.programs.iter().map(tail).collect::<Vec<_>>().join("\n\n");
-        assert!(comes_to_hold(holds), "in vain: {what}\n{}", last_words());
+        let log_tails = || self.programs.iter().map(tail).collect::<Vec<_>>().join("\n\n");
+        assert!(comes_to_hold(holds), "timed out: {what}\n{}", log_tails());
     }
 }
 
-/// A test of the same name on each API server.
+/// Defines a test of the same name on each API server.
 macro_rules! on_each_server {
     ($($test:ident),*) => { $(mod $test {
         use crate::servers::ApiServer;

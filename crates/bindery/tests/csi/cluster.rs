@@ -1,4 +1,4 @@
-//! A cluster with three drivers, a provisioner beside each, and a binder.
+//! A cluster with three CSI drivers, a provisioner for each, and a binder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +16,12 @@ use crate::fixtures::{self, COMMON, DRIVERS};
 use crate::server::Server;
 use crate::state::{self, CLAIMS, VOLUMES, list};
 
-/// So many states are seen to at a time.
+/// The number of states processed concurrently.
 const AT_ONCE: usize = 16;
-/// A call that hangs is given up after three seconds, and tried again after two at most: whoever is quiet for twice as long is done.
+/// A hanging call times out after three seconds and is retried after at most two, so a silence of
+/// twice that means idle.
 const QUIET: Duration = Duration::from_secs(10);
-/// Whoever still changes something after so long never stops.
+/// If something still changes after this time, it never stops.
 const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
 
 pub struct Cluster {
@@ -31,17 +32,19 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub async fn start(lab: &TestCluster) -> Cluster {
-        let server = Server::connect(lab.kubeconfig()).await;
+    pub async fn start(test_cluster: &TestCluster) -> Cluster {
+        let server = Server::connect(test_cluster.kubeconfig()).await;
         fixtures::set_up(&server).await;
-        let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+        let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let (mut drivers, mut provisioners) = (vec![], vec![]);
         for (name, flags) in DRIVERS {
             let driver = Arc::new(Fake::new(name));
-            let serving = driver.serve(&lab.folder().join(format!("{name}.sock"))).expect("a driver is served");
+            let serving =
+                driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
             let address = format!("--csi-address={}", serving.socket().display());
             let args = [&["provisioner", "csi", "-v", &kubeconfig, &address], &COMMON[..], flags].concat();
-            provisioners.push(lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts"));
+            provisioners
+                .push(test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts"));
             drivers.push((driver, serving));
         }
         let args = [
@@ -49,19 +52,19 @@ impl Cluster {
             &kubeconfig,
             "--leader-elect=false",
             "--listen=127.0.0.1:0",
-            // Off in the version that the states were recorded with.
+            // Off in the version the states were recorded with.
             "--feature-gates=PersistentVolumeClaimUnusedSinceTime=false",
         ];
-        let binder = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
+        let binder = test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
         Cluster { server, drivers, provisioners, _binder: binder }
     }
 
-    /// What the provisioners say.
+    /// The provisioners' logs.
     pub fn log(&self) -> String {
         self.provisioners.iter().map(Running::log).collect()
     }
 
-    /// Sets up all states, and does to them what is done in each round.
+    /// Creates all states, and applies the actions of each round.
     pub async fn carry_out<'a>(&mut self, states: &'a [Recorded]) -> Vec<End<'a>> {
         let since = Instant::now();
         let say = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
@@ -87,7 +90,8 @@ impl Cluster {
         ends(&self.server, states, &uids, calls).await
     }
 
-    /// Waits until nothing has changed for a while. That something is tried again and again, and put down each time, is no change.
+    /// Waits until nothing has changed for a while. Retries, and the writes that record them, do
+    /// not count.
     async fn quiet(&mut self) {
         let (began, mut since, mut last) = (Instant::now(), Instant::now(), Value::Null);
         while since.elapsed() < QUIET {

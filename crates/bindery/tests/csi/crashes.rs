@@ -1,6 +1,6 @@
-//! The provisioner is killed at every single call of the driver: once when the driver has received it and not carried it out, and
-//! once when it is carried out and not answered. Whoever starts then brings each story to its end: no volume is left that nobody
-//! knows of, and no claim is lost.
+//! The provisioner is killed at every call to the driver: once before the driver executes the call,
+//! and once after, before the response. The next instance completes each scenario: no volume is
+//! leaked, and no claim is lost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,41 +20,48 @@ const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const KEY: &str = "topology.example.com/node";
 const NODES: [&str; 2] = ["n1", "n2"];
 /// Probe, GetPluginInfo, GetPluginCapabilities, ControllerGetCapabilities.
-const INTRODUCTION: usize = 4;
-/// So many stories are told at a time.
+const IDENTITY_CALLS: usize = 4;
+/// The number of concurrent scenarios.
 const AT_ONCE: usize = 4;
 
-/// What a driver answers, and what that makes of a claim: it is bound, then deleted, and everything is gone.
-struct Story {
+/// A driver's responses, and the calls they lead to: the claim is bound, then deleted, and
+/// everything is cleaned up.
+struct Scenario {
     name: &'static str,
     create: &'static str,
     delete: &'static str,
-    /// What the driver is called for where nobody is killed.
+    /// The calls to the driver without crashes.
     calls: &'static [&'static str],
-    /// The node is chosen by a scheduler, and another one where there is no room.
+    /// A scheduler selects the node, and another one if it has no capacity.
     chooses: bool,
-    /// The claim is deleted while nobody runs.
+    /// The claim is deleted while no provisioner runs.
     deleted: bool,
 }
 
-const STORY: Story =
-    Story { name: "made", create: "ok", delete: "ok", calls: &[CREATE, DELETE], chooses: false, deleted: false };
+const STORY: Scenario =
+    Scenario { name: "made", create: "ok", delete: "ok", calls: &[CREATE, DELETE], chooses: false, deleted: false };
 
-const STORIES: [Story; 8] = [
+const SCENARIOS: [Scenario; 8] = [
     STORY,
-    Story { name: "small", create: "small,ok", calls: &[CREATE, DELETE, CREATE, DELETE], ..STORY },
-    Story {
+    Scenario { name: "small", create: "small,ok", calls: &[CREATE, DELETE, CREATE, DELETE], ..STORY },
+    Scenario {
         name: "stubborn",
         create: "small,ok",
         delete: "INTERNAL,unsure,ok",
         calls: &[CREATE, DELETE, DELETE, DELETE, CREATE, DELETE],
         ..STORY
     },
-    Story { name: "refused", create: "INTERNAL,ok", calls: &[CREATE, CREATE, DELETE], ..STORY },
-    Story { name: "unsure", create: "ABORTED,unsure,ok", calls: &[CREATE, CREATE, CREATE, DELETE], ..STORY },
-    Story { name: "kept", delete: "INTERNAL,unsure,ok", calls: &[CREATE, DELETE, DELETE, DELETE], ..STORY },
-    Story { name: "full", create: "RESOURCE_EXHAUSTED,ok", calls: &[CREATE, CREATE, DELETE], chooses: true, ..STORY },
-    Story {
+    Scenario { name: "refused", create: "INTERNAL,ok", calls: &[CREATE, CREATE, DELETE], ..STORY },
+    Scenario { name: "unsure", create: "ABORTED,unsure,ok", calls: &[CREATE, CREATE, CREATE, DELETE], ..STORY },
+    Scenario { name: "kept", delete: "INTERNAL,unsure,ok", calls: &[CREATE, DELETE, DELETE, DELETE], ..STORY },
+    Scenario {
+        name: "full",
+        create: "RESOURCE_EXHAUSTED,ok",
+        calls: &[CREATE, CREATE, DELETE],
+        chooses: true,
+        ..STORY
+    },
+    Scenario {
         name: "deleted",
         create: "small,unsure,ok",
         calls: &[CREATE, DELETE, CREATE, CREATE, DELETE],
@@ -65,21 +72,24 @@ const STORIES: [Story; 8] = [
 
 #[test]
 fn a_crash_at_any_call_of_the_driver_loses_nothing() {
-    let Some(lab) = TestCluster::for_test() else { return };
+    let Some(test_cluster) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let server = Server::connect(lab.kubeconfig()).await;
-        let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+        let server = Server::connect(test_cluster.kubeconfig()).await;
+        let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-        let _binder = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
-        let both = |story| [(story, When::Received), (story, When::Done)];
-        let lanes: Vec<Lane<'_>> =
-            STORIES.iter().flat_map(both).map(|(story, when)| Lane::new(&lab, &server, story, when)).collect();
+        let _binder = test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
+        let both = |scenario| [(scenario, When::Received), (scenario, When::Done)];
+        let lanes: Vec<Lane<'_>> = SCENARIOS
+            .iter()
+            .flat_map(both)
+            .map(|(scenario, when)| Lane::new(&test_cluster, &server, scenario, when))
+            .collect();
         set_up(&server, &lanes).await;
         let crashes = futures::stream::iter(&lanes).map(Lane::crash_everywhere).buffer_unordered(AT_ONCE);
         let crashes: usize = crashes.collect::<Vec<usize>>().await.into_iter().sum();
-        let calls: usize = STORIES.iter().map(|story| story.calls.len()).sum();
-        assert_eq!(crashes, 2 * (calls + INTRODUCTION), "one at every call, of each kind");
+        let calls: usize = SCENARIOS.iter().map(|scenario| scenario.calls.len()).sum();
+        assert_eq!(crashes, 2 * (calls + IDENTITY_CALLS), "one crash of each kind at every call");
     });
 }
 
@@ -95,63 +105,64 @@ async fn set_up(server: &Server, lanes: &[Lane<'_>]) {
         server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("what drivers can do");
     }
     for lane in lanes {
-        let binding = if lane.story.chooses { "WaitForFirstConsumer" } else { "Immediate" };
+        let binding = if lane.scenario.chooses { "WaitForFirstConsumer" } else { "Immediate" };
         let class = json!({
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": lane.name},
             "provisioner": lane.driver_name(), "volumeBindingMode": binding,
-            "parameters": {"create": lane.story.create, "delete": lane.story.delete},
+            "parameters": {"create": lane.scenario.create, "delete": lane.scenario.delete},
         });
         server.create(CLASSES, &class).await.expect("a class");
     }
 }
 
-/// A story with crashes of one kind: its driver and its class serve nobody else.
+/// A scenario with crashes of one kind, with its own driver and class.
 struct Lane<'a> {
-    lab: &'a TestCluster,
+    test_cluster: &'a TestCluster,
     server: &'a Server,
-    story: &'static Story,
+    scenario: &'static Scenario,
     when: When,
     name: String,
     driver: Arc<Fake>,
     serving: Serving,
 }
 
-/// One time that the story is told.
-struct Telling {
+/// One run of the scenario.
+struct Run {
     claim: String,
     uid: String,
     provisioner: Running,
     has_crashed: bool,
 }
 
-/// What there is of a claim.
+/// The observed state of a claim.
 struct Seen {
     claim: Option<Value>,
     /// The handles of its volumes.
     volumes: BTreeSet<String>,
-    /// The handles that the driver has.
+    /// The handles of the volumes that exist in the driver.
     made: BTreeSet<String>,
 }
 
 impl<'a> Lane<'a> {
-    fn new(lab: &'a TestCluster, server: &'a Server, story: &'static Story, when: When) -> Lane<'a> {
+    fn new(test_cluster: &'a TestCluster, server: &'a Server, scenario: &'static Scenario, when: When) -> Lane<'a> {
         let name = match when {
-            When::Received => format!("{}-received", story.name),
-            When::Done => format!("{}-done", story.name),
+            When::Received => format!("{}-received", scenario.name),
+            When::Done => format!("{}-done", scenario.name),
         };
         let driver = Arc::new(Fake::new(&format!("{name}.example.com")));
-        let serving = driver.serve(&lab.folder().join(format!("{name}.sock"))).expect("a driver is served");
-        Lane { lab, server, story, when, name, driver, serving }
+        let serving = driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
+        Lane { test_cluster, server, scenario, when, name, driver, serving }
     }
 
     fn driver_name(&self) -> String {
         format!("{}.example.com", self.name)
     }
 
-    /// Tells the story again and again, each time with a crash at the next call, until there is none left to crash at. Returns how
-    /// many crashes there were. That the driver introduces itself is a part of one story only: it is the same in all.
+    /// Repeats the scenario with a crash at each successive call, and returns the number of
+    /// crashes. The initial identity calls are the same in all scenarios, so only one crashes
+    /// there.
     async fn crash_everywhere(&self) -> usize {
-        let first = if self.story.name == STORY.name { 1 } else { INTRODUCTION + 1 };
+        let first = if self.scenario.name == STORY.name { 1 } else { IDENTITY_CALLS + 1 };
         let mut nth = first;
         while self.crash_at(nth).await {
             nth += 1;
@@ -159,42 +170,34 @@ impl<'a> Lane<'a> {
         nth - first
     }
 
-    /// Tells the story, with a crash at one call. Returns whether there was that call.
+    /// Runs the scenario with a crash at one call. Returns whether that call occurred.
     async fn crash_at(&self, nth: usize) -> bool {
         self.driver.hold(nth, self.when);
-        let mut telling = self.begin(nth).await;
-        let seen = self.until(&mut telling, "the claim is bound", |seen| seen.is_bound() || seen.is_deleted()).await;
+        let mut run = self.begin(nth).await;
+        let seen = self.until(&mut run, "the claim is bound", |seen| seen.is_bound() || seen.is_deleted()).await;
         if seen.is_bound() {
-            assert_eq!(
-                seen.made, seen.volumes,
-                "{} at {nth}: the driver has what the claim has, and no more",
-                self.name
-            );
+            assert_eq!(seen.made, seen.volumes, "{} at {nth}: the driver's volumes match the claim's", self.name);
             assert_eq!(seen.volumes.len(), 1, "{} at {nth}", self.name);
-            self.server.delete(&format!("{CLAIMS}/{}", telling.claim)).await.expect("deleted");
+            self.server.delete(&format!("{CLAIMS}/{}", run.claim)).await.expect("deleted");
         }
-        self.until(&mut telling, "everything is gone", Seen::is_nothing).await;
-        telling.provisioner.kill().expect("killed");
-        let calls = self.calls(&telling);
-        if telling.has_crashed {
+        self.until(&mut run, "everything is deleted", Seen::is_nothing).await;
+        run.provisioner.kill().expect("killed");
+        let calls = self.calls(&run);
+        if run.has_crashed {
             let asked: BTreeSet<String> = calls.iter().filter(|call| call["method"] == CREATE).map(asked).collect();
-            let places = if self.story.chooses { NODES.len() } else { 1 };
-            assert!(
-                asked.len() <= places,
-                "{} at {nth}: who is asked again is asked for the same: {asked:?}",
-                self.name
-            );
+            let places = if self.scenario.chooses { NODES.len() } else { 1 };
+            assert!(asked.len() <= places, "{} at {nth}: retries must have identical parameters: {asked:?}", self.name);
         } else {
             let called: Vec<&str> = calls.iter().map(|call| text(&call["method"])).collect();
-            assert_eq!(called, self.story.calls, "{}, where nobody was killed", self.name);
-            assert_eq!(self.driver.arrived(), INTRODUCTION + called.len(), "{}", self.name);
+            assert_eq!(called, self.scenario.calls, "{}, without a crash", self.name);
+            assert_eq!(self.driver.arrived(), IDENTITY_CALLS + called.len(), "{}", self.name);
         }
-        telling.has_crashed
+        run.has_crashed
     }
 
-    async fn begin(&self, nth: usize) -> Telling {
+    async fn begin(&self, nth: usize) -> Run {
         let name = format!("{}-{nth}", self.name);
-        let annotations = if self.story.chooses { json!({SELECTED_NODE: NODES[0]}) } else { json!({}) };
+        let annotations = if self.scenario.chooses { json!({SELECTED_NODE: NODES[0]}) } else { json!({}) };
         let claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": name, "namespace": "default", "annotations": annotations},
@@ -205,60 +208,56 @@ impl<'a> Lane<'a> {
         });
         let claim = self.server.create(CLAIMS, &claim).await.expect("a claim");
         let uid = text(&claim["metadata"]["uid"]).to_owned();
-        Telling { claim: name, uid, provisioner: self.provisioner(), has_crashed: false }
+        Run { claim: name, uid, provisioner: self.provisioner(), has_crashed: false }
     }
 
-    /// Waits until something holds. The provisioner is killed when the driver holds its call, and another one started.
-    async fn until(&self, telling: &mut Telling, what: &str, holds: impl Fn(&Seen) -> bool) -> Seen {
+    /// Waits until a condition holds. When the driver holds a call, the provisioner is killed and
+    /// another one started.
+    async fn until(&self, run: &mut Run, what: &str, holds: impl Fn(&Seen) -> bool) -> Seen {
         let began = Instant::now();
         loop {
-            if !telling.has_crashed && self.driver.is_holding() {
-                telling.provisioner.kill().expect("killed");
-                telling.has_crashed = true;
-                if self.story.deleted {
+            if !run.has_crashed && self.driver.is_holding() {
+                run.provisioner.kill().expect("killed");
+                run.has_crashed = true;
+                if self.scenario.deleted {
                     // It may have been deleted before.
-                    let _ = self.server.delete(&format!("{CLAIMS}/{}", telling.claim)).await;
+                    let _ = self.server.delete(&format!("{CLAIMS}/{}", run.claim)).await;
                 }
-                telling.provisioner = self.provisioner();
+                run.provisioner = self.provisioner();
             }
-            let seen = self.look(telling).await;
+            let seen = self.look(run).await;
             if holds(&seen) {
                 return seen;
             }
-            self.choose(telling, &seen).await;
-            assert!(
-                telling.provisioner.ended().is_none(),
-                "{}: it ended:\n{}",
-                telling.claim,
-                telling.provisioner.log()
-            );
+            self.choose(run, &seen).await;
+            assert!(run.provisioner.ended().is_none(), "{}: it ended:\n{}", run.claim, run.provisioner.log());
             assert!(
                 began.elapsed() < PATIENCE,
                 "{}: after {PATIENCE:?} it does not hold that {what}: {:?}, volumes {:?}, at the driver {:?}\n{}",
-                telling.claim,
+                run.claim,
                 seen.claim,
                 seen.volumes,
                 seen.made,
-                telling.provisioner.log()
+                run.provisioner.log()
             );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
-    /// Chooses another node for a claim that lost the one that was chosen for it, as a scheduler does.
-    async fn choose(&self, telling: &Telling, seen: &Seen) {
-        let Some(claim) = seen.claim.as_ref().filter(|_| self.story.chooses) else { return };
+    /// Selects another node for a claim whose selected node was removed, as a scheduler does.
+    async fn choose(&self, run: &Run, seen: &Seen) {
+        let Some(claim) = seen.claim.as_ref().filter(|_| self.scenario.chooses) else { return };
         let annotations = &claim["metadata"]["annotations"];
         if annotations.get(SELECTED_NODE).is_none() && claim["metadata"].get("deletionTimestamp").is_none() {
             let chosen = json!({"metadata": {"annotations": {SELECTED_NODE: NODES[1]}}});
-            self.server.patch(&format!("{CLAIMS}/{}", telling.claim), &chosen).await.expect("a node is chosen");
+            self.server.patch(&format!("{CLAIMS}/{}", run.claim), &chosen).await.expect("a node is selected");
         }
     }
 
-    async fn look(&self, telling: &Telling) -> Seen {
-        let claim = self.server.get(&format!("{CLAIMS}/{}", telling.claim)).await.ok();
+    async fn look(&self, run: &Run) -> Seen {
+        let claim = self.server.get(&format!("{CLAIMS}/{}", run.claim)).await.ok();
         let volumes = self.server.list(VOLUMES).await;
-        let is_its = |volume: &&Value| text(&volume["spec"]["claimRef"]["name"]) == telling.claim;
+        let is_its = |volume: &&Value| text(&volume["spec"]["claimRef"]["name"]) == run.claim;
         let handle = |volume: &Value| text(&volume["spec"]["csi"]["volumeHandle"]).to_owned();
         Seen {
             claim,
@@ -267,18 +266,16 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What the driver was called for.
-    fn calls(&self, telling: &Telling) -> Vec<Value> {
+    /// The calls to the driver.
+    fn calls(&self, run: &Run) -> Vec<Value> {
         let is_about = |call: &Value| {
-            [&call["request"]["name"], &call["request"]["volume_id"]]
-                .into_iter()
-                .any(|id| text(id).contains(&telling.uid))
+            [&call["request"]["name"], &call["request"]["volume_id"]].into_iter().any(|id| text(id).contains(&run.uid))
         };
         self.driver.calls().into_iter().filter(is_about).collect()
     }
 
     fn provisioner(&self) -> Running {
-        let kubeconfig = format!("--kubeconfig={}", self.lab.kubeconfig().display());
+        let kubeconfig = format!("--kubeconfig={}", self.test_cluster.kubeconfig().display());
         let address = format!("--csi-address={}", self.serving.socket().display());
         let args = [
             "provisioner",
@@ -292,12 +289,12 @@ impl<'a> Lane<'a> {
             "--retry-interval-max=500ms",
             "--kube-api-qps=0",
         ];
-        self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
+        self.test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
     }
 }
 
 impl Seen {
-    /// Whether the claim has its volume for good: nothing is under way any more.
+    /// Whether the claim is bound and provisioning is complete.
     fn is_bound(&self) -> bool {
         self.claim.as_ref().is_some_and(|claim| {
             let metadata = &claim["metadata"];
@@ -306,7 +303,7 @@ impl Seen {
         })
     }
 
-    /// Whether the claim is gone, or going.
+    /// Whether the claim is deleted or being deleted.
     fn is_deleted(&self) -> bool {
         self.claim.as_ref().is_none_or(|claim| claim["metadata"].get("deletionTimestamp").is_some())
     }
@@ -316,7 +313,7 @@ impl Seen {
     }
 }
 
-/// What a volume was asked for with.
+/// The parameters of a CreateVolume call.
 fn asked(call: &Value) -> String {
     call["request"].to_string()
 }

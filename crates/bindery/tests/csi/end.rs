@@ -1,4 +1,4 @@
-//! Where states end, in the form of the recording.
+//! The end of a state, in the form of the recording.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,20 @@ use serde_json::{Map, Value, json};
 use crate::server::Server;
 use crate::state::{CLAIMS, EVENTS, VOLUMES, list, text};
 
-/// What is compared field by field.
+/// The fields that are compared.
 pub const PARTS: [&str; 3] = ["volumes", "claims", "calls"];
 
-/// What our provisioner puts on a claim while it is not certain what became of a call. See docs/deviations.md.
+/// Our provisioner's marks on a claim while the outcome of a call is unknown. See
+/// docs/differences.md.
 const INTENT: &str = "bindery.dev/provisioning";
 
-/// Where a state ended.
+/// The end of a state.
 pub struct End<'a> {
     pub recorded: &'a Recorded,
     pub end: Value,
 }
 
-/// Takes off a claim what only our provisioner puts there.
+/// Removes our provisioner's marks from a claim.
 pub fn forget_intent(object: &mut Value) {
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.remove(INTENT);
@@ -30,7 +31,7 @@ pub fn forget_intent(object: &mut Value) {
     }
 }
 
-/// Where all states ended, with the calls that drivers got.
+/// The ends of all states, with the calls to the drivers.
 pub async fn ends<'a>(
     server: &Server,
     states: &'a [Recorded],
@@ -86,7 +87,7 @@ pub async fn ends<'a>(
     states.iter().map(end).collect()
 }
 
-/// In an order that does not depend on who came first.
+/// Sorts calls independently of timing.
 pub fn sort(calls: &mut Value) {
     if let Some(calls) = calls.as_array_mut() {
         calls.sort_by_key(Value::to_string);
@@ -125,7 +126,7 @@ fn sorted(metadata: &Value) -> Vec<String> {
     finalizers
 }
 
-/// A value in which a claim's UID is `<name>`, and a provisioner's identity `<identity>`, wherever they stand.
+/// Replaces every claim UID by `<name>` and every provisioner identity by `<identity>`.
 fn plain(value: &Value, uids: &BTreeMap<String, String>) -> Value {
     match value {
         Value::String(text) => plain_text(text, uids).into(),
@@ -138,7 +139,7 @@ fn plain(value: &Value, uids: &BTreeMap<String, String>) -> Value {
 }
 
 fn plain_text(text: &str, uids: &BTreeMap<String, String>) -> String {
-    // A UID has dashes at fixed places: only where there is one are all of them looked for.
+    // A UID has dashes at fixed positions; search only texts with such a pattern.
     let mut plain = text.to_owned();
     if text.len() >= 36 {
         for (uid, name) in uids {

@@ -1,5 +1,5 @@
-//! A driver that does everything wrong that a driver can, and a provisioner that is killed meanwhile: no volume is forgotten, and
-//! none goes that somebody has.
+//! A driver with every kind of fault, and a provisioner that is killed repeatedly: no volume is
+//! leaked, and none in use is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const CODES: [&str; 15] = [
     "DATA_LOSS",
     "UNAUTHENTICATED",
 ];
-/// What drivers are told, besides codes: how to make volumes, and how to remove them.
+/// Driver faults besides error codes, for CreateVolume and DeleteVolume.
 const OTHERS: [(&str, &str); 12] = [
     ("ok", "ok"),
     ("hang,ok", "hang,ok"),
@@ -45,13 +45,13 @@ const OTHERS: [(&str, &str); 12] = [
     ("small", "ok"),
     ("INVALID_ARGUMENT", "ok"),
 ];
-/// These never have a volume that can be kept.
+/// Claims that never get a usable volume.
 const HOPELESS: [&str; 2] = ["small", "INVALID_ARGUMENT"];
-/// So often is the provisioner killed while volumes are made, and again while they are removed.
+/// How often the provisioner is killed while volumes are created, and again while they are deleted.
 const KILLS: usize = 5;
 
 struct Bench<'a> {
-    lab: &'a TestCluster,
+    test_cluster: &'a TestCluster,
     server: Server,
     driver: Arc<Fake>,
     serving: Serving,
@@ -61,11 +61,11 @@ struct Bench<'a> {
 }
 
 #[test]
-fn whatever_a_driver_does_no_volume_is_forgotten_and_none_goes_that_is_in_use() {
-    let Some(lab) = TestCluster::for_test() else { return };
+fn faulty_drivers_leak_no_volume_and_lose_none_in_use() {
+    let Some(test_cluster) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut bench = Bench::start(&lab).await;
+        let mut bench = Bench::start(&test_cluster).await;
         let scripts: Vec<(String, String)> = CODES
             .iter()
             .map(|code| (format!("{code},ok"), format!("{code},ok")))
@@ -85,41 +85,41 @@ fn whatever_a_driver_does_no_volume_is_forgotten_and_none_goes_that_is_in_use() 
         };
         let left = bound_of(&kept);
         bench
-            .until("what was deleted is gone", KILLS, |seen| {
+            .until("deleted claims are gone", KILLS, |seen| {
                 seen.claims == kept.len() && seen.bound.len() == left && seen.made == left && seen.volumes == left
             })
             .await;
         for number in kept {
             bench.delete(number).await;
         }
-        bench.until("everything is gone", 0, |seen| seen.claims == 0 && seen.volumes == 0 && seen.made == 0).await;
+        bench.until("everything is deleted", 0, |seen| seen.claims == 0 && seen.volumes == 0 && seen.made == 0).await;
         assert!(bench.restarts >= KILLS, "the provisioner was restarted {} times", bench.restarts);
-        let asked: BTreeMap<String, BTreeSet<String>> = bench.asked();
+        let asked: BTreeMap<String, BTreeSet<String>> = bench.requested();
         let differing: Vec<_> = asked.iter().filter(|(_, requests)| requests.len() > 1).collect();
-        assert!(differing.is_empty(), "whoever is asked again is asked for the same: {differing:?}");
+        assert!(differing.is_empty(), "retries must have identical parameters: {differing:?}");
     });
 }
 
-/// What there is.
+/// The observed state.
 struct Seen {
     claims: usize,
-    /// The handles of the volumes that claims are bound to.
+    /// The handles of bound volumes.
     bound: BTreeSet<String>,
     volumes: usize,
-    /// How many volumes the driver has.
+    /// The number of volumes in the driver.
     made: usize,
 }
 
 impl<'a> Bench<'a> {
-    async fn start(lab: &'a TestCluster) -> Bench<'a> {
-        let server = Server::connect(lab.kubeconfig()).await;
+    async fn start(test_cluster: &'a TestCluster) -> Bench<'a> {
+        let server = Server::connect(test_cluster.kubeconfig()).await;
         let driver = Arc::new(Fake::new(DRIVER));
-        let serving = driver.serve(&lab.folder().join("faults.sock")).expect("a driver is served");
-        let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+        let serving = driver.serve(&test_cluster.folder().join("faults.sock")).expect("a driver is served");
+        let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-        let binder = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
-        let provisioner = provisioner(lab, &serving);
-        Bench { lab, server, driver, serving, provisioner, _binder: binder, restarts: 0 }
+        let binder = test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
+        let provisioner = provisioner(test_cluster, &serving);
+        Bench { test_cluster, server, driver, serving, provisioner, _binder: binder, restarts: 0 }
     }
 
     async fn claim(&self, number: usize, create: &str, delete: &str) {
@@ -142,7 +142,7 @@ impl<'a> Bench<'a> {
         self.server.delete(&format!("{CLAIMS}/f{number}")).await.expect("deleted");
     }
 
-    /// What there is. Whatever a claim is bound to, the driver still has.
+    /// Observes the state, and checks that every bound volume exists in the driver.
     async fn look(&self) -> Seen {
         let (claims, volumes) = (self.server.list(CLAIMS).await, self.server.list(VOLUMES).await);
         let is_live = |claim: &&Value| claim["metadata"].get("deletionTimestamp").is_none();
@@ -153,12 +153,13 @@ impl<'a> Bench<'a> {
             of_claim.map(|volume| text(&volume["spec"]["csi"]["volumeHandle"]).to_owned()).collect();
         let made = self.driver.volumes();
         for handle in &bound {
-            assert!(made.contains_key(handle), "{handle} is in use, and gone\n{}", self.provisioner.log());
+            assert!(made.contains_key(handle), "{handle} is in use, but deleted\n{}", self.provisioner.log());
         }
         Seen { claims: claims.len(), bound, volumes: volumes.len(), made: made.len() }
     }
 
-    /// Waits until something holds. The provisioner is killed so often meanwhile, and started again whenever it has ended.
+    /// Waits until a condition holds. Meanwhile the provisioner is killed `kills` times, and
+    /// restarted whenever it has ended.
     async fn until(&mut self, what: &str, mut kills: usize, holds: impl Fn(&Seen) -> bool) {
         let began = Instant::now();
         loop {
@@ -180,13 +181,13 @@ impl<'a> Bench<'a> {
             }
             if self.provisioner.ended().is_some() {
                 self.restarts += 1;
-                self.provisioner = provisioner(self.lab, &self.serving);
+                self.provisioner = provisioner(self.test_cluster, &self.serving);
             }
         }
     }
 
-    /// What the driver was asked for under each name.
-    fn asked(&self) -> BTreeMap<String, BTreeSet<String>> {
+    /// The CreateVolume parameters by volume name.
+    fn requested(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut asked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for call in self.driver.calls().iter().filter(|call| call["method"] == "CreateVolume") {
             asked.entry(text(&call["request"]["name"]).to_owned()).or_default().insert(call["request"].to_string());
@@ -195,8 +196,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn provisioner(lab: &TestCluster, serving: &Serving) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+fn provisioner(test_cluster: &TestCluster, serving: &Serving) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
     let address = format!("--csi-address={}", serving.socket().display());
     let args = [
         "provisioner",
@@ -209,5 +210,5 @@ fn provisioner(lab: &TestCluster, serving: &Serving) -> Running {
         "--feature-gates=Topology=false",
         "--kube-api-qps=0",
     ];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
 }

@@ -1,4 +1,4 @@
-//! What stands before any state: nodes in places, what drivers can do there, and the kinds of snapshots.
+//! Objects shared by all states: nodes with topology, CSINodes, and the snapshot kinds.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::server::Server;
 use crate::state::CONTENTS;
 
-/// The drivers, and what their provisioners are told besides what all of them are.
+/// The drivers, and the additional flags of their provisioners.
 pub const DRIVERS: [(&str, &[&str]); 3] = [
     ("a.example.com", &["--extra-create-metadata", "--default-fstype=ext4"]),
     ("b.example.com", &["--strict-topology"]),
     ("c.example.com", &["--immediate-topology=false", "--default-fstype=xfs"]),
 ];
 
-/// What all provisioners are told.
+/// The flags of all provisioners.
 pub const COMMON: [&str; 7] = [
     "--feature-gates=Topology=true",
     "--retry-interval-start=500ms",
@@ -56,7 +56,7 @@ pub async fn set_up(server: &Server) {
         let csi_node = json!({
             "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers},
         });
-        server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("what drivers can do");
+        server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("a CSINode");
     }
     for (name, _) in DRIVERS {
         let driver = json!({
@@ -67,7 +67,7 @@ pub async fn set_up(server: &Server) {
     }
     let began = Instant::now();
     while server.get(CONTENTS).await.is_err() {
-        assert!(began.elapsed() < PATIENCE, "there are no snapshots");
+        assert!(began.elapsed() < PATIENCE, "the snapshot kinds are not served");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

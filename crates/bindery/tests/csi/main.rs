@@ -1,7 +1,7 @@
-//! `bindery provisioner csi` on a real API server, beside drivers that answer as told: 150 recorded states must end where
-//! csi-provisioner was seen to take them, with the same requests to the drivers.
+//! `bindery provisioner csi` on a real API server with scripted drivers: 150 recorded states must
+//! end as with csi-provisioner, with the same requests to the drivers.
 //!
-//! `bindery controller` binds. The states do not touch one another, so all are carried out at once, in rounds.
+//! `bindery controller` binds. The states are independent, so all run concurrently, in rounds.
 
 mod cluster;
 mod crashes;
@@ -20,32 +20,32 @@ mod wait;
 
 use std::collections::BTreeSet;
 
-use bindery_simulation::oracle::{CSI_DEVIATIONS, Recorded, difference, recorded_csi};
+use bindery_simulation::oracle::{CSI_DIFFERENCES, Recorded, difference, recorded_csi};
 use bindery_test_cluster::TestCluster;
 use cluster::Cluster;
 use end::{End, PARTS, sort};
 use serde_json::Value;
 
-/// So many in a hundred states must publish events for the same reasons.
+/// The minimum percentage of states whose events have the same reasons.
 const REASONS_AGREE_MIN_PERCENT: usize = 95;
 
-/// So many states may end otherwise on purpose.
-const DEVIATIONS_MAX: usize = 4;
+/// The maximum number of states with a deliberate difference.
+const DIFFERENCES_MAX: usize = 4;
 
 #[test]
-fn every_state_ends_as_the_reference_was_seen_to_end() {
-    let Some(lab) = TestCluster::for_test() else { return };
+fn every_state_ends_as_recorded() {
+    let Some(test_cluster) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut states = recorded_csi();
     states.iter_mut().for_each(|recorded| sort(&mut recorded.outcomes[0]["calls"]));
     let (ends, cluster) = runtime.block_on(async {
-        let mut cluster = Cluster::start(&lab).await;
+        let mut cluster = Cluster::start(&test_cluster).await;
         let ends = cluster.carry_out(&states).await;
         (ends, cluster)
     });
     let differs = |end: &&End<'_>| PARTS.iter().any(|part| end.end[part] != end.recorded.outcomes[0][part]);
     let (excepted, failed): (Vec<_>, Vec<_>) =
-        ends.iter().filter(differs).partition(|end| end.recorded.is_among(CSI_DEVIATIONS));
+        ends.iter().filter(differs).partition(|end| end.recorded.is_among(CSI_DIFFERENCES));
     println!(
         "{} of {} states end as recorded, {} otherwise on purpose, {} otherwise",
         ends.len() - excepted.len() - failed.len(),
@@ -53,37 +53,37 @@ fn every_state_ends_as_the_reference_was_seen_to_end() {
         excepted.len(),
         failed.len()
     );
-    let same_reasons = ends.iter().filter(|end| tells_the_same(end)).count();
+    let same_reasons = ends.iter().filter(|end| has_same_events(end)).count();
     println!("{same_reasons} of {} publish events for the same reasons", ends.len());
-    let same_words =
-        ends.iter().filter(|end| said(&end.recorded.outcomes[0]["events"], 5) == said(&end.end["events"], 5));
-    println!("{} of {} in the very same words", same_words.count(), ends.len());
+    let same_words = ends
+        .iter()
+        .filter(|end| event_fields(&end.recorded.outcomes[0]["events"], 5) == event_fields(&end.end["events"], 5));
+    println!("{} of {} with identical messages", same_words.count(), ends.len());
     let failed: Vec<_> = failed.iter().map(|end| explained(end.recorded, &end.end, &cluster)).collect();
-    assert!(failed.is_empty(), "{} states end otherwise:\n\n{}", failed.len(), failed.join("\n\n"));
-    assert!(excepted.len() <= DEVIATIONS_MAX, "too many states are exceptions");
+    assert!(failed.is_empty(), "{} states end differently:\n\n{}", failed.len(), failed.join("\n\n"));
+    assert!(excepted.len() <= DIFFERENCES_MAX, "too many deliberate differences");
     assert!(same_reasons * 100 >= ends.len() * REASONS_AGREE_MIN_PERCENT, "only {same_reasons} have the same reasons");
 }
 
-/// What events say, by so many of their words: kind, name, type, reason, message.
-fn said(events: &Value, words: usize) -> BTreeSet<Vec<String>> {
+/// The first `words` fields of each event: kind, name, type, reason, message.
+fn event_fields(events: &Value, words: usize) -> BTreeSet<Vec<String>> {
     let word = |word: &Value| word.as_str().unwrap_or_default().to_owned();
     let events = events.as_array().into_iter().flatten().filter_map(Value::as_array);
     events.map(|event| event.iter().take(words).map(word).collect()).collect()
 }
 
-/// Whether events tell of the same objects, of the same type and for the same reasons. Says so where not, and where their words
-/// differ.
-fn tells_the_same(end: &End<'_>) -> bool {
-    let (theirs, ours) = (said(&end.recorded.outcomes[0]["events"], 5), said(&end.end["events"], 5));
+/// Whether the events agree in object, type and reason. Prints differences, also of messages.
+fn has_same_events(end: &End<'_>) -> bool {
+    let (theirs, ours) = (event_fields(&end.recorded.outcomes[0]["events"], 5), event_fields(&end.end["events"], 5));
     if theirs != ours {
         let missing: Vec<_> = theirs.difference(&ours).collect();
         let besides: Vec<_> = ours.difference(&theirs).collect();
         println!("{}: not published: {missing:?}; published besides: {besides:?}", end.recorded.id);
     }
-    said(&end.recorded.outcomes[0]["events"], 4) == said(&end.end["events"], 4)
+    event_fields(&end.recorded.outcomes[0]["events"], 4) == event_fields(&end.end["events"], 4)
 }
 
-/// How an end differs from the recorded one, with what our provisioners say about it.
+/// The difference of an end from the recording, with the provisioners' logs about it.
 fn explained(recorded: &Recorded, end: &Value, cluster: &Cluster) -> String {
     let mut lines = vec![recorded.id.clone()];
     for part in PARTS {

@@ -1,6 +1,6 @@
-//! Many claims at once through binder, scheduler and provisioner, each a process of its own, beside a CSI driver; and the
-//! provisioner is killed again and again on the way, while volumes are made and while they are removed. No volume is left that
-//! nobody knows of, and no claim is lost.
+//! Many claims at once with binder, scheduler and provisioner as separate processes and a CSI
+//! driver; the provisioner is killed repeatedly while volumes are created and deleted. No volume is
+//! leaked, and no claim is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::servers::{self, ApiServer};
 const DRIVER: &str = "many.example.com";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const NODES: usize = 10;
-/// So often is the provisioner killed while volumes are made, and again while they are removed.
+/// How often the provisioner is killed while volumes are created, and again while they are deleted.
 const KILLS: usize = 10;
-/// How long all of it may take: many times what it does.
+/// A generous limit for the whole test.
 const WITHIN: Duration = PATIENCE.saturating_mul(4);
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -41,36 +41,36 @@ fn many_claims_and_many_kills(api_server: ApiServer) {
         ApiServer::Real => 300,
         ApiServer::Embedded => 1000,
     };
-    let Some(lab) = api_server.start() else { return };
+    let Some(test_cluster) = api_server.start() else { return };
     let decide = |command: &str| {
-        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&lab, command).display());
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&test_cluster, command).display());
         let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-        lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+        test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
     };
     let _deciding = [decide("controller"), decide("scheduler")];
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let mut bench = Bench::start(&lab).await;
+        let mut bench = Bench::start(&test_cluster).await;
         bench.set_up().await;
-        bench.ask_for(count).await;
+        bench.create_claims(count).await;
         bench.until(count, |seen| (seen.placed + seen.bound) / 2).await;
         bench.check(count).await;
-        bench.give_back(count).await;
+        bench.delete_claims(count).await;
         bench.until(count, |seen| count - seen.volumes.max(seen.made).min(count)).await;
-        assert!(bench.driver.volumes().is_empty(), "no volume is left at the driver");
-        assert!(bench.server.list(CLAIMS).await.is_empty(), "no claim is held back");
+        assert!(bench.driver.volumes().is_empty(), "no volume is left in the driver");
+        assert!(bench.server.list(CLAIMS).await.is_empty(), "no claim is stuck Terminating");
     });
 }
 
 struct Bench<'a> {
-    lab: &'a TestCluster,
+    test_cluster: &'a TestCluster,
     server: Server,
     driver: Arc<Fake>,
     serving: Serving,
     provisioner: Running,
 }
 
-/// How far it is.
+/// The progress.
 struct Seen {
     placed: usize,
     bound: usize,
@@ -79,24 +79,24 @@ struct Seen {
 }
 
 impl<'a> Bench<'a> {
-    async fn start(lab: &'a TestCluster) -> Bench<'a> {
-        let server = Server::connect(lab.kubeconfig()).await;
+    async fn start(test_cluster: &'a TestCluster) -> Bench<'a> {
+        let server = Server::connect(test_cluster.kubeconfig()).await;
         let driver = Arc::new(Fake::new(DRIVER));
-        let serving = driver.serve(&lab.folder().join("many.sock")).expect("a driver is served");
-        let provisioner = provisioner(lab, &serving);
-        Bench { lab, server, driver, serving, provisioner }
+        let serving = driver.serve(&test_cluster.folder().join("many.sock")).expect("a driver is served");
+        let provisioner = provisioner(test_cluster, &serving);
+        Bench { test_cluster, server, driver, serving, provisioner }
     }
 
     async fn set_up(&self) {
         let create = async |path: &str, object: Value| {
-            self.server.create(path, &object).await.expect("it is made");
+            self.server.create(path, &object).await.expect("it is created");
         };
         for number in 0..NODES {
             let name = format!("n{number}");
-            let room = json!({"cpu": "64", "memory": "64Gi", "pods": "200"});
+            let resources = json!({"cpu": "64", "memory": "64Gi", "pods": "200"});
             let node = json!({
                 "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {HOSTNAME: name}},
-                "status": {"capacity": room, "allocatable": room},
+                "status": {"capacity": resources, "allocatable": resources},
             });
             create("/api/v1/nodes", node).await;
             let driver = json!({"name": DRIVER, "nodeID": name, "topologyKeys": [HOSTNAME]});
@@ -112,8 +112,8 @@ impl<'a> Bench<'a> {
         create("/apis/storage.k8s.io/v1/storageclasses", class).await;
     }
 
-    /// Makes so many claims, and a pod for each.
-    async fn ask_for(&self, count: usize) {
+    /// Creates claims, and a pod for each.
+    async fn create_claims(&self, count: usize) {
         let made = futures::stream::iter(0..count).map(async |number| {
             let name = format!("c{number}");
             let claim = json!({
@@ -137,10 +137,10 @@ impl<'a> Bench<'a> {
         made.buffer_unordered(32).collect::<Vec<()>>().await;
     }
 
-    async fn give_back(&self, count: usize) {
+    async fn delete_claims(&self, count: usize) {
         let deleted = futures::stream::iter(0..count).map(async |number| {
-            self.server.delete(&format!("{PODS}/c{number}?gracePeriodSeconds=0")).await.expect("a pod goes");
-            self.server.delete(&format!("{CLAIMS}/c{number}")).await.expect("a claim goes");
+            self.server.delete(&format!("{PODS}/c{number}?gracePeriodSeconds=0")).await.expect("a pod is deleted");
+            self.server.delete(&format!("{CLAIMS}/c{number}")).await.expect("a claim is deleted");
         });
         deleted.buffer_unordered(32).collect::<Vec<()>>().await;
     }
@@ -156,7 +156,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Waits until all is done, and the provisioner was killed as often as it is to be: whenever a little more is done.
+    /// Waits until all is done, killing the provisioner `KILLS` times, each after some more
+    /// progress.
     async fn until(&mut self, count: usize, done: impl Fn(&Seen) -> usize) {
         let (began, mut kills) = (Instant::now(), 0);
         loop {
@@ -166,7 +167,7 @@ impl<'a> Bench<'a> {
             }
             if kills < KILLS && done(&seen) * 2 * KILLS >= kills * count {
                 self.provisioner.kill().expect("killed");
-                self.provisioner = provisioner(self.lab, &self.serving);
+                self.provisioner = provisioner(self.test_cluster, &self.serving);
                 kills += 1;
             }
             assert!(
@@ -182,7 +183,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Every claim has one volume, which the driver has and which is where the pod is; and there is nothing else.
+    /// Checks that every claim has one volume, which exists in the driver on the pod's node, and
+    /// that no other volume exists.
     async fn check(&self, count: usize) {
         let place = |pod: &Value| (text(&pod["metadata"]["name"]), text(&pod["spec"]["nodeName"]));
         let places: BTreeMap<String, String> = self.server.list(PODS).await.iter().map(place).collect();
@@ -195,13 +197,13 @@ impl<'a> Bench<'a> {
             assert!(handles.insert(text(&spec["csi"]["volumeHandle"])), "{volume}");
         }
         let held: BTreeSet<String> = self.driver.volumes().into_keys().collect();
-        assert_eq!(handles, held, "the driver has what the volumes show, and no more");
+        assert_eq!(handles, held, "the driver's volumes match the PersistentVolumes");
         assert_eq!(volumes.len(), count);
         // A claim may be bound before the provisioner has taken off what it had put there.
         let began = Instant::now();
         let is_left = |claim: &Value| claim["metadata"]["finalizers"].as_array().map(Vec::len) != Some(1);
         while let Some(claim) = self.server.list(CLAIMS).await.into_iter().find(is_left) {
-            assert!(began.elapsed() < PATIENCE, "nothing is left on a claim but what protects it: {claim}");
+            assert!(began.elapsed() < PATIENCE, "the claim keeps another finalizer: {claim}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -211,10 +213,10 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn provisioner(lab: &TestCluster, serving: &Serving) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+fn provisioner(test_cluster: &TestCluster, serving: &Serving) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
     let address = format!("--csi-address={}", serving.socket().display());
     let flags = ["--strict-topology", "--retry-interval-start=100ms", "--retry-interval-max=1s", "--kube-api-qps=0"];
     let args = ["provisioner", "csi", &kubeconfig, &address].into_iter().chain(flags);
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
 }

@@ -1,5 +1,6 @@
-//! Classes and volumes of in-tree plugins, on a real API server, with the drivers that have taken over from them: claims ask for the
-//! driver, it is asked in its own words, volumes come out as the plugin's, and go by the driver's handle.
+//! Migrated in-tree classes and volumes on a real API server: claims are annotated with the CSI
+//! driver, parameters are translated for it, volumes get the in-tree source, and are deleted by the
+//! driver's handle.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::wait::until;
 const ZONE: &str = "topology.kubernetes.io/zone";
 const REGION: &str = "topology.kubernetes.io/region";
 
-/// The drivers, the label by which their nodes say where they are, and the zones of two nodes each.
+/// The drivers, their topology label, and the zones of two nodes each.
 const CLOUDS: [(&str, &str, [&str; 2]); 2] = [
     ("ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone", ["us-east-1a", "us-east-1b"]),
     ("pd.csi.storage.gke.io", "topology.gke.io/zone", ["us-central1-a", "us-central1-b"]),
@@ -28,11 +29,11 @@ struct Bench {
 }
 
 #[test]
-fn a_plugins_volumes_are_made_and_removed_by_its_driver() {
-    let Some(lab) = TestCluster::for_test() else { return };
+fn migrated_volumes_are_created_and_deleted_by_the_csi_driver() {
+    let Some(test_cluster) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let bench = Bench::start(&lab).await;
+        let bench = Bench::start(&test_cluster).await;
         bench.by_allowed_topologies().await;
         bench.by_zone_and_chosen_node().await;
         bench.made_before().await;
@@ -41,11 +42,12 @@ fn a_plugins_volumes_are_made_and_removed_by_its_driver() {
 }
 
 impl Bench {
-    async fn start(lab: &TestCluster) -> Bench {
-        let server = Server::connect(lab.kubeconfig()).await;
-        let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    async fn start(test_cluster: &TestCluster) -> Bench {
+        let server = Server::connect(test_cluster.kubeconfig()).await;
+        let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-        let mut programs = vec![lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts")];
+        let mut programs =
+            vec![test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts")];
         let mut drivers = vec![];
         for (name, key, zones) in CLOUDS {
             for zone in zones {
@@ -56,19 +58,21 @@ impl Bench {
                     "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": zone},
                     "spec": {"drivers": [{"name": name, "nodeID": zone, "topologyKeys": [key]}]},
                 });
-                server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("what drivers can do");
+                server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("a CSINode");
             }
             let driver = Arc::new(Fake::new(name));
-            let serving = driver.serve(&lab.folder().join(format!("{name}.sock"))).expect("a driver is served");
+            let serving =
+                driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
             let address = format!("--csi-address={}", serving.socket().display());
             let args = ["provisioner", "csi", &kubeconfig, &address, "--http-endpoint=localhost:0"];
-            programs.push(lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts"));
+            programs
+                .push(test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts"));
             drivers.push((driver, serving));
         }
         Bench { server, drivers, programs }
     }
 
-    /// A class of Amazon's plugin that says in the plugin's words where its volumes may be.
+    /// An aws-ebs class with allowedTopologies in in-tree terms.
     async fn by_allowed_topologies(&self) {
         let driver = &self.drivers[0].0;
         let class = json!({
@@ -79,7 +83,7 @@ impl Bench {
         });
         self.server.create(CLASSES, &class).await.expect("a class");
         let (claim, volume) = self.bound("a", "aws", json!({})).await;
-        assert_asks_for(&claim, "ebs.csi.aws.com");
+        assert_names_driver(&claim, "ebs.csi.aws.com");
 
         let request = &driver.calls()[0]["request"];
         let there = json!([{"segments": {"topology.ebs.csi.aws.com/zone": "us-east-1b"}}]);
@@ -90,15 +94,15 @@ impl Bench {
 
         let handle = format!("vol-{}", text(&volume["metadata"]["name"]));
         assert_eq!(volume["spec"]["awsElasticBlockStore"], json!({"volumeID": handle, "fsType": "xfs"}));
-        assert_is_the_plugins(&volume, "kubernetes.io/aws-ebs", "ebs.csi.aws.com", ["us-east-1b", "us-east-1"]);
+        assert_is_migrated(&volume, "kubernetes.io/aws-ebs", "ebs.csi.aws.com", ["us-east-1b", "us-east-1"]);
 
-        self.gone("a", &volume).await;
+        self.delete("a", &volume).await;
         assert_eq!(called(driver), ["CreateVolume", "DeleteVolume"]);
         assert_eq!(driver.calls()[1]["request"], json!({"volume_id": handle}));
-        assert!(driver.volumes().is_empty(), "nothing is left at the driver");
+        assert!(driver.volumes().is_empty(), "nothing is left in the driver");
     }
 
-    /// A class of Google's plugin that has its zone among its parameters, and a claim for which a node was chosen.
+    /// A gce-pd class with a zone parameter, and a claim with a selected node.
     async fn by_zone_and_chosen_node(&self) {
         let driver = &self.drivers[1].0;
         let class = json!({
@@ -109,7 +113,7 @@ impl Bench {
         self.server.create(CLASSES, &class).await.expect("a class");
         let chosen = json!({"volume.kubernetes.io/selected-node": "us-central1-a"});
         let (claim, volume) = self.bound("g", "gce", chosen).await;
-        assert_asks_for(&claim, "pd.csi.storage.gke.io");
+        assert_names_driver(&claim, "pd.csi.storage.gke.io");
 
         let request = &driver.calls()[0]["request"];
         let there = json!([{"segments": {"topology.gke.io/zone": "us-central1-a"}}]);
@@ -118,21 +122,16 @@ impl Bench {
 
         let name = text(&volume["metadata"]["name"]);
         assert_eq!(volume["spec"]["gcePersistentDisk"], json!({"pdName": name}));
-        assert_is_the_plugins(
-            &volume,
-            "kubernetes.io/gce-pd",
-            "pd.csi.storage.gke.io",
-            ["us-central1-a", "us-central1"],
-        );
+        assert_is_migrated(&volume, "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", ["us-central1-a", "us-central1"]);
 
-        self.gone("g", &volume).await;
+        self.delete("g", &volume).await;
         assert_eq!(called(driver), ["CreateVolume", "DeleteVolume"]);
-        // The plugin does not know projects; the driver knows what is meant.
+        // In-tree volumes do not name the project; the driver fills it in.
         let handle = format!("projects/UNSPECIFIED/zones/us-central1-a/disks/{name}");
         assert_eq!(driver.calls()[1]["request"], json!({"volume_id": handle}));
     }
 
-    /// A volume that the plugin has made in its time, and that is in use until now.
+    /// A volume that the in-tree plugin provisioned, still in use.
     async fn made_before(&self) {
         let driver = &self.drivers[0].0;
         let before = driver.calls().len();
@@ -150,7 +149,8 @@ impl Bench {
             },
         });
         self.server.create(VOLUMES, &volume).await.expect("a volume");
-        // Volumes and claims are watched apart: for a claim that is seen first another volume would be asked for.
+        // Volumes and claims have separate watches: if the claim came first, another volume would
+        // be provisioned.
         self.until("the binder knows the volume", async || {
             let volume = self.server.get(&format!("{VOLUMES}/old")).await.expect("a volume");
             volume["status"]["phase"] == "Available"
@@ -159,12 +159,12 @@ impl Bench {
         let (_, volume) = self.bound("old", "aws", json!({})).await;
         assert_eq!(text(&volume["metadata"]["name"]), "old");
         assert_eq!(volume["metadata"]["annotations"]["pv.kubernetes.io/migrated-to"], "ebs.csi.aws.com");
-        self.gone("old", &volume).await;
+        self.delete("old", &volume).await;
         let calls = driver.calls().split_off(before);
         assert_eq!(calls, [json!({"method": "DeleteVolume", "request": {"volume_id": "vol-0123"}})]);
     }
 
-    /// Calls that are about a plugin's volume are counted as such.
+    /// Calls for migrated volumes are counted with the label `migrated`.
     fn counts(&self) {
         let metrics = self.programs[1].page("/metrics").expect("metrics");
         for (method, migrated, count) in [
@@ -179,7 +179,7 @@ impl Bench {
         }
     }
 
-    /// Makes a claim, and waits until it is bound and its volume guarded by whoever removes it. Yields both.
+    /// Creates a claim, and waits until it is bound and its volume has the provisioner's finalizer.
     async fn bound(&self, name: &str, class: &str, annotations: Value) -> (Value, Value) {
         let claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -206,8 +206,8 @@ impl Bench {
         look().await
     }
 
-    /// Deletes a claim, and waits until it is gone with its volume. NoObserver was told of a failure.
-    async fn gone(&self, name: &str, volume: &Value) {
+    /// Deletes a claim, and waits until its volume is deleted, too, without warnings.
+    async fn delete(&self, name: &str, volume: &Value) {
         self.server.delete(&format!("{CLAIMS}/{name}")).await.expect("deleted");
         let volume = format!("{VOLUMES}/{}", text(&volume["metadata"]["name"]));
         let is_gone = async |path: &str| self.server.get(path).await.is_err_and(|refused| refused["code"] == 404);
@@ -225,16 +225,16 @@ impl Bench {
     }
 }
 
-/// A claim names the driver, by both keys, and not the plugin.
-fn assert_asks_for(claim: &Value, driver: &str) {
+/// A claim is annotated with the driver, by both keys, and not with the plugin.
+fn assert_names_driver(claim: &Value, driver: &str) {
     let annotations = &claim["metadata"]["annotations"];
     assert_eq!(annotations["volume.kubernetes.io/storage-provisioner"], driver, "{claim}");
     assert_eq!(annotations["volume.beta.kubernetes.io/storage-provisioner"], driver, "{claim}");
     assert_eq!(annotations.get("pv.kubernetes.io/migrated-to"), None, "{claim}");
 }
 
-/// A volume says who made it and who has taken over, and where it is in the plugin's words.
-fn assert_is_the_plugins(volume: &Value, plugin: &str, driver: &str, [zone, region]: [&str; 2]) {
+/// A volume names plugin and driver, and its topology in in-tree terms.
+fn assert_is_migrated(volume: &Value, plugin: &str, driver: &str, [zone, region]: [&str; 2]) {
     let (metadata, spec) = (&volume["metadata"], &volume["spec"]);
     assert_eq!(metadata["annotations"]["pv.kubernetes.io/provisioned-by"], plugin, "{volume}");
     assert_eq!(metadata["annotations"]["pv.kubernetes.io/migrated-to"], driver, "{volume}");
@@ -246,7 +246,7 @@ fn assert_is_the_plugins(volume: &Value, plugin: &str, driver: &str, [zone, regi
     assert_eq!(spec.get("csi"), None, "{volume}");
 }
 
-/// What a driver was called for.
+/// The methods called on a driver.
 fn called(driver: &Fake) -> Vec<String> {
     driver.calls().iter().map(|call| text(&call["method"]).to_owned()).collect()
 }

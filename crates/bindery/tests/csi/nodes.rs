@@ -1,5 +1,6 @@
-//! A driver and a provisioner on each of two nodes: each makes and removes its own node's volumes, claims for which no node is chosen
-//! are taken by whoever has room, and schedulers are told how much there is.
+//! Node deployment: a driver and a provisioner on each of two nodes. Each creates and deletes its
+//! own node's volumes, claims without a selected node go to a node with capacity, and capacity is
+//! published.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const DRIVER: &str = "l.example.com";
 const KEY: &str = "topology.example.com/node";
 const CAPACITIES: &str = "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities";
 const GIB: i64 = 1 << 30;
-/// The nodes, and how much room there is on each, in GiB.
+/// The nodes and their capacity in GiB.
 const NODES: [(&str, i64); 2] = [("n1", 3), ("n2", 10)];
 
 struct Nodes {
@@ -28,37 +29,37 @@ struct Nodes {
 }
 
 #[test]
-fn each_node_makes_its_own_volumes_and_tells_how_much_room_it_has() {
-    let Some(lab) = TestCluster::for_test() else { return };
+fn each_node_provisions_its_own_volumes_and_publishes_its_capacity() {
+    let Some(test_cluster) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let nodes = Nodes::start(&lab).await;
+        let nodes = Nodes::start(&test_cluster).await;
         nodes.class("at-once", "Immediate").await;
         nodes.class("later", "WaitForFirstConsumer").await;
         let full = BTreeMap::from([("n1".to_owned(), 3 * GIB), ("n2".to_owned(), 10 * GIB)]);
-        nodes.until("it is told how much room there is", async || nodes.told().await == full).await;
+        nodes.until("the capacity is published", async || nodes.published().await == full).await;
 
         for number in 0..4 {
             nodes.claim(&format!("any{number}"), "at-once", "2Gi", None).await;
         }
-        nodes.until("whoever has room takes what may be anywhere", async || nodes.bound().await.len() == 4).await;
+        nodes.until("claims without a selected node are provisioned", async || nodes.bound().await.len() == 4).await;
         nodes.claim("here", "later", "512Mi", Some("n1")).await;
         nodes
             .until("the chosen node makes what is chosen for it", async || nodes.bound().await.contains_key("here"))
             .await;
         let bound = nodes.bound().await;
         assert_eq!(bound["here"], "n1");
-        assert!(bound.values().filter(|node| *node == "n1").count() <= 2, "there is no room for more: {bound:?}");
+        assert!(bound.values().filter(|node| *node == "n1").count() <= 2, "more than its capacity: {bound:?}");
         let left: BTreeMap<String, i64> =
             nodes.drivers.iter().map(|(node, driver)| (node.to_string(), driver.left())).collect();
-        nodes.until("it is told how much is left", async || nodes.told().await == left).await;
+        nodes.until("the remaining capacity is published", async || nodes.published().await == left).await;
 
         nodes.claim("nowhere", "later", "100Gi", Some("n1")).await;
-        let unchosen = async || {
+        let unselected = async || {
             let claim = nodes.server.get(&format!("{CLAIMS}/nowhere")).await.expect("a claim");
             claim["metadata"]["annotations"].get("volume.kubernetes.io/selected-node").is_none()
         };
-        nodes.until("another node may be chosen where there is no room", unchosen).await;
+        nodes.until("the selected node without capacity is removed", unselected).await;
 
         for name in ["any0", "any1", "any2", "any3", "here", "nowhere"] {
             nodes.server.delete(&format!("{CLAIMS}/{name}")).await.expect("deleted");
@@ -69,16 +70,16 @@ fn each_node_makes_its_own_volumes_and_tells_how_much_room_it_has() {
                 !is_left && nodes.server.list(VOLUMES).await.is_empty() && nodes.server.list(CLAIMS).await.is_empty()
             })
             .await;
-        nodes.until("it is told that there is room again", async || nodes.told().await == full).await;
+        nodes.until("the freed capacity is published", async || nodes.published().await == full).await;
         nodes.server.delete(&format!("{CLASSES}/later")).await.expect("deleted");
-        nodes.until("nothing is told of a class that is gone", async || nodes.told().await.is_empty()).await;
+        nodes.until("the capacity of the deleted class is removed", async || nodes.published().await.is_empty()).await;
     });
 }
 
 impl Nodes {
-    async fn start(lab: &TestCluster) -> Nodes {
-        let server = Server::connect(lab.kubeconfig()).await;
-        let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+    async fn start(test_cluster: &TestCluster) -> Nodes {
+        let server = Server::connect(test_cluster.kubeconfig()).await;
+        let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let (mut drivers, mut provisioners, mut served) = (BTreeMap::new(), vec![], vec![]);
         for (name, gib) in NODES {
             let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {KEY: name}}});
@@ -87,15 +88,16 @@ impl Nodes {
                 "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name},
                 "spec": {"drivers": [{"name": DRIVER, "nodeID": name, "topologyKeys": [KEY]}]},
             });
-            server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("what drivers can do");
+            server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("a CSINode");
             let driver = Arc::new(Fake::new(DRIVER).on_node(gib * GIB, &[(KEY, name)]));
-            let serving = driver.serve(&lab.folder().join(format!("{name}.sock"))).expect("a driver is served");
-            provisioners.push(provisioner(lab, name, &kubeconfig, &serving));
+            let serving =
+                driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
+            provisioners.push(provisioner(test_cluster, name, &kubeconfig, &serving));
             drivers.insert(name, driver);
             served.push(serving);
         }
         let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-        let binder = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
+        let binder = test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the binder starts");
         Nodes { server, drivers, provisioners, _serving: served, _binder: binder }
     }
 
@@ -119,7 +121,7 @@ impl Nodes {
         self.server.create(CLAIMS, &claim).await.expect("a claim");
     }
 
-    /// The claims that are bound, and the nodes that their volumes are on: where they say, and in fact.
+    /// The bound claims with the nodes of their volumes, which is checked with the drivers.
     async fn bound(&self) -> BTreeMap<String, String> {
         let volumes = self.server.list(VOLUMES).await;
         let bound = volumes.iter().filter(|volume| volume["status"]["phase"] == "Bound");
@@ -130,15 +132,15 @@ impl Nodes {
             let handle = text(&volume["spec"]["csi"]["volumeHandle"]);
             let has = self.drivers.iter().filter(|(_, driver)| driver.volumes().contains_key(handle));
             let has: BTreeSet<&str> = has.map(|(node, _)| *node).collect();
-            assert_eq!(has, BTreeSet::from([node]), "{handle} is on one node, where it says");
+            assert_eq!(has, BTreeSet::from([node]), "{handle} is on one node, as its volume says");
             places.insert(text(&volume["spec"]["claimRef"]["name"]).to_owned(), node.to_owned());
         }
         places
     }
 
-    /// How much room schedulers are told that there is, node by node.
-    async fn told(&self) -> BTreeMap<String, i64> {
-        let told = self.server.list(CAPACITIES).await;
+    /// The published capacity by node.
+    async fn published(&self) -> BTreeMap<String, i64> {
+        let objects = self.server.list(CAPACITIES).await;
         let one = |object: &Value| {
             let node = text(&object["nodeTopology"]["matchLabels"][KEY]).to_owned();
             let label = text(&object["metadata"]["labels"]["csi.storage.k8s.io/managed-by"]).to_owned();
@@ -150,8 +152,8 @@ impl Nodes {
             let capacity: bindery_model::Quantity = text(&object["capacity"]).parse().expect("a quantity");
             (node, i64::try_from(capacity.units()).expect("it fits"))
         };
-        let all: BTreeMap<String, i64> = told.iter().map(one).collect();
-        assert_eq!(all.len(), told.len(), "nothing is told twice");
+        let all: BTreeMap<String, i64> = objects.iter().map(one).collect();
+        assert_eq!(all.len(), objects.len(), "one capacity object per node");
         all
     }
 
@@ -160,7 +162,7 @@ impl Nodes {
     }
 }
 
-fn provisioner(lab: &TestCluster, node: &str, kubeconfig: &str, serving: &Serving) -> Running {
+fn provisioner(test_cluster: &TestCluster, node: &str, kubeconfig: &str, serving: &Serving) -> Running {
     let (name, address) = (format!("NODE_NAME={node}"), format!("--csi-address={}", serving.socket().display()));
     let args = [
         &name,
@@ -183,5 +185,5 @@ fn provisioner(lab: &TestCluster, node: &str, kubeconfig: &str, serving: &Servin
         "--retry-interval-start=200ms",
         "--retry-interval-max=2s",
     ];
-    lab.start_program("/usr/bin/env", args).expect("a provisioner starts")
+    test_cluster.start_program("/usr/bin/env", args).expect("a provisioner starts")
 }

@@ -1,4 +1,4 @@
-//! The process itself: how it leads, what it tells, what it keeps to itself, and how it ends.
+//! The process: leader election, endpoints, secrecy, and its end.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -13,17 +13,17 @@ use crate::state::{CLAIMS, CLASSES, VOLUMES};
 use crate::wait::until;
 
 const DRIVER: &str = "p.example.com";
-const SECRET: &str = "a-password-that-nobody-may-see";
+const SECRET: &str = "a-secret-password";
 
 #[test]
-fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
-    let Some(lab) = TestCluster::for_test() else { return };
+fn it_elects_a_leader_serves_metrics_hides_secrets_and_ends_with_its_driver() {
+    let Some(test_cluster) = TestCluster::for_test() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let server = Server::connect(lab.kubeconfig()).await;
+        let server = Server::connect(test_cluster.kubeconfig()).await;
         let driver = Arc::new(Fake::new(DRIVER));
-        let serving = driver.serve(&lab.folder().join("process.sock")).expect("a driver is served");
-        let mut leader = start(&lab, &serving);
+        let serving = driver.serve(&test_cluster.folder().join("process.sock")).expect("a driver is served");
+        let mut leader = start(&test_cluster, &serving);
         let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/p-example-com";
         until(&[&leader], "it leads", async || server.get(lease).await.is_ok()).await;
         let held = server.get(lease).await.expect("a lease");
@@ -44,7 +44,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
             "csistoragecapacities_desired_goal 0",
             "leader_election_master_status{name=\"p-example-com\"} 1",
         ] {
-            // The volume is there before the provisioner hears that it is, and counts it.
+            // The volume exists before the provisioner has the response and counts it.
             until(&[&leader], expected, async || get(&address, "/my/metrics").contains(expected)).await;
         }
 
@@ -55,15 +55,15 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
 }
 
 #[test]
-fn what_cannot_be_is_said_at_once() {
-    let Some(lab) = TestCluster::for_test() else { return };
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
-    for (flags, said) in [
+fn invalid_flags_are_reported_immediately() {
+    let Some(test_cluster) = TestCluster::for_test() else { return };
+    let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
+    for (flags, expected) in [
         (&["--feature-gates=Nonsense=true"][..], "unrecognized feature gate: Nonsense"),
         (&["--volume-name-prefix="], "--volume-name-prefix cannot be empty"),
         (&["--csi-address=tcp://somewhere:1"], "is no unix socket"),
         (&["--nonsense"], "unexpected argument '--nonsense'"),
-        // There is no driver: it is not waited for where nothing can come of it.
+        // Without a driver; the flags are checked before it is waited for.
         (&["--master=::"], "--master=::"),
         (&["--http-endpoint=nowhere.invalid:1"], "nowhere.invalid:1"),
         (&["--node-deployment"], "NODE_NAME must be set"),
@@ -73,16 +73,16 @@ fn what_cannot_be_is_said_at_once() {
             "--leader-election-lease-duration must be longer",
         ),
     ] {
-        let mut program = lab
+        let mut program = test_cluster
             .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi", &kubeconfig], flags].concat())
             .expect("it starts");
         let ended = program.wait(PATIENCE).expect("it ends");
-        assert!(!ended.success() && program.log().contains(said), "{said} is not in {}", program.log());
+        assert!(!ended.success() && program.log().contains(expected), "{expected} is not in {}", program.log());
     }
 }
 
-fn start(lab: &TestCluster, serving: &Serving) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+fn start(test_cluster: &TestCluster, serving: &Serving) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
     let address = format!("--csi-address=unix://{}", serving.socket().display());
     let args = [
         "provisioner",
@@ -97,10 +97,11 @@ fn start(lab: &TestCluster, serving: &Serving) -> Running {
         "--metrics-path=/my/metrics",
         "--feature-gates=Topology=false",
     ];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts")
 }
 
-/// A claim that asks for a volume, whose class names a secret. No binder runs: the test plays it.
+/// A claim to provision, whose class references a secret. No binder runs: the test annotates the
+/// claim.
 async fn provision(server: &Server) {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"},
@@ -125,7 +126,7 @@ async fn provision(server: &Server) {
     server.create(CLAIMS, &claim).await.expect("a claim");
 }
 
-/// Where it serves: the port is its own choice, and logged.
+/// Its address, which it logs.
 fn address(program: &Running) -> String {
     let log = program.log();
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

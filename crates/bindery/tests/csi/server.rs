@@ -1,4 +1,4 @@
-//! An API server, called with paths.
+//! A client that addresses the API server by path.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ impl Server {
         Server(Client::try_from(config.expect("a configuration")).expect("a client"))
     }
 
-    /// Creates an object. What is refused is `Err`, with the server's answer.
+    /// Creates an object. A rejection is `Err` with the server's response.
     pub async fn create(&self, collection: &str, object: &Value) -> Result<Value, Value> {
         self.call(Method::POST, collection, Some(object)).await
     }

@@ -1,4 +1,4 @@
-//! A recorded state: its objects, and what is done to them.
+//! A recorded state: its objects and actions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const SNAPSHOTS: &str = "/apis/snapshot.storage.k8s.io/v1/namespaces/default/vol
 pub const CONTENTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents";
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
-/// Creates what a state consists of. Returns the UIDs of its claims, with their names.
+/// Creates the objects of a state. Returns the UIDs of its claims with their names.
 pub async fn set_up(server: &Server, state: &Value) -> BTreeMap<String, String> {
     for secret in list(&state["secrets"]) {
         let object = json!({
@@ -31,7 +31,7 @@ pub async fn set_up(server: &Server, state: &Value) -> BTreeMap<String, String> 
         if source["kind"] == "VolumeSnapshot" && made.insert(text(&source["name"])) {
             snapshot(server, source, text(&state["class"]["provisioner"])).await;
         }
-        // One that is refused has no effect.
+        // A rejected object has no effect.
         if let Ok(created) = server.create(CLAIMS, &claim(described, text(&state["class"]["name"]))).await {
             uids.insert(text(&created["metadata"]["uid"]).to_owned(), text(&described["name"]).to_owned());
         }
@@ -39,7 +39,7 @@ pub async fn set_up(server: &Server, state: &Value) -> BTreeMap<String, String> 
     uids
 }
 
-/// Does something to a state. What makes no sense any more has no effect.
+/// Applies an action to a state. An action that no longer applies has no effect.
 pub async fn act(server: &Server, action: &Value, uids: &BTreeMap<String, String>) {
     let name = text(&action["name"]);
     let uid = uids.iter().find(|(_, claim)| *claim == name).map_or("none", |(uid, _)| uid);
@@ -53,7 +53,7 @@ pub async fn act(server: &Server, action: &Value, uids: &BTreeMap<String, String
         "select-node" => {
             server.patch(&claim, &json!({"metadata": {"annotations": {SELECTED_NODE: action["node"]}}})).await
         }
-        other => panic!("nobody knows how to {other}"),
+        other => panic!("unknown action {other}"),
     };
 }
 
@@ -108,7 +108,7 @@ fn claim(described: &Value, class: &str) -> Value {
     })
 }
 
-/// Creates a snapshot in some condition, and its content.
+/// Creates a snapshot with its content.
 async fn snapshot(server: &Server, source: &Value, driver: &str) {
     let (name, condition) = (text(&source["name"]), text(&source["state"]));
     if condition == "missing" {
@@ -143,7 +143,7 @@ async fn snapshot(server: &Server, source: &Value, driver: &str) {
         },
         "status": {"readyToUse": true, "snapshotHandle": handle, "restoreSize": bytes},
     });
-    server.create(CONTENTS, &content).await.expect("a content");
+    server.create(CONTENTS, &content).await.expect("a snapshot content");
 }
 
 pub fn list(value: &Value) -> &[Value] {

@@ -1,15 +1,15 @@
-//! Waiting for what several programs bring about together.
+//! Waits for the combined effect of several programs.
 
 use std::time::{Duration, Instant};
 
 use bindery_test_cluster::{PATIENCE, Running};
 
-/// Returns once something holds; panics with what programs say if it never does.
+/// Waits until a condition holds; panics with the programs' logs if it never does.
 pub async fn until(programs: &[&Running], what: &str, holds: impl AsyncFn() -> bool) {
     let began = Instant::now();
     while !holds().await {
-        let said = || programs.iter().map(|program| program.log()).collect::<String>();
-        assert!(began.elapsed() < PATIENCE, "after {PATIENCE:?} it does not hold that {what}\n{}", said());
+        let logs = || programs.iter().map(|program| program.log()).collect::<String>();
+        assert!(began.elapsed() < PATIENCE, "timed out after {PATIENCE:?}: {what}\n{}", logs());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The machine: disks with file systems, a bare device, and what pods write on them.
+//! The machine: disks with file systems, a raw device, and the data that pods write.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use bindery_test_cluster::Disks;
 
-/// How many files a pod leaves on a file system: enough that removing them takes a moment.
+/// The number of files a pod writes: enough that deleting them takes a moment.
 const FILES: usize = 400;
 
-/// What a pod writes on a device.
+/// The data a pod writes on a device.
 const BLOCK: [u8; 4096] = [7; 4096];
 
-/// The disks, by the names of their entries.
+/// The names of the disks.
 pub struct Machine {
     disks: Disks,
-    /// The first is of file systems, the second of devices.
+    /// The discovery directories of file systems and of devices.
     pub directories: [PathBuf; 2],
 }
 
@@ -43,7 +43,7 @@ impl Machine {
         self.disks.folder()
     }
 
-    /// What a pod does with what it was given: it fills it, and leaves traps.
+    /// Fills a volume as a pod would, and leaves malicious links.
     pub fn write(&self, path: &Path) {
         if !path.is_dir() {
             let device = File::options().write(true).open(path).expect("opened");
@@ -59,7 +59,7 @@ impl Machine {
         symlink("../../../outside", path.join("1/inside/trap")).expect("linked");
     }
 
-    /// What a person does who knows that it is not needed.
+    /// Empties a volume as an administrator would.
     pub fn empty(&self, path: &Path) {
         if !path.is_dir() {
             let device = File::options().write(true).open(path).expect("opened");
@@ -73,8 +73,8 @@ impl Machine {
         }
     }
 
-    /// Whether all that was written is there.
-    pub fn is_whole(&self, path: &Path) -> bool {
+    /// Whether all written data is present.
+    pub fn is_intact(&self, path: &Path) -> bool {
         if !path.is_dir() {
             let mut found = [0; 4096];
             File::open(path).expect("opened").read_exact_at(&mut found, 0).expect("read");
@@ -84,7 +84,7 @@ impl Machine {
         (0..FILES).all(is_there)
     }
 
-    /// Whether nothing is left of it; and nothing outside was touched, ever.
+    /// Whether no data is left; also checks that nothing outside was touched.
     pub fn is_clean(&self, path: &Path) -> bool {
         assert!(self.folder().join("outside/precious").exists(), "nothing outside is touched");
         if path.is_dir() {

@@ -12,38 +12,38 @@ use serde_json::{Value, json};
 use crate::machine::{FILE_SYSTEMS, Machine};
 use crate::servers::{self, ApiServer};
 
-/// The part of deploy/ that this is about.
+/// The command whose role in deploy/ applies.
 const PART: &str = "local";
 const NODE: &str = "n1";
-/// The classes, each with its mode.
+/// The classes with their volume modes.
 const CLASSES: [(&str, &str); 2] = [("disks", "Filesystem"), ("raw", "Block")];
 
 pub struct World {
     pub machine: Machine,
-    lab: TestCluster,
+    test_cluster: TestCluster,
     deciders: Vec<Running>,
-    /// The volumes that were seen, by name: which they were, and whether they may be dirty.
+    /// The observed volumes by name: their UIDs, and whether they may contain data.
     seen: BTreeMap<String, String>,
 }
 
 impl World {
-    /// A cluster whose classes have these keys, too.
+    /// Starts a cluster whose classes have these additional keys.
     pub fn start(api_server: ApiServer, keys: &str) -> Option<World> {
         let machine = Machine::for_test()?;
-        let lab = api_server.start()?;
+        let test_cluster = api_server.start()?;
         let start = |command: &str| {
-            let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+            let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
             let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-            lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+            test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         };
         let deciders = ["controller", "scheduler"].map(start).into();
-        let world = World { machine, lab, deciders, seen: BTreeMap::new() };
+        let world = World { machine, test_cluster, deciders, seen: BTreeMap::new() };
         world.configure(keys);
-        let room = json!({"cpu": "8", "memory": "16Gi", "pods": "100"});
+        let resources = json!({"cpu": "8", "memory": "16Gi", "pods": "100"});
         let labels = json!({"kubernetes.io/hostname": NODE});
         let node = json!({
             "apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels},
-            "status": {"capacity": room, "allocatable": room},
+            "status": {"capacity": resources, "allocatable": resources},
         });
         let class = |(name, _)| {
             json!({
@@ -70,21 +70,23 @@ impl World {
 
     fn create(&self, objects: &[Value]) {
         let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-        self.lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
+        self.test_cluster
+            .kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"])
+            .expect("objects are created");
     }
 
     pub fn provisioner(&self) -> Running {
-        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.lab, PART).display());
+        let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&self.test_cluster, PART).display());
         let config = format!("--config={}", self.config().display());
         let node = format!("--node-name={NODE}");
         let fast = ["--discovery-period=50ms", "--listen-address=127.0.0.1:0"];
         let args = [&["provisioner", "local", "-v", &kubeconfig, &config, &node], &fast[..]].concat();
-        self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the provisioner starts")
+        self.test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the provisioner starts")
     }
 
-    /// All volumes, by name. Those that are not what they were have just been offered: then there is nothing on them.
+    /// All volumes by name. A volume with a new UID was just published, so its disk must be clean.
     fn volumes(&mut self) -> BTreeMap<String, Value> {
-        let list = self.lab.kubectl(["get", "pv", "-o", "json"]).expect("a list");
+        let list = self.test_cluster.kubectl(["get", "pv", "-o", "json"]).expect("a list");
         let mut list: Value = serde_json::from_str(&list).expect("JSON");
         let items = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
         let volumes: BTreeMap<String, Value> = items.into_iter().map(|v| (text(&v, "/metadata/name"), v)).collect();
@@ -92,7 +94,7 @@ impl World {
             let uid = text(volume, "/metadata/uid");
             if self.seen.insert(name.clone(), uid.clone()) != Some(uid) {
                 let path = PathBuf::from(text(volume, "/spec/local/path"));
-                assert!(self.machine.is_clean(&path), "{} is offered, and not clean", path.display());
+                assert!(self.machine.is_clean(&path), "{} is published, but not clean", path.display());
             }
         }
         volumes
@@ -104,61 +106,61 @@ impl World {
             let logs: Vec<String> = self.deciders.iter().map(|decider| decider.log()).collect();
             let tail = |log: &String| log.lines().rev().take(20).collect::<Vec<_>>().join("\n");
             let tails: Vec<String> = logs.iter().map(tail).collect();
-            assert!(started.elapsed() < PATIENCE, "in vain: {what}\n{}", tails.join("\n\n"));
+            assert!(started.elapsed() < PATIENCE, "timed out: {what}\n{}", tails.join("\n\n"));
             sleep(Duration::from_millis(50));
         }
     }
 
-    fn are_offered(&mut self) -> bool {
+    fn are_published(&mut self) -> bool {
         let volumes = self.volumes();
         let is_offered =
             |volume: &Value| volume["status"]["phase"] == "Available" && volume["spec"]["claimRef"].is_null();
         volumes.len() == FILE_SYSTEMS.len() + 1 && volumes.values().all(is_offered)
     }
 
-    /// A provisioner that runs, until it has said something.
-    pub fn provisioner_that_says(&mut self, words: &str) -> Running {
+    /// Starts a provisioner, and waits until it has logged this.
+    pub fn provisioner_that_logs(&mut self, words: &str) -> Running {
         let provisioner = self.provisioner();
         self.eventually(words, |_| provisioner.log().contains(words));
         provisioner
     }
 
-    /// The entries that have a volume.
-    pub fn offered(&mut self) -> Vec<String> {
+    /// The disks that have a volume.
+    pub fn published(&mut self) -> Vec<String> {
         let entry = |volume: &Value| text(volume, "/spec/local/path").rsplit('/').next().unwrap_or_default().to_owned();
         let mut entries: Vec<String> = self.volumes().values().map(entry).collect();
         entries.sort();
         entries
     }
 
-    /// Runs a provisioner until it has logged so many lines, then kills it. Says whether it ever had so much to say: not if all is
-    /// done before, and it has been still for a while.
+    /// Runs a provisioner until it has logged this many lines, then kills it. Returns whether it
+    /// logged so many: not if all is done before and it is idle.
     pub fn provisioner_until(&mut self, lines: usize) -> bool {
         let mut provisioner = self.provisioner();
         let started = Instant::now();
         loop {
-            // Looked at without a pause: it is to be killed in the middle of something.
+            // Polled without a pause, to kill it in the middle of an operation.
             if provisioner.log().lines().count() >= lines {
                 provisioner.kill().expect("killed");
                 return true;
             }
-            // Now and then: asking takes longer than what is to be interrupted.
-            if started.elapsed() > Duration::from_secs(5) && self.are_offered() {
+            // Rarely, because a query takes longer than the operations to interrupt.
+            if started.elapsed() > Duration::from_secs(5) && self.are_published() {
                 return false;
             }
-            assert!(started.elapsed() < PATIENCE, "in vain: {lines} lines\n{}", provisioner.log());
+            assert!(started.elapsed() < PATIENCE, "timed out: {lines} lines\n{}", provisioner.log());
         }
     }
 
-    /// Provisioners that live have them all offered: two at once, as there are while one is replaced.
-    pub fn all_are_offered(&mut self) {
+    /// Two concurrent provisioners, as during a rolling update, publish all disks.
+    pub fn publish_all(&mut self) {
         let two = [self.provisioner(), self.provisioner()];
         self.deciders.extend(two);
-        self.eventually("all disks are offered", World::are_offered);
+        self.eventually("all disks are published", World::are_published);
         self.deciders.truncate(2);
     }
 
-    /// Every disk is bound through a pod, and written to. That a provisioner comes and goes does not matter.
+    /// Every disk is bound by a pod, and written to, whether or not a provisioner runs.
     pub fn bind_and_write(&mut self) {
         let disks = FILE_SYSTEMS.map(|(name, _)| (name, CLASSES[0])).into_iter().chain([("device", CLASSES[1])]);
         let objects: Vec<Value> =
@@ -170,7 +172,8 @@ impl World {
             volumes.len() == FILE_SYSTEMS.len() + 1 && volumes.values().all(|v| v["status"]["phase"] == "Bound")
         });
         self.eventually("all pods have their node", |world| {
-            let nodes = world.lab.kubectl(["get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"]).expect("pods");
+            let nodes =
+                world.test_cluster.kubectl(["get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}"]).expect("pods");
             nodes.split_whitespace().filter(|node| *node == NODE).count() == FILE_SYSTEMS.len() + 1
         });
         for volume in self.volumes().values() {
@@ -179,17 +182,18 @@ impl World {
         self.deciders.pop();
     }
 
-    /// The pods and their claims are deleted, while no provisioner runs: the volumes are released, and whole.
+    /// Deletes the pods and claims while no provisioner runs: the volumes are Released, with their
+    /// data.
     pub fn release(&mut self) {
         let forced = ["delete", "pods", "--all", "--force", "--grace-period=0"];
-        self.lab.kubectl(forced).expect("pods are deleted");
-        self.lab.kubectl(["delete", "pvc", "--all", "--wait=false"]).expect("claims are deleted");
+        self.test_cluster.kubectl(forced).expect("pods are deleted");
+        self.test_cluster.kubectl(["delete", "pvc", "--all", "--wait=false"]).expect("claims are deleted");
         self.eventually("all disks are released", |world| {
             world.volumes().values().all(|volume| volume["status"]["phase"] == "Released")
         });
         for volume in self.volumes().values() {
             let path = PathBuf::from(text(volume, "/spec/local/path"));
-            assert!(self.machine.is_whole(&path), "{} is as its pod left it", path.display());
+            assert!(self.machine.is_intact(&path), "{} still has its data", path.display());
         }
     }
 }
@@ -208,7 +212,7 @@ fn claim(name: &str, class: &str, mode: &str) -> Value {
     })
 }
 
-/// A pod with a claim. What admission marks new nodes with it tolerates: there is no kubelet to take the mark away.
+/// A pod with a claim. It tolerates the taint of new nodes, which no kubelet removes here.
 fn pod(name: &str, mode: &str) -> Value {
     let (field, path) = if mode == "Block" { ("volumeDevices", "devicePath") } else { ("volumeMounts", "mountPath") };
     json!({

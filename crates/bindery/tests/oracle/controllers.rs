@@ -1,21 +1,23 @@
-//! The controllers that run: ours or upstream's, and upstream's scheduler and garbage collector where pods are about.
+//! The controllers under test: ours or upstream's, and upstream's scheduler and garbage collector
+//! for states with pods.
 
 use bindery_test_cluster::{Running, TestCluster};
 
 use crate::{kube_scheduler, servers};
 
-/// Who plays.
+/// The selection of controllers.
 #[derive(Debug, Clone, Copy)]
-pub struct Cast {
-    /// Who sees to claims and volumes.
+pub struct Controlled {
+    /// The volume controllers.
     pub volumes: Who,
-    /// Who gives pods their nodes, if anybody does.
+    /// The scheduler, if any.
     pub scheduler: Option<Who>,
-    /// Whether the garbage collector of kube-controller-manager does: it takes the claims of pods that are gone.
+    /// Whether kube-controller-manager's garbage collector runs, which deletes the claims of
+    /// deleted pods.
     pub collector: bool,
 }
 
-/// Whose a part is.
+/// The implementation of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// `bindery controller` or `bindery scheduler`.
@@ -34,7 +36,7 @@ const UPSTREAMS_VOLUMES: [&str; 6] = [
     "volumeattributesclass-protection-controller",
 ];
 
-impl Cast {
+impl Controlled {
     fn upstreams(self) -> Vec<&'static str> {
         let volumes = UPSTREAMS_VOLUMES.into_iter().filter(|_| self.volumes == Who::Upstreams);
         let collector = self.collector.then_some("garbage-collector-controller");
@@ -42,7 +44,7 @@ impl Cast {
     }
 }
 
-/// What runs until this is dropped.
+/// Running controllers, killed on drop.
 pub struct Controllers {
     ours: Option<Running>,
     scheduler: Option<Running>,
@@ -50,65 +52,65 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    pub fn start(cast: Cast, lab: &TestCluster) -> Controllers {
-        let controllers = cast.upstreams();
-        let upstreams = (!controllers.is_empty()).then(|| upstreams(lab, &controllers));
-        let scheduler = cast.scheduler.map(|who| match who {
-            Who::Ours => our_scheduler(lab),
-            Who::Upstreams => kube_scheduler::start(lab),
+    pub fn start(selection: Controlled, test_cluster: &TestCluster) -> Controllers {
+        let controllers = selection.upstreams();
+        let upstreams = (!controllers.is_empty()).then(|| upstreams(test_cluster, &controllers));
+        let scheduler = selection.scheduler.map(|who| match who {
+            Who::Ours => our_scheduler(test_cluster),
+            Who::Upstreams => kube_scheduler::start(test_cluster),
         });
-        let ours = (cast.volumes == Who::Ours).then(|| ours(lab));
+        let ours = (selection.volumes == Who::Ours).then(|| ours(test_cluster));
         Controllers { ours, scheduler, _others: upstreams }
     }
 
-    /// What ours says, in lines of JSON, then what the scheduler says.
+    /// The log of our controller in lines of JSON, then the scheduler's.
     pub fn log(&self) -> String {
         self.ours.iter().chain(&self.scheduler).map(Running::log).collect()
     }
 
-    /// What ours counts under a name.
+    /// A metric of our controller.
     pub fn count(&self, name: &str) -> u64 {
         let ours = self.ours.as_ref().expect("ours counts");
         let metrics = ours.page("/metrics").expect("metrics");
         let count = |line: &str| line.strip_prefix(name)?.strip_prefix("_total ")?.parse().ok();
-        metrics.lines().find_map(count).unwrap_or_else(|| panic!("there is no {name} in {metrics}"))
+        metrics.lines().find_map(count).unwrap_or_else(|| panic!("{name} is missing in {metrics}"))
     }
 }
 
-fn ours(lab: &TestCluster) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "controller").display());
+fn ours(test_cluster: &TestCluster) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(test_cluster, "controller").display());
     let args = [
         "controller",
         "-v",
         &kubeconfig,
         "--leader-elect=false",
         "--listen=127.0.0.1:0",
-        // Off in the version that the states were recorded with.
+        // Off in the version the states were recorded with.
         "--feature-gates=PersistentVolumeClaimUnusedSinceTime=false",
     ];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-fn our_scheduler(lab: &TestCluster) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "scheduler").display());
+fn our_scheduler(test_cluster: &TestCluster) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(test_cluster, "scheduler").display());
     let args = ["scheduler", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-/// Controllers of kube-controller-manager, looking at everything every other second.
-fn upstreams(lab: &TestCluster, controllers: &[&str]) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
+/// Controllers of kube-controller-manager, with a resync every two seconds.
+fn upstreams(test_cluster: &TestCluster, controllers: &[&str]) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
     let controllers = format!("--controllers={}", controllers.join(","));
     let args = [
         &kubeconfig,
         &controllers,
         "--pvclaimbinder-sync-period=2s",
-        // The only one that both servers speak.
+        // The content type that both servers support.
         "--kube-api-content-type=application/json",
         "--leader-elect=false",
         "--kube-api-qps=10000",
         "--kube-api-burst=10000",
         "--secure-port=0",
     ];
-    lab.start_program("kube-controller-manager", args).expect("kube-controller-manager starts")
+    test_cluster.start_program("kube-controller-manager", args).expect("kube-controller-manager starts")
 }

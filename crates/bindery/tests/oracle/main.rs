@@ -1,8 +1,10 @@
-//! Recorded states of the reference, carried out by `bindery controller` on a real API server and on the embedded one: they must
-//! end where the reference was seen to end. And so must they by the reference itself, on the embedded one.
+//! Recorded states of the reference, replayed with `bindery controller` on a real API server and on
+//! the embedded one: they must end as recorded. So must the reference itself on the embedded
+//! server.
 //!
-//! Nothing else runs; where pods are about, kube-scheduler does, and on the real server kube-controller-manager's garbage
-//! collector. See `crates/testing/simulation/tests/oracle` for the same in memory, without pods.
+//! Nothing else runs, except for states with pods: kube-scheduler, and on the real server
+//! kube-controller-manager's garbage collector. See `crates/testing/simulation/tests/oracle` for
+//! the same in memory, without pods.
 
 mod controllers;
 #[path = "../kube_scheduler/mod.rs"]
@@ -17,115 +19,123 @@ mod servers;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bindery_simulation::oracle::{DEVIATIONS, Recorded, SCHEDULER_DEVIATIONS, recorded, recorded_with_pods};
-use controllers::{Cast, Controllers, Who};
+use bindery_simulation::oracle::{DIFFERENCES, Recorded, SCHEDULER_DIFFERENCES, recorded, recorded_with_pods};
+use controllers::{Controlled, Controllers, Who};
 use quiet::Watched;
 use replay::{End, Pace, SCHEDULED, WOKEN, carry_out};
 use server::Server;
 use servers::ApiServer;
 
-/// So many of the states with one outcome may end otherwise on purpose.
-const DEVIATIONS_MAX: usize = 6;
+/// The maximum number of deliberate differences among the states with one outcome.
+const DIFFERENCES_MAX: usize = 6;
 
-/// So many in a hundred states must the reference bring to the same end again. It races with itself, and not every end was seen.
+/// The minimum percentage of states in which the reference agrees with its recording. It has races,
+/// and not every end was recorded.
 const REFERENCE_AGREES_MIN_PERCENT: usize = 98;
 
-/// The reference looks at everything every other second, and tells again and again what it sees.
+/// The reference resyncs every two seconds, and repeats its events.
 const PATIENT: Pace =
     Pace { watched: Watched::Objects, quiet: Duration::from_secs(5), quiet_last: Duration::from_secs(7) };
 
-/// So many in a hundred states must publish the same events.
+/// The minimum percentage of states with the same events.
 const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 
-/// That nobody writes any more is seen by nobody writing for a while: a machine that is busy with another test would lie.
+/// Serialises the tests: the end of a state is detected by silence, which a busy machine would
+/// fake.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Ours alone.
-const OURS: Cast = Cast { volumes: Who::Ours, scheduler: None, collector: false };
+/// Only ours.
+const OURS: Controlled = Controlled { volumes: Who::Ours, scheduler: None, collector: false };
 
-/// Ours where pods are about: the scheduler and the garbage collector are upstream's.
-const OURS_WITH_PODS: Cast = Cast { scheduler: Some(Who::Upstreams), collector: true, ..OURS };
+/// Ours for states with pods, with upstream's scheduler and garbage collector.
+const OURS_WITH_PODS: Controlled = Controlled { scheduler: Some(Who::Upstreams), collector: true, ..OURS };
 
 /// The same on the embedded server, which collects garbage itself.
-const OURS_WITH_PODS_EMBEDDED: Cast = Cast { collector: false, ..OURS_WITH_PODS };
+const OURS_WITH_PODS_EMBEDDED: Controlled = Controlled { collector: false, ..OURS_WITH_PODS };
 
-/// Nothing of upstream's but the garbage collector.
-const OURS_WHOLE: Cast = Cast { scheduler: Some(Who::Ours), ..OURS_WITH_PODS };
+/// Ours with our scheduler; only the garbage collector is upstream's.
+const OURS_WHOLE: Controlled = Controlled { scheduler: Some(Who::Ours), ..OURS_WITH_PODS };
 
-/// Nothing of upstream's at all.
-const OURS_WHOLE_EMBEDDED: Cast = Cast { collector: false, ..OURS_WHOLE };
+/// Ours with our scheduler, nothing of upstream's.
+const OURS_WHOLE_EMBEDDED: Controlled = Controlled { collector: false, ..OURS_WHOLE };
 
 /// The reference.
-const REFERENCE: Cast = Cast { volumes: Who::Upstreams, ..OURS };
+const REFERENCE: Controlled = Controlled { volumes: Who::Upstreams, ..OURS };
 
-/// The reference where pods are about.
-const REFERENCE_WITH_PODS: Cast = Cast { volumes: Who::Upstreams, ..OURS_WITH_PODS };
+/// The reference for states with pods.
+const REFERENCE_WITH_PODS: Controlled = Controlled { volumes: Who::Upstreams, ..OURS_WITH_PODS };
 
 #[test]
-fn every_state_ends_as_the_reference_was_seen_to_end() {
-    ours_ends_as_recorded(ApiServer::Real, OURS, &recorded(), &WOKEN, DEVIATIONS);
+fn every_state_ends_as_recorded() {
+    ours_ends_as_recorded(ApiServer::Real, OURS, &recorded(), &WOKEN, DIFFERENCES);
 }
 
 #[test]
-fn and_so_does_every_state_on_the_embedded_server() {
-    ours_ends_as_recorded(ApiServer::Embedded, OURS, &recorded(), &WOKEN, DEVIATIONS);
+fn every_state_ends_as_recorded_on_the_embedded_server() {
+    ours_ends_as_recorded(ApiServer::Embedded, OURS, &recorded(), &WOKEN, DIFFERENCES);
 }
 
 #[test]
-fn every_state_with_pods_ends_as_the_reference_was_seen_to_end() {
+fn every_state_with_pods_ends_as_recorded() {
     ours_ends_as_recorded(ApiServer::Real, OURS_WITH_PODS, &recorded_with_pods(), &SCHEDULED, &[]);
 }
 
 #[test]
 #[ignore = "takes its time; our own scheduler plays on the embedded server in another test"]
-fn and_so_does_every_state_with_pods_on_the_embedded_server() {
+fn every_state_with_pods_ends_as_recorded_on_the_embedded_server() {
     ours_ends_as_recorded(ApiServer::Embedded, OURS_WITH_PODS_EMBEDDED, &recorded_with_pods(), &SCHEDULED, &[]);
 }
 
 #[test]
-fn our_scheduler_takes_every_state_with_pods_to_the_same_end() {
-    ours_ends_as_recorded(ApiServer::Real, OURS_WHOLE, &recorded_with_pods(), &WOKEN, SCHEDULER_DEVIATIONS);
+fn every_state_with_pods_ends_as_recorded_with_our_scheduler() {
+    ours_ends_as_recorded(ApiServer::Real, OURS_WHOLE, &recorded_with_pods(), &WOKEN, SCHEDULER_DIFFERENCES);
 }
 
 #[test]
-fn and_so_it_does_where_nothing_is_upstreams() {
+fn every_state_with_pods_ends_as_recorded_without_upstream_programs() {
     ours_ends_as_recorded(
         ApiServer::Embedded,
         OURS_WHOLE_EMBEDDED,
         &recorded_with_pods(),
         &WOKEN,
-        SCHEDULER_DEVIATIONS,
+        SCHEDULER_DIFFERENCES,
     );
 }
 
-/// States that end otherwise on purpose, and why.
-type Deviations = &'static [(&'static str, &'static str)];
+/// The states with a deliberate difference, and the reason.
+type Differences = &'static [(&'static str, &'static str)];
 
-fn ours_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded], pace: &Pace, deviations: Deviations) {
-    play(api_server, cast, all, pace, |ends, controllers| {
+fn ours_ends_as_recorded(
+    api_server: ApiServer,
+    selection: Controlled,
+    all: &[Recorded],
+    pace: &Pace,
+    differences: Differences,
+) {
+    play(api_server, selection, all, pace, |ends, controllers| {
         let [finds, dropped] = ["bindery_resync_finds", "bindery_events_dropped"].map(|name| controllers.count(name));
-        let failures = disagreeing(ends, &controllers.log(), deviations);
+        let failures = disagreeing(ends, &controllers.log(), differences);
         let agreeing = count_events(ends);
-        assert!(failures.is_empty(), "{} states end otherwise:\n\n{}", failures.len(), failures.join("\n\n"));
+        assert!(failures.is_empty(), "{} states end differently:\n\n{}", failures.len(), failures.join("\n\n"));
         assert!(agreeing * 100 >= ends.len() * EVENTS_AGREE_MIN_PERCENT, "only {agreeing} publish the same events");
-        assert_eq!(finds, 0, "what concerns a claim or a volume wakes it: a resync finds nothing to do");
+        assert_eq!(finds, 0, "a resync must find nothing to do: every relevant change wakes its object");
         assert_eq!(dropped, 0, "no event is dropped");
     });
 }
 
 #[test]
-fn the_reference_itself_takes_the_embedded_server_for_a_cluster() {
+fn the_reference_ends_as_recorded_on_the_embedded_server() {
     reference_ends_as_recorded(ApiServer::Embedded, REFERENCE, &recorded());
 }
 
 #[test]
-#[ignore = "nothing of ours runs: for whoever changes how states are carried out"]
-fn the_reference_itself_ends_as_it_was_seen_to_end() {
+#[ignore = "runs nothing of ours: to check changes of the replay"]
+fn the_reference_ends_as_recorded() {
     reference_ends_as_recorded(ApiServer::Real, REFERENCE_WITH_PODS, &recorded_with_pods());
 }
 
-fn reference_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded]) {
-    play(api_server, cast, all, &PATIENT, |ends, _| {
+fn reference_ends_as_recorded(api_server: ApiServer, selection: Controlled, all: &[Recorded]) {
+    play(api_server, selection, all, &PATIENT, |ends, _| {
         let others: Vec<_> = ends.iter().filter(|end| end.recorded.outcome_of(&end.objects).is_none()).collect();
         let agreeing = ends.len() - others.len();
         println!("{agreeing} of {} states end as recorded", ends.len());
@@ -136,20 +146,26 @@ fn reference_ends_as_recorded(api_server: ApiServer, cast: Cast, all: &[Recorded
     });
 }
 
-/// Carries out all states on an API server, if there can be one, and looks at the ends while the controllers still run.
-fn play(api_server: ApiServer, cast: Cast, all: &[Recorded], pace: &Pace, look: impl FnOnce(&[End<'_>], &Controllers)) {
+/// Replays all states on an API server, and passes the ends on while the controllers still run.
+fn play(
+    api_server: ApiServer,
+    selection: Controlled,
+    all: &[Recorded],
+    pace: &Pace,
+    look: impl FnOnce(&[End<'_>], &Controllers),
+) {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(lab) = api_server.start() else { return };
+    let Some(test_cluster) = api_server.start() else { return };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (ends, controllers) = runtime.block_on(async {
-        let server = Server::connect(lab.kubeconfig()).await;
-        carry_out(&server, all, pace, || Controllers::start(cast, &lab)).await
+        let server = Server::connect(test_cluster.kubeconfig()).await;
+        carry_out(&server, all, pace, || Controllers::start(selection, &test_cluster)).await
     });
     look(&ends, &controllers);
 }
 
-/// The states that end otherwise and are no exceptions, to read, each with what our controller said about it.
-fn disagreeing(ends: &[End<'_>], log: &str, deviations: Deviations) -> Vec<String> {
+/// The states that end differently without being listed, each with our controller's log about it.
+fn disagreeing(ends: &[End<'_>], log: &str, differences: Differences) -> Vec<String> {
     let mut failures = Vec::new();
     let explain = |end: &End<'_>| {
         let said = log.lines().filter(|line| line.contains(&end.recorded.id));
@@ -161,7 +177,7 @@ fn disagreeing(ends: &[End<'_>], log: &str, deviations: Deviations) -> Vec<Strin
         let (agreeing, others): (Vec<_>, Vec<_>) =
             of_kind().partition(|end| end.recorded.outcome_of(&end.objects).is_some());
         let (excepted, failed): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|end| end.recorded.is_among(deviations));
+            others.into_iter().partition(|end| end.recorded.is_among(differences));
         println!(
             "{} of {} states with {words} end as recorded, {} otherwise on purpose, {} otherwise",
             agreeing.len(),
@@ -170,12 +186,12 @@ fn disagreeing(ends: &[End<'_>], log: &str, deviations: Deviations) -> Vec<Strin
             failed.len()
         );
         failures.extend(failed.into_iter().map(explain));
-        assert!(is_race || excepted.len() <= DEVIATIONS_MAX, "too many states with one outcome are exceptions");
+        assert!(is_race || excepted.len() <= DIFFERENCES_MAX, "too many deliberate differences");
     }
     failures
 }
 
-/// How many states publish the events of the reference.
+/// The number of states with the events of the reference.
 fn count_events(ends: &[End<'_>]) -> usize {
     let differences: Vec<_> =
         ends.iter().filter_map(|end| end.recorded.explain_events(&end.objects, &end.events)).collect();

@@ -1,4 +1,4 @@
-//! Objects by which it is seen that the controllers are up.
+//! Probe objects that show when the controllers have started.
 
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,9 @@ use tokio::time::sleep;
 
 use crate::server::Server;
 
-/// A volume that the binder marks, and a volume and a claim that were deleted and that the protection controllers let go of.
-/// Where pods are about, a pod that is scheduled and gets the claim of its ephemeral volume, and an orphan that is collected.
+/// A volume that the binder marks Available, and a deleted volume and claim whose finalizers the
+/// protection controllers remove. For states with pods: a pod with an ephemeral volume to schedule,
+/// and an orphan to collect.
 pub struct Probe {
     marked: ObjectKey,
     let_go: Vec<ObjectKey>,
@@ -19,7 +20,7 @@ pub struct Probe {
 
 struct Pod {
     key: ObjectKey,
-    /// The claim of an ephemeral volume, of a pod that cannot be scheduled for it.
+    /// The claim of an ephemeral volume, whose pod is unschedulable because of it.
     ephemeral: ObjectKey,
 }
 
@@ -47,12 +48,12 @@ impl Probe {
             if missing.is_empty() {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "after {PATIENCE:?} nobody has seen to {missing:?}");
+            assert!(since.elapsed() < PATIENCE, "timed out after {PATIENCE:?}: {missing:?} not processed");
             sleep(Duration::from_millis(100)).await;
         }
     }
 
-    /// What has not been seen to yet.
+    /// The probes that are not processed yet.
     async fn missing(&self, server: &Server) -> Vec<&ObjectKey> {
         let mut missing = Vec::new();
         if server.get(&self.marked).await.is_ok_and(|volume| volume["status"]["phase"] != "Available") {
@@ -79,10 +80,10 @@ impl Pod {
     async fn set_up(server: &Server) -> Pod {
         let node = ObjectKey::cluster(Kind::Node, "probe");
         server.create(&node, &json!({"metadata": {"name": "probe"}})).await.expect("a node is created");
-        server.patch(&node, &json!({"spec": {"taints": null}})).await.expect("a node is well");
-        let room = json!({"cpu": "1", "memory": "1Gi", "pods": "10"});
-        let status = json!({"status": {"capacity": room, "allocatable": room}});
-        server.patch_status(&node, &status).await.expect("a node has room");
+        server.patch(&node, &json!({"spec": {"taints": null}})).await.expect("the node is untainted");
+        let resources = json!({"cpu": "1", "memory": "1Gi", "pods": "10"});
+        let status = json!({"status": {"capacity": resources, "allocatable": resources}});
+        server.patch_status(&node, &status).await.expect("the node has capacity");
         let template = json!({"spec": object(&claim_key("probe-class"))["spec"]});
         for (name, volumes) in [
             ("probe", json!([])),
@@ -96,17 +97,17 @@ impl Pod {
     }
 }
 
-/// A claim of a pod that never was.
+/// A claim owned by a pod that does not exist.
 async fn create_orphan(server: &Server) -> ObjectKey {
     let key = claim_key("probe-orphan");
     let mut orphan = object(&key);
     let uid = "00000000-0000-0000-0000-00000000dead";
-    orphan["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Pod", "name": "nobody", "uid": uid}]);
+    orphan["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Pod", "name": "missing", "uid": uid}]);
     server.create(&key, &orphan).await.expect("an orphan is created");
     key
 }
 
-/// A claim or a volume that has no other's class.
+/// A claim or a volume with a unique class.
 pub fn object(key: &ObjectKey) -> Value {
     let mut spec = json!({"accessModes": ["ReadWriteOnce"], "storageClassName": key.name});
     let storage = json!({"storage": "1Gi"});

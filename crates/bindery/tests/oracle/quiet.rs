@@ -1,4 +1,4 @@
-//! Waiting until nobody writes any more.
+//! Waits until the cluster is idle.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -13,31 +13,30 @@ use tokio::time::{sleep, timeout};
 use crate::probe::object;
 use crate::server::{EVENTS, Server, all_of};
 
-/// Whoever still writes after so long never stops.
+/// If there are still writes after this time, they never stop.
 const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
 
-/// NoObserver has written for this many times as long as it takes the controllers to see to something new: a machine may be slow, and
-/// busy with other things.
+/// The silence, as a multiple of the controllers' reaction time: the machine may be slow or busy.
 const REACTIONS: u32 = 10;
 
-/// The names of the volumes by which it is seen how quick the controllers are begin with this.
+/// The name prefix of the volumes that measure the reaction time.
 const PROBE: &str = "probe-reaction-";
 
-/// What is looked at to see whether anybody still writes.
+/// The kinds that are watched for writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Watched {
-    /// Claims, volumes and pods: events may go on.
+    /// Claims, volumes and pods; events may continue.
     Objects,
     /// The same, and events.
     Everything,
 }
 
-/// Watches that are listened to. A server also writes for itself, now and then: that is not heard here.
+/// Counts changes with watches; the server's internal writes are not counted.
 pub struct Listener {
     server: Server,
-    /// How many changes were heard.
+    /// The number of changes.
     heard: watch::Receiver<usize>,
-    /// How many probes there were.
+    /// The number of probes.
     probes: usize,
     _watches: JoinSet<()>,
 }
@@ -54,39 +53,39 @@ impl Listener {
         Listener { server: server.clone(), heard, probes: 0, _watches: watches }
     }
 
-    /// Waits until nobody has written anything for so long, or for longer where the controllers are slow.
+    /// Waits until there was no write for `duration`, or longer if the controllers are slow.
     pub async fn quiet(&mut self, duration: Duration) {
         let started = Instant::now();
         let mut enough = duration.max(self.reaction().await * REACTIONS);
         loop {
             while let Ok(heard) = timeout(enough, self.heard.changed()).await {
-                heard.expect("the watches go on");
-                assert!(started.elapsed() < QUIET_WITHIN, "somebody still writes after {QUIET_WITHIN:?}");
+                heard.expect("the watches continue");
+                assert!(started.elapsed() < QUIET_WITHIN, "still writing after {QUIET_WITHIN:?}");
             }
-            // Who was silent may have had no time to speak.
+            // The silence may only mean that the controllers had no CPU time.
             let needed = self.reaction().await * REACTIONS;
-            if needed <= enough && !self.heard.has_changed().expect("the watches go on") {
+            if needed <= enough && !self.heard.has_changed().expect("the watches continue") {
                 return;
             }
             enough = duration.max(needed);
         }
     }
 
-    /// How long it takes the controllers to see to something new: a volume that nobody asks for, which the binder marks.
+    /// The controllers' reaction time: until the binder marks a new volume Available.
     async fn reaction(&mut self) -> Duration {
         self.probes += 1;
         let key = ObjectKey::volume(format!("{PROBE}{}", self.probes));
         let began = Instant::now();
         self.server.create(&key, &object(&key)).await.expect("a probe is created");
         while self.server.get(&key).await.is_ok_and(|volume| volume["status"]["phase"] != "Available") {
-            assert!(began.elapsed() < PATIENCE, "nobody has seen to {key:?}");
+            assert!(began.elapsed() < PATIENCE, "timed out: {key:?} not processed");
             sleep(Duration::from_millis(10)).await;
         }
         began.elapsed()
     }
 }
 
-/// Listens to one watch after the other: a server ends those that lag behind, and what was missed then counts as one change.
+/// Counts the changes of successive watches; a gap after a closed watch counts as one change.
 async fn listen(server: Server, path: String, hears: watch::Sender<usize>) {
     loop {
         hears.send_modify(|count| *count += 1);

@@ -1,4 +1,4 @@
-//! Recorded states, carried out on an API server, all at once: they do not touch one another.
+//! Replays recorded states on an API server, all concurrently: they are independent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -13,16 +13,16 @@ use crate::probe::Probe;
 use crate::quiet::{Listener, Watched};
 use crate::server::Server;
 
-/// So many states are seen to at a time.
+/// The number of states processed concurrently.
 const AT_ONCE: usize = 16;
 
-/// How long it takes to be sure that whatever is done is done.
+/// How long to wait for idleness.
 pub struct Pace {
-    /// Whose silence counts.
+    /// The watched kinds.
     pub watched: Watched,
-    /// NoObserver has written for so long.
+    /// The silence between actions.
     pub quiet: Duration,
-    /// And at the end, for so long.
+    /// The silence at the end.
     pub quiet_last: Duration,
 }
 
@@ -30,29 +30,30 @@ pub struct Pace {
 pub const WOKEN: Pace =
     Pace { watched: Watched::Everything, quiet: Duration::from_millis(1500), quiet_last: Duration::from_secs(4) };
 
-/// The pace where kube-scheduler runs, too: it looks every second whether the claims of a pod were bound, and tries pods again
-/// after a second.
+/// The pace where kube-scheduler runs, too: it looks every second whether the claims of a pod were
+/// bound, and tries pods again after a second.
 pub const SCHEDULED: Pace =
     Pace { watched: Watched::Everything, quiet: Duration::from_millis(2500), quiet_last: Duration::from_secs(4) };
 
-/// A state on its way.
-struct Course<'a> {
+/// A state being replayed.
+struct Replay<'a> {
     recorded: &'a Recorded,
     ledger: Ledger,
-    /// The actions that are left.
+    /// The remaining actions.
     to_do: VecDeque<Value>,
 }
 
-/// Where a state ended.
+/// The end of a state.
 pub struct End<'a> {
     pub recorded: &'a Recorded,
-    /// What is left, in the form of the recording.
+    /// The remaining objects, in the form of the recording.
     pub objects: Value,
-    /// The events that were published.
+    /// The published events.
     pub events: BTreeSet<Event>,
 }
 
-/// Sets up all states, has the controllers started by `start`, and carries out the actions. Returns what `start` did, too.
+/// Creates all states, starts the controllers with `start`, and applies the actions. Also returns
+/// the result of `start`.
 pub async fn carry_out<'a, T>(
     server: &Server,
     all: &'a [Recorded],
@@ -61,37 +62,37 @@ pub async fn carry_out<'a, T>(
 ) -> (Vec<End<'a>>, T) {
     let since = Instant::now();
     let say = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
-    let mut courses: Vec<Course> = all.iter().map(Course::new).collect();
+    let mut courses: Vec<Replay> = all.iter().map(Replay::new).collect();
     iter(&mut courses).for_each_concurrent(AT_ONCE, |course| course.begin(server)).await;
-    say("all states stand");
+    progress("all states stand");
 
     let mut listener = Listener::start(server, pace.watched);
     let probe = Probe::set_up(server, all.iter().any(Recorded::has_pods)).await;
     let controllers = start();
     probe.wait(server).await;
-    say("the controllers are up");
+    progress("the controllers are up");
     listener.quiet(pace.quiet).await;
-    say("the beginning has settled");
+    progress("the beginning has settled");
 
-    for turn in 1.. {
+    for round in 1.. {
         let todo: Vec<_> = courses.iter_mut().filter(|course| !course.to_do.is_empty()).collect();
         let count = todo.len();
         if count == 0 {
             break;
         }
-        iter(todo).for_each_concurrent(AT_ONCE, |course| course.go_on(server)).await;
+        iter(todo).for_each_concurrent(AT_ONCE, |course| course.advance(server)).await;
         listener.quiet(pace.quiet).await;
-        say(&format!("turn {turn} has settled in {count} states"));
+        progress(&format!("round {round} is complete in {count} states"));
     }
     listener.quiet(pace.quiet_last).await;
     let ends = ends(server, courses).await;
-    say("the end was read");
+    progress("the end was read");
     (ends, controllers)
 }
 
-impl<'a> Course<'a> {
-    fn new(recorded: &'a Recorded) -> Course<'a> {
-        Course { recorded, ledger: Ledger::default(), to_do: recorded.actions().into() }
+impl<'a> Replay<'a> {
+    fn new(recorded: &'a Recorded) -> Replay<'a> {
+        Replay { recorded, ledger: Ledger::default(), to_do: recorded.actions().into() }
     }
 
     async fn begin(&mut self, server: &Server) {
@@ -100,8 +101,8 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Carries out the next action.
-    async fn go_on(&mut self, server: &Server) {
+    /// Applies the next action.
+    async fn advance(&mut self, server: &Server) {
         if let Some(action) = self.to_do.pop_front() {
             self.act(server, &action).await;
         }
@@ -113,7 +114,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Takes a step. One that is refused has no effect.
+    /// Applies a step. A rejected step has no effect.
     async fn take(&mut self, server: &Server, step: Step) {
         match step {
             Step::Create(key, object) => {
@@ -134,7 +135,7 @@ impl<'a> Course<'a> {
     }
 }
 
-async fn ends<'a>(server: &Server, courses: Vec<Course<'a>>) -> Vec<End<'a>> {
+async fn ends<'a>(server: &Server, courses: Vec<Replay<'a>>) -> Vec<End<'a>> {
     let mut left: BTreeMap<String, Vec<(ObjectKey, Value)>> = BTreeMap::new();
     for kind in [Kind::Volume, Kind::Claim, Kind::Pod] {
         for (key, object) in server.objects(kind).await {
@@ -148,7 +149,7 @@ async fn ends<'a>(server: &Server, courses: Vec<Course<'a>>) -> Vec<End<'a>> {
         let ours = oracle::event([about("kind"), about("name"), word("type"), word("reason"), word("message")]);
         published.entry(state_of(about("name"))).or_default().extend(ours);
     }
-    let end = |Course { recorded, ledger, .. }: Course<'a>| {
+    let end = |Replay { recorded, ledger, .. }: Replay<'a>| {
         let left = left.get(&recorded.id).map_or(&[][..], Vec::as_slice);
         let objects = recorded.end(left.iter().map(|(key, object)| (key, object)), &ledger);
         End { recorded, objects, events: published.remove(&recorded.id).unwrap_or_default() }
@@ -156,7 +157,7 @@ async fn ends<'a>(server: &Server, courses: Vec<Course<'a>>) -> Vec<End<'a>> {
     courses.into_iter().map(end).collect()
 }
 
-/// The names of a state's objects begin with its id.
+/// The id of a state, which prefixes the names of its objects.
 fn state_of(name: &str) -> String {
     name.split('-').next().unwrap_or_default().to_owned()
 }

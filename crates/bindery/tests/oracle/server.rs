@@ -1,4 +1,4 @@
-//! An API server as a person with kubectl sees it: create, change, delete, list, watch.
+//! A client of the API server: create, patch, delete, list, watch.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 
-/// Events of namespaced objects lie beside them, those of others in the default namespace, where the claims are too.
+/// All events are in the default namespace, where the claims are.
 pub const EVENTS: &str = "/api/v1/namespaces/default/events";
 
 /// A client of an API server.
@@ -26,7 +26,7 @@ impl Server {
         Server { client: Client::try_from(config.expect("a configuration")).expect("a client") }
     }
 
-    /// Creates an object. Returns it as it was saved, or the reason why not.
+    /// Creates an object. Returns the stored object, or the reason of the rejection.
     pub async fn create(&self, key: &ObjectKey, object: &Value) -> Result<Value, String> {
         self.call(Method::POST, &collection(key), "application/json", Some(object)).await
     }
@@ -44,7 +44,7 @@ impl Server {
         self.call(Method::PATCH, &status, "application/merge-patch+json", Some(patch)).await
     }
 
-    /// Deletes an object, at once if it is a pod.
+    /// Deletes an object, without a grace period.
     pub async fn delete(&self, key: &ObjectKey) -> Result<Value, String> {
         let grace = if key.kind == Kind::Pod { "?gracePeriodSeconds=0" } else { "" };
         self.call(Method::DELETE, &format!("{}{grace}", path(key)), "application/json", None).await
@@ -62,7 +62,7 @@ impl Server {
         self.list(EVENTS).await
     }
 
-    /// What a watch of a collection says from now on: one line for each change.
+    /// Watches a collection from now on: one line per change.
     pub async fn watch(&self, path: &str) -> impl Stream<Item = std::io::Result<String>> + use<> {
         let list = self.call(Method::GET, &format!("{path}?limit=1"), "application/json", None).await.expect("a list");
         let revision = list["metadata"]["resourceVersion"].as_str().expect("a revision");
@@ -77,7 +77,7 @@ impl Server {
         answer["items"].as_array().unwrap_or_else(|| panic!("{path} has no items: {answer}")).clone()
     }
 
-    /// The answer, or the reason why the server refuses. That there is an answer at all is taken for granted.
+    /// The response, or the reason of the rejection. Panics without a response.
     async fn call(&self, method: Method, path: &str, media: &str, body: Option<&Value>) -> Result<Value, String> {
         let body = body.map(Value::to_string).unwrap_or_default().into_bytes();
         let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, media);
@@ -91,12 +91,12 @@ impl Server {
     }
 }
 
-/// The path of all objects of a kind, in the default namespace if the kind has any.
+/// The path of a kind, in the default namespace if it is namespaced.
 pub fn all_of(kind: Kind) -> String {
     collection(&some(kind))
 }
 
-/// The key of an object without a name.
+/// A key without a name.
 fn some(kind: Kind) -> ObjectKey {
     let namespace = if matches!(kind, Kind::Claim | Kind::Pod) { "default" } else { "" };
     ObjectKey { kind, namespace: namespace.into(), name: "".into() }
@@ -114,7 +114,7 @@ fn collection(key: &ObjectKey) -> String {
         Kind::Pod => format!("/api/v1/namespaces/{}/pods", key.namespace),
         Kind::Node => "/api/v1/nodes".to_owned(),
         Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            panic!("no state has any {}", key.kind.as_str())
+            panic!("no state contains a {}", key.kind.as_str())
         }
     }
 }

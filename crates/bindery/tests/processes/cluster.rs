@@ -1,4 +1,4 @@
-//! A cluster to try the controller on: an API server of its own, a client for it, and its history.
+//! A cluster for a controller under test: an API server, a client, and the recorded history.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,41 +13,44 @@ use crate::history::{self, History, Kind, Seen};
 use crate::promises;
 use crate::servers::{self, ApiServer};
 
-/// How many objects are made at once.
+/// The number of concurrent create requests.
 const AT_ONCE: usize = 64;
 
-/// A cluster, and what happened on it.
+/// A cluster and its history.
 pub struct Cluster {
     pub history: History,
     pub client: Client,
-    pub lab: TestCluster,
+    pub test_cluster: TestCluster,
 }
 
 impl Cluster {
-    /// A cluster for a test, or nothing where the test is skipped.
+    /// Starts a cluster, or returns `None` if the test is skipped.
     pub async fn for_test(api_server: ApiServer) -> Option<Cluster> {
-        let lab = api_server.start()?;
-        let kubeconfig = Kubeconfig::read_from(lab.kubeconfig()).expect("a kubeconfig");
+        let test_cluster = api_server.start()?;
+        let kubeconfig = Kubeconfig::read_from(test_cluster.kubeconfig()).expect("a kubeconfig");
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
         let client = Client::try_from(config.expect("a config")).expect("a client");
-        Some(Cluster { history: History::record(&client), client, lab })
+        Some(Cluster { history: History::record(&client), client, test_cluster })
     }
 
-    /// Starts a controller that does not ask who leads.
+    /// Starts a controller without leader election.
     pub fn controller(&self, flags: &[&str]) -> Running {
-        self.controller_at(&servers::kubeconfig(&self.lab, "controller"), &[&["--leader-elect=false"], flags].concat())
+        self.controller_at(
+            &servers::kubeconfig(&self.test_cluster, "controller"),
+            &[&["--leader-elect=false"], flags].concat(),
+        )
     }
 
-    /// Starts a controller, on a server of one's choice.
+    /// Starts a controller with this kubeconfig.
     pub fn controller_at(&self, kubeconfig: &Path, flags: &[&str]) -> Running {
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         let common = ["controller", "-v", "--listen=127.0.0.1:0", &kubeconfig];
         let args = common.iter().chain(flags);
-        self.lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the controller starts")
+        self.test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the controller starts")
     }
 
-    /// Makes volumes and as many claims that they fit, all at once and in no order; `padding` makes them as large as one
-    /// likes. One volume more in ten is too small for any claim.
+    /// Creates matching volumes and claims concurrently, in no order; `padding` enlarges the
+    /// objects. For every ten pairs there is one more volume, too small for any claim.
     pub async fn make_pairs(&self, prefix: &str, count: usize, padding: usize) {
         let padding = "x".repeat(padding);
         let pair = |number: usize| {
@@ -56,7 +59,7 @@ impl Cluster {
             volumes.chain([claim(&format!("{prefix}-{number}"), number % 4 + 2, &padding)]).collect::<Vec<_>>()
         };
         let made = futures::stream::iter((0..count).flat_map(pair)).map(|object| self.make(object));
-        made.buffer_unordered(AT_ONCE).try_for_each(|()| async { Ok(()) }).await.expect("everything is made");
+        made.buffer_unordered(AT_ONCE).try_for_each(|()| async { Ok(()) }).await.expect("everything is created");
     }
 
     async fn make(&self, object: Value) -> Result<(), kube::Error> {
@@ -69,7 +72,7 @@ impl Cluster {
         self.client.request_text(request).await.map(drop)
     }
 
-    /// Waits until so many claims, and as many volumes, are Bound.
+    /// Waits until this many claims, and as many volumes, are Bound.
     pub async fn bound(&self, count: usize) {
         let bound = |kind| self.history.count(kind, "Bound");
         eventually(
@@ -79,20 +82,21 @@ impl Cluster {
         .await;
     }
 
-    /// Checks that the history is whole, ends as the server says, and kept every promise; and that it ended with so many
-    /// pairs bound.
+    /// Checks that the history is complete, ends with the server's current state, keeps every
+    /// promise, and that this many pairs are bound.
     pub async fn check(&self, pairs: usize) {
         self.bound(pairs).await;
         for kind in [Kind::Volume, Kind::Claim] {
             let started = Instant::now();
-            // Listed anew each time: volumes that are too small for any claim may be marked after all claims are bound.
+            // Listed each time: the small volumes may be marked Available after all claims are
+            // bound.
             while self.history.now(kind) != self.listed(kind).await {
-                assert!(started.elapsed() < PATIENCE, "in vain: the history is complete");
+                assert!(started.elapsed() < PATIENCE, "timed out: the history is incomplete");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
         promises::check(&self.history.revisions()).expect("all promises are kept");
-        assert_eq!(self.history.now(Kind::Claim).len(), pairs, "no claim is left over");
+        assert_eq!(self.history.now(Kind::Claim).len(), pairs, "no other claim exists");
     }
 
     async fn listed(&self, kind: Kind) -> Vec<Seen> {
@@ -129,16 +133,16 @@ fn claim(name: &str, gib: usize, padding: &str) -> Value {
     })
 }
 
-/// Looks again and again.
+/// Polls until a condition holds.
 pub async fn eventually(what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < PATIENCE, "in vain: {}", what());
+        assert!(started.elapsed() < PATIENCE, "timed out: {}", what());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// The lines of a controller's log that say something.
+/// The lines of a controller's log with this message.
 pub fn lines(controller: &Running, message: &str) -> Vec<Value> {
     let said = |line: &Value| line["message"] == message;
     controller.log().lines().filter_map(|line| serde_json::from_str(line).ok()).filter(said).collect()

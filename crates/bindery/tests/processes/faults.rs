@@ -1,4 +1,4 @@
-//! Every kind of trouble between the controller and its API server at once.
+//! Every kind of network fault between the controller and its API server, all at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,43 +7,46 @@ use jiff::Timestamp;
 
 use crate::cluster::{Cluster, eventually, lines};
 use crate::history::Seen;
-use crate::proxy::{Proxy, Troubles};
+use crate::proxy::{Faults, Proxy};
 use crate::servers::ApiServer;
 
 const PAIRS: usize = 200;
-/// Volumes that fit no claim get one write, and those that are bound share four with their claim. Of each bound claim it is then
-/// said that no pod uses it.
+/// One write for each volume that fits no claim, four for each bound pair, and one per bound claim
+/// that records that no pod uses it.
 const WRITES: usize = PAIRS * 5 + PAIRS / 10;
-/// Its lease is troubled as well, and held on to.
+/// Long enough to keep the lease despite the faults.
 const PATIENT: [&str; 3] =
     ["--leader-elect-lease-duration=100s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=200ms"];
 
-on_each_server!(refused_slow_and_lost_answers_and_broken_watches_are_no_harm);
+on_each_server!(rejected_slow_and_lost_responses_and_broken_watches_lose_nothing);
 
-async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm(api_server: ApiServer) {
+async fn rejected_slow_and_lost_responses_and_broken_watches_lose_nothing(api_server: ApiServer) {
     let Some(cluster) = Cluster::for_test(api_server).await else { return };
-    let proxy = Proxy::start(cluster.client.clone(), Troubles::All, 4).await;
-    let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
+    let proxy = Proxy::start(cluster.client.clone(), Faults::All, 4).await;
+    let kubeconfig = proxy.kubeconfig(cluster.test_cluster.folder().join("kubeconfig-proxy"));
     cluster.make_pairs("before", PAIRS, 0).await;
     let mut controller = cluster.controller_at(&kubeconfig, &PATIENT);
     cluster.bound(PAIRS).await;
 
     let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);
     let counts = proxy.counts();
-    // A volume whose reservation was refused is marked as Available, which it would not have been; and who does not hear
-    // that it has reserved one may reserve another. All else is written once.
+    // A volume whose reservation was rejected is first marked Available; a controller that lost the
+    // response to a reservation may reserve another volume. Everything else is written once.
     let is_mark = |seen: &Seen| seen.gib >= 5 && seen.phase == "Available" && seen.claim.is_empty();
     let marks = cluster.history.revisions().iter().filter(|revision| is_mark(&revision.seen)).count();
     let (writes, lost) = (count(&counts.writes), count(&counts.lost));
     println!("{writes} writes for {PAIRS} pairs, {marks} of them marks; {lost} answers lost");
-    assert!(writes <= WRITES + marks + lost, "{writes} writes, where {WRITES} do, with {marks} marks and {lost} lost");
+    assert!(
+        writes <= WRITES + marks + lost,
+        "{writes} writes instead of {WRITES}, with {marks} marks and {lost} lost responses"
+    );
 
-    // And while it is at work.
+    // Now while the controller is running.
     cluster.make_pairs("after", PAIRS, 0).await;
     cluster.check(PAIRS * 2).await;
-    assert_eq!(cluster.history.gaps(), 0, "the history is whole");
+    assert_eq!(cluster.history.gaps(), 0, "the history is complete");
     assert_eq!(controller.ended(), None, "{}", controller.log());
-    let troubles = [
+    let faults = [
         ("409", &counts.conflicts),
         ("429", &counts.busy),
         ("500", &counts.failures),
@@ -53,29 +56,29 @@ async fn refused_slow_and_lost_answers_and_broken_watches_are_no_harm(api_server
         ("watches forgotten", &counts.forgotten),
         ("watches not answered", &counts.silent),
     ];
-    for (name, trouble) in troubles {
-        println!("{name}: {}", count(trouble));
-        assert_ne!(count(trouble), 0, "there was no {name}");
+    for (name, fault) in faults {
+        println!("{name}: {}", count(fault));
+        assert_ne!(count(fault), 0, "no {name} was injected");
     }
 }
 
-on_each_server!(a_server_that_forgets_at_once_is_not_asked_for_everything_without_rest);
+on_each_server!(lists_back_off_on_a_server_whose_watches_always_expire);
 
-async fn a_server_that_forgets_at_once_is_not_asked_for_everything_without_rest(api_server: ApiServer) {
+async fn lists_back_off_on_a_server_whose_watches_always_expire(api_server: ApiServer) {
     let Some(cluster) = Cluster::for_test(api_server).await else { return };
-    let proxy = Proxy::start(cluster.client.clone(), Troubles::ForgetsAtOnce, 0).await;
-    let kubeconfig = proxy.kubeconfig(cluster.lab.folder().join("kubeconfig-proxy"));
+    let proxy = Proxy::start(cluster.client.clone(), Faults::ForgetsAtOnce, 0).await;
+    let kubeconfig = proxy.kubeconfig(cluster.test_cluster.folder().join("kubeconfig-proxy"));
     let controller = cluster.controller_at(&kubeconfig, &["--leader-elect=false"]);
     let listed = || -> Vec<Timestamp> {
         let lines = lines(&controller, "listed");
         let moments = lines.iter().filter(|line| line["kind"] == "PersistentVolume");
-        moments.map(|line| line["timestamp"].as_str().expect("a moment").parse().expect("a moment")).collect()
+        moments.map(|line| line["timestamp"].as_str().expect("a timestamp").parse().expect("a timestamp")).collect()
     };
     eventually(|| format!("it lists again: {}", controller.log()), || listed().len() >= 5).await;
     let took = listed()[4].duration_since(listed()[0]).unsigned_abs();
     assert!(took > Duration::from_secs(1), "five lists within {took:?}");
 
-    // What is never told by a watch is found all the same.
+    // Objects that no watch delivers are found by lists.
     cluster.make_pairs("pair", 10, 0).await;
     cluster.check(10).await;
 }

@@ -1,4 +1,4 @@
-//! The history of a cluster: every revision of its volumes and claims, recorded as they come to be.
+//! The history of a cluster: every revision of its volumes and claims, recorded by watches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-/// Volumes, or claims.
+/// A recorded kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Volume,
@@ -27,18 +27,18 @@ impl Kind {
     }
 }
 
-/// What the promises speak of, in a volume or a claim.
+/// The fields of a volume or claim that the promises depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
     pub name: String,
     pub uid: String,
     pub version: u64,
     pub phase: String,
-    /// A volume's capacity, or what a claim asks for, in GiB.
+    /// A volume's capacity or a claim's request, in GiB.
     pub gib: u64,
-    /// The claim that a volume is for, by UID.
+    /// The UID in a volume's claimRef.
     pub claim: String,
-    /// The volume that a claim has.
+    /// A claim's volumeName.
     pub volume: String,
 }
 
@@ -51,7 +51,7 @@ impl Seen {
             uid: text("/metadata/uid"),
             version: text("/metadata/resourceVersion").parse().expect("a revision is a number"),
             phase: text("/status/phase"),
-            gib: size.trim_end_matches("Gi").parse().expect("sizes are in Gi here"),
+            gib: size.trim_end_matches("Gi").parse().expect("sizes are in Gi"),
             claim: text("/spec/claimRef/uid"),
             volume: text("/spec/volumeName"),
         }
@@ -62,7 +62,7 @@ impl Seen {
 #[derive(Debug, Clone)]
 pub struct Revision {
     pub kind: Kind,
-    pub is_gone: bool,
+    pub is_deleted: bool,
     pub seen: Seen,
 }
 
@@ -70,25 +70,26 @@ pub struct Revision {
 struct Book {
     revisions: Vec<Revision>,
     now: BTreeMap<(Kind, String), Seen>,
-    /// How often the server had forgotten revisions before they were read.
+    /// How often a watch expired before its revisions were read.
     gaps: usize,
 }
 
 impl Book {
-    fn enter(&mut self, kind: Kind, is_gone: bool, seen: Seen) {
+    fn enter(&mut self, kind: Kind, is_deleted: bool, seen: Seen) {
         let key = (kind, seen.name.clone());
-        match is_gone {
+        match is_deleted {
             true => self.now.remove(&key),
             false => self.now.insert(key, seen.clone()),
         };
-        self.revisions.push(Revision { kind, is_gone, seen });
+        self.revisions.push(Revision { kind, is_deleted, seen });
     }
 
-    /// Enters what is there after a gap: what is not listed is gone.
+    /// Enters the objects listed after a gap; objects that are not listed have been deleted.
     fn enter_list(&mut self, kind: Kind, version: u64, objects: Vec<Seen>) {
         let is_listed = |name: &str| objects.iter().any(|object| object.name == name);
-        let is_gone = |(of, name): &(Kind, String)| *of == kind && !is_listed(name);
-        let gone: Vec<Seen> = self.now.iter().filter(|(key, _)| is_gone(key)).map(|(_, seen)| seen.clone()).collect();
+        let is_deleted = |(of, name): &(Kind, String)| *of == kind && !is_listed(name);
+        let gone: Vec<Seen> =
+            self.now.iter().filter(|(key, _)| is_deleted(key)).map(|(_, seen)| seen.clone()).collect();
         for seen in gone {
             self.enter(kind, true, Seen { version, ..seen });
         }
@@ -100,7 +101,7 @@ impl Book {
     }
 }
 
-/// Records while it is held.
+/// Records until it is dropped.
 pub struct History {
     book: Arc<Mutex<Book>>,
     _recorders: JoinSet<()>,
@@ -119,7 +120,7 @@ struct ListMeta {
 }
 
 impl History {
-    /// Records from here on. Whoever wants the whole history begins before anything is made.
+    /// Starts recording. Start before the first object is created to record the complete history.
     pub fn record(client: &Client) -> History {
         let book = Arc::new(Mutex::new(Book::default()));
         let mut recorders = JoinSet::new();
@@ -129,37 +130,37 @@ impl History {
         History { book, _recorders: recorders }
     }
 
-    /// How many revisions there were.
+    /// The number of revisions.
     pub fn len(&self) -> usize {
-        self.book.lock().expect("a book").revisions.len()
+        self.book.lock().expect("not poisoned").revisions.len()
     }
 
-    /// How often revisions were missed.
+    /// The number of gaps.
     pub fn gaps(&self) -> usize {
-        self.book.lock().expect("a book").gaps
+        self.book.lock().expect("not poisoned").gaps
     }
 
-    /// Every revision, in the order in which they came to be.
+    /// Every revision, in order.
     pub fn revisions(&self) -> Vec<Revision> {
-        let mut revisions = self.book.lock().expect("a book").revisions.clone();
+        let mut revisions = self.book.lock().expect("not poisoned").revisions.clone();
         revisions.sort_by_key(|revision| revision.seen.version);
         revisions
     }
 
-    /// The newest revision of everything of a kind that is there.
+    /// The newest revision of every existing object of a kind.
     pub fn now(&self, kind: Kind) -> Vec<Seen> {
-        let book = self.book.lock().expect("a book");
+        let book = self.book.lock().expect("not poisoned");
         book.now.iter().filter(|((of, _), _)| *of == kind).map(|(_, seen)| seen.clone()).collect()
     }
 
-    /// How many volumes or claims are in a phase.
+    /// The number of volumes or claims in a phase.
     pub fn count(&self, kind: Kind, phase: &str) -> usize {
-        let book = self.book.lock().expect("a book");
+        let book = self.book.lock().expect("not poisoned");
         book.now.iter().filter(|((of, _), seen)| *of == kind && seen.phase == phase).count()
     }
 }
 
-/// Everything of a kind, as it is on the server now, and its revision.
+/// Lists a kind, with the revision of the list.
 pub async fn list(client: &Client, kind: Kind) -> Result<(String, Vec<Seen>), kube::Error> {
     let request = http::Request::get(kind.path()).body(Vec::new()).expect("a request");
     let list: List = client.request(request).await?;
@@ -173,7 +174,7 @@ async fn record(client: Client, kind: Kind, book: Arc<Mutex<Book>>) {
             Some(from) => from,
             None => match list(&client, kind).await {
                 Ok((at, objects)) => {
-                    let mut book = book.lock().expect("a book");
+                    let mut book = book.lock().expect("not poisoned");
                     book.enter_list(kind, at.parse().expect("a revision"), objects);
                     book.gaps += usize::from(lists > 0);
                     lists += 1;
@@ -187,13 +188,13 @@ async fn record(client: Client, kind: Kind, book: Arc<Mutex<Book>>) {
         };
         version = follow(&client, kind, from, &book).await;
         if version.is_some() {
-            // Its end is an error or a server's; an absent server is not to be asked without rest.
+            // Pause before reconnecting, in case the server is down.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 }
 
-/// Records one watch. Returns where it ended, or nothing when the server has forgotten that.
+/// Records one watch. Returns the last revision, or `None` if the watch has expired.
 async fn follow(client: &Client, kind: Kind, from: String, book: &Mutex<Book>) -> Option<String> {
     let path = format!("{}?watch=1&allowWatchBookmarks=true&resourceVersion={from}", kind.path());
     let request = http::Request::get(path).body(Vec::new()).expect("a request");
@@ -204,7 +205,7 @@ async fn follow(client: &Client, kind: Kind, from: String, book: &Mutex<Book>) -
     };
     let mut at = from;
     while let Some(event) = events.next().await {
-        let (is_gone, object) = match event {
+        let (is_deleted, object) = match event {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => (false, object),
             Ok(WatchEvent::Deleted(object)) => (true, object),
             Ok(WatchEvent::Bookmark(bookmark)) => {
@@ -216,7 +217,7 @@ async fn follow(client: &Client, kind: Kind, from: String, book: &Mutex<Book>) -
         };
         let seen = Seen::of(&object);
         at = seen.version.to_string();
-        book.lock().expect("a book").enter(kind, is_gone, seen);
+        book.lock().expect("not poisoned").enter(kind, is_deleted, seen);
     }
     Some(at)
 }

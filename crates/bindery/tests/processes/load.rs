@@ -1,4 +1,4 @@
-//! More happens at once than a slow reader takes in: its watches end, and go on from where they were.
+//! More events than a slow client can read: the server closes its watches, and they are resumed.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::servers::ApiServer;
 
 const PAIRS: usize = 1000;
 const KINDS: [&str; 2] = ["PersistentVolume", "PersistentVolumeClaim"];
-/// So large that the network between holds a part of it only, and the server sees that nobody reads.
+/// Large enough to exceed the network buffers, so that the server notices the slow client.
 const PADDING: usize = 12_000;
-/// So often is it tried until the server has seen it, which takes it some time on a slow machine.
+/// The number of attempts until the server has noticed it, which takes time on a slow machine.
 const ROUNDS: usize = 5;
 
-on_each_server!(watches_that_fell_behind_are_resumed_without_a_new_list);
+on_each_server!(closed_watches_are_resumed_without_a_new_list);
 
-async fn watches_that_fell_behind_are_resumed_without_a_new_list(api_server: ApiServer) {
+async fn closed_watches_are_resumed_without_a_new_list(api_server: ApiServer) {
     let Some(cluster) = Cluster::for_test(api_server).await else { return };
     let mut controller = cluster.controller(&[]);
     let about = |controller: &_, message: &str, kind: &str| {
@@ -32,7 +32,7 @@ async fn watches_that_fell_behind_are_resumed_without_a_new_list(api_server: Api
         cluster.check(PAIRS * round).await;
         resumed = KINDS.map(|kind| about(&controller, "the watch broke off, and is resumed", kind));
         println!("round {round}: resumed {resumed:?} times");
-        // The embedded server waits for a slow reader, since that costs it nothing.
+        // The embedded server waits for slow clients.
         if api_server == ApiServer::Embedded || resumed.iter().all(|times| *times > 0) {
             break;
         }
@@ -40,6 +40,9 @@ async fn watches_that_fell_behind_are_resumed_without_a_new_list(api_server: Api
     assert_eq!(controller.ended(), None);
     for (kind, resumed) in KINDS.into_iter().zip(resumed) {
         assert_eq!(about(&controller, "listed", kind), 1, "{kind} was listed again: {}", controller.log());
-        assert!(resumed > 0 || api_server == ApiServer::Embedded, "{kind}: the watch held, and nothing was shown");
+        assert!(
+            resumed > 0 || api_server == ApiServer::Embedded,
+            "{kind}: the watch was never closed, so the test showed nothing"
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! `bindery controller`, from the outside: the binary on an API server, killed, doubled, cut off and lied to. What it promises is
-//! checked on everything that the API server ever held, revision by revision. What needs neither etcd nor a server that remembers
-//! runs on a real API server and on the embedded one.
+//! `bindery controller` as a process: killed, run twice, disconnected, and given wrong responses.
+//! The promises are checked on every revision that the API server ever stored. Tests that do not
+//! need etcd run on a real API server and on the embedded one.
 
-/// A test of the same name on each API server, from a function of it.
+/// Defines a test of the same name on each API server, from a function that takes the server.
 macro_rules! on_each_server {
     ($test:ident) => {
         mod $test {

@@ -1,17 +1,17 @@
-//! The promises, checked on a whole history: independent of the rules that are to keep them.
+//! Checks the promises on a complete history, independently of the rules that keep them.
 
 use std::collections::BTreeMap;
 
 use crate::history::{Kind, Revision, Seen};
 
-/// What was there at a moment: volumes by name, claims by UID.
+/// The state at one revision: volumes by name, claims by UID.
 #[derive(Default)]
 struct World {
     volumes: BTreeMap<String, Seen>,
     claims: BTreeMap<String, Seen>,
 }
 
-/// Goes through a history, and says where a promise was broken.
+/// Replays a history, and reports the first broken promise.
 pub fn check(history: &[Revision]) -> Result<(), String> {
     let mut world = World::default();
     for Revision { kind, is_gone, seen } in history {
@@ -32,7 +32,7 @@ pub fn check(history: &[Revision]) -> Result<(), String> {
 }
 
 impl World {
-    /// S1, S6: a volume is not taken from a claim that lives and has it or may have it, and goes only to one that it fits.
+    /// S1, S6: a volume is never taken from a live claim, and is only reserved for a claim it fits.
     fn volume(&self, is: &Seen) -> Result<(), String> {
         let was = self.volumes.get(&is.name).filter(|was| was.uid == is.uid);
         if was.is_some_and(|was| was.claim == is.claim) {
@@ -49,7 +49,8 @@ impl World {
         }
     }
 
-    /// S1, S3, S6: a claim gets one volume, once, that is its own and fits; and stays Bound.
+    /// S1, S3, S6: a claim gets one volume, once, which is reserved for it and fits; and stays
+    /// Bound.
     fn claim(&self, is: &Seen) -> Result<(), String> {
         let was = self.claims.get(&is.uid);
         if let Some(was) = was {
@@ -101,7 +102,7 @@ mod tests {
         Revision { kind, is_gone: false, seen }
     }
 
-    /// A claim and its volume, bound.
+    /// A bound claim and its volume.
     fn bound() -> Vec<Revision> {
         vec![
             of(Kind::Volume, seen("v", 1, 5, "", "", "Pending")),

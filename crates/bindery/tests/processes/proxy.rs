@@ -1,4 +1,5 @@
-//! A proxy before an API server that troubles whoever calls through it: refused, slow and lost answers, and watches that break.
+//! A proxy in front of an API server that injects faults: rejected, slow and lost responses, and
+//! broken watches.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,26 +18,26 @@ use kube::Client;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// What happened on the way.
+/// Counts of what the proxy did.
 #[derive(Default)]
 pub struct Counts {
-    /// Writes that the server carried out.
+    /// Writes that the server executed.
     pub writes: AtomicUsize,
-    /// Writes and reads that were troubled, by kind of trouble.
+    /// Writes and reads with a fault, by kind of fault.
     pub conflicts: AtomicUsize,
     pub busy: AtomicUsize,
     pub failures: AtomicUsize,
     pub slow: AtomicUsize,
     pub lost: AtomicUsize,
-    /// Watches, and those that were cut, and those that were told that their revision is gone.
+    /// All watches, those that were cut, and those that were answered with 410 Gone.
     pub watches: AtomicUsize,
     pub cut: AtomicUsize,
     pub forgotten: AtomicUsize,
-    /// Watches that were never answered.
+    /// Watches that got no response.
     pub silent: AtomicUsize,
 }
 
-/// Whoever called has lost the connection.
+/// The client's connection is closed.
 #[derive(Debug)]
 pub struct Cut;
 
@@ -48,23 +49,23 @@ impl std::fmt::Display for Cut {
 
 impl std::error::Error for Cut {}
 
-/// What goes wrong.
+/// The faults to inject.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Troubles {
-    /// Everything, now and then.
+pub enum Faults {
+    /// Every kind, at random.
     All,
-    /// Every watch is told at once that its revision is gone.
+    /// Every watch is answered with 410 Gone.
     ForgetsAtOnce,
 }
 
 struct Inner {
     upstream: Client,
-    troubles: Troubles,
+    faults: Faults,
     dice: AtomicU64,
     counts: Counts,
 }
 
-/// A proxy, for as long as it is held.
+/// A running proxy, stopped on drop.
 pub struct Proxy {
     address: SocketAddr,
     inner: Arc<Inner>,
@@ -72,11 +73,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one. The seed says when something goes wrong.
-    pub async fn start(upstream: Client, troubles: Troubles, seed: u64) -> Proxy {
+    /// Starts a proxy. The seed determines the faults.
+    pub async fn start(upstream: Client, faults: Faults, seed: u64) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let inner = Arc::new(Inner { upstream, troubles, dice: AtomicU64::new(seed), counts: Counts::default() });
+        let inner = Arc::new(Inner { upstream, faults, dice: AtomicU64::new(seed), counts: Counts::default() });
         let mut serving = JoinSet::new();
         let shared = Arc::clone(&inner);
         serving.spawn(async move {
@@ -84,7 +85,7 @@ impl Proxy {
             while let Ok((stream, _)) = listener.accept().await {
                 let inner = Arc::clone(&shared);
                 let service = service_fn(move |request| serve(Arc::clone(&inner), request));
-                // A connection that ends in an error is one that was cut.
+                // Errors are connections that were cut on purpose.
                 connections.spawn(async move {
                     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
                 });
@@ -93,7 +94,7 @@ impl Proxy {
         Proxy { address, inner, _serving: serving }
     }
 
-    /// Writes a kubeconfig for it: plain HTTP, and no user.
+    /// Writes a kubeconfig for it: plain HTTP without a user.
     pub fn kubeconfig(&self, file: PathBuf) -> PathBuf {
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: proxy\n\
@@ -111,7 +112,7 @@ impl Proxy {
 }
 
 impl Inner {
-    /// A number below 100: the next of the seed's (splitmix64).
+    /// The next pseudo-random number below 100 (splitmix64).
     fn percent(&self) -> u64 {
         let mut z = self.dice.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -124,7 +125,7 @@ impl Inner {
         let body = axum::body::to_bytes(Body::new(body), usize::MAX).await.map_err(|_| Cut)?;
         parts.headers.remove(http::header::HOST);
         parts.headers.remove(http::header::CONNECTION);
-        // Leases and events are written too, and not counted.
+        // Leases and events are not counted.
         let may_write = parts.method != Method::GET && parts.uri.path().contains("/persistentvolume");
         let request = Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
         let mut response = self.upstream.send(request).await.map_err(|_| Cut)?;
@@ -142,29 +143,29 @@ fn one_more(count: &AtomicUsize) {
 
 async fn serve(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
     if request.uri().query().unwrap_or_default().contains("watch=") {
-        return match inner.troubles {
-            Troubles::All => watch(&inner, request).await,
-            Troubles::ForgetsAtOnce => Ok(Response::new(Body::from(GONE))),
+        return match inner.faults {
+            Faults::All => watch(&inner, request).await,
+            Faults::ForgetsAtOnce => Ok(Response::new(Body::from(GONE))),
         };
     }
-    if inner.troubles == Troubles::ForgetsAtOnce {
+    if inner.faults == Faults::ForgetsAtOnce {
         return inner.forward(request).await;
     }
     let (counts, is_write) = (&inner.counts, request.method() != Method::GET);
     match inner.percent() {
         0..5 if is_write => {
             one_more(&counts.conflicts);
-            Ok(refusal(StatusCode::CONFLICT, "Conflict"))
+            Ok(rejection(StatusCode::CONFLICT, "Conflict"))
         }
         5..10 => {
             one_more(&counts.busy);
-            let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests");
+            let mut response = rejection(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests");
             response.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("1"));
             Ok(response)
         }
         10..15 => {
             one_more(&counts.failures);
-            Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"))
+            Ok(rejection(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"))
         }
         15..25 => {
             one_more(&counts.slow);
@@ -174,22 +175,22 @@ async fn serve(inner: Arc<Inner>, request: Request<Incoming>) -> Result<Response
         25..30 => {
             one_more(&counts.lost);
             let answer = inner.forward(request).await?;
-            // The server has done it all, and nobody hears of it.
+            // The server has executed the request; the response is lost.
             let _ = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
             Err(Cut)
         }
         30..33 => {
-            // The server has failed after it did it.
+            // The server has executed the request, and reports an error.
             one_more(&counts.failures);
             let answer = inner.forward(request).await?;
             let _ = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
-            Ok(refusal(StatusCode::GATEWAY_TIMEOUT, "Timeout"))
+            Ok(rejection(StatusCode::GATEWAY_TIMEOUT, "Timeout"))
         }
         _ => inner.forward(request).await,
     }
 }
 
-/// What becomes of a watch.
+/// How a watch ends.
 #[derive(Clone, Copy)]
 enum Fate {
     Refused,
@@ -198,17 +199,17 @@ enum Fate {
     Forgotten,
 }
 
-/// What comes after a piece of a watch.
+/// What follows a chunk of a watch.
 enum Then {
     More,
     Cut,
     End,
 }
 
-/// The first watches are those of every kind; what follows are those where things happen.
+/// The first watches cover every kind; later ones are those with events.
 fn fate(number: usize) -> Fate {
     match number {
-        // Once, because whoever waits for an answer waits for long.
+        // Only once, because the client waits long for a response.
         11 => Fate::Silent,
         _ if number % 8 == 6 => Fate::Refused,
         _ if number.is_multiple_of(4) => Fate::Forgotten,
@@ -216,14 +217,14 @@ fn fate(number: usize) -> Fate {
     }
 }
 
-/// A watch that breaks after some pieces, in one way or the other, or never begins.
+/// A watch that breaks after some chunks, or never starts.
 async fn watch(inner: &Arc<Inner>, request: Request<Incoming>) -> Result<Response<Body>, Cut> {
     let fate = fate(inner.counts.watches.fetch_add(1, Ordering::Relaxed));
     let after = inner.percent() / 5;
     match fate {
         Fate::Refused => {
             one_more(&inner.counts.failures);
-            return Ok(refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"));
+            return Ok(rejection(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"));
         }
         Fate::Silent => {
             one_more(&inner.counts.silent);
@@ -237,7 +238,8 @@ async fn watch(inner: &Arc<Inner>, request: Request<Incoming>) -> Result<Respons
         let pieces = body.into_data_stream().enumerate().map(move |(number, piece)| {
             let Ok(piece) = piece else { return (Bytes::new(), Then::Cut) };
             let is_time = number as u64 >= after;
-            // Half a frame is left behind by a connection that is cut; what a server says stands after a whole one.
+            // A cut connection ends within a frame; a status from the server follows a complete
+            // one.
             if is_time && matches!(fate, Fate::Cut) {
                 one_more(&inner.counts.cut);
                 (piece.slice(..piece.len() / 2), Then::Cut)
@@ -263,7 +265,7 @@ async fn watch(inner: &Arc<Inner>, request: Request<Incoming>) -> Result<Respons
 const GONE: &[u8] = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
     \"status\":\"Failure\",\"message\":\"too old resource version\",\"reason\":\"Expired\",\"code\":410}}\n";
 
-fn refusal(status: StatusCode, reason: &str) -> Response<Body> {
+fn rejection(status: StatusCode, reason: &str) -> Response<Body> {
     let body = serde_json::json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": "injected by the test", "reason": reason, "code": status.as_u16(),

@@ -1,4 +1,5 @@
-//! A command of `bindery` under the role that it is deployed with, and the API server's account of what it asked for.
+//! A command of `bindery` under the role it is deployed with, and the API server's audit log of its
+//! requests.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::service_account;
 
-/// A folder under /tmp, where the host-path deleter may delete. It goes with the test.
+/// A folder under /tmp, where the host-path deleter may delete. Removed with the test.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -37,77 +38,80 @@ impl Drop for Folder {
     }
 }
 
-/// A command at work, in a lab in which the manifests are applied, with an audit log of all that its service account does.
+/// A running command in a cluster with the manifests applied, and an audit log of its service
+/// account.
 pub struct Audited {
     program: Running,
-    /// The lease by which it leads, if it does.
+    /// Its lease, if it uses leader election.
     lease: Option<String>,
-    pub lab: TestCluster,
+    pub test_cluster: TestCluster,
     pub folder: Folder,
 }
 
 impl Audited {
-    /// Starts it, or nothing where the test is skipped.
+    /// Starts it, or returns `None` if the test is skipped.
     pub fn start(command: &str, flags: &[&str]) -> Option<Audited> {
-        Audited::start_by(command, Some(&format!("bindery-{command}")), |lab, kubeconfig| {
-            // -v, because an event or a lease that is refused is not worth a line otherwise.
+        Audited::start_by(command, Some(&format!("bindery-{command}")), |test_cluster, kubeconfig| {
+            // -v logs rejected events and leases, too.
             let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
-            lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+            test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         })
     }
 
-    /// The same with a lease of another name or none, started by somebody who gets the flag that says how to reach the API server.
+    /// The same with another lease or none, started by a function that gets the kubeconfig flag.
     pub fn start_by(
         command: &str,
         lease: Option<&str>,
         start: impl FnOnce(&TestCluster, &str) -> Running,
     ) -> Option<Audited> {
         let folder = Folder::new(command);
-        let lab = service_account::lab(
+        let test_cluster = service_account::cluster(
             TestCluster::builder()
-                // A server without streaming lists asks for more rights: everything is listed first.
+                // Without streaming lists more rights are needed: everything is listed first.
                 .api_server_flag("--feature-gates=WatchList=false")
-                // Who says that a pod is to wait for its claims must be allowed to hold the pod back.
+                // Requires rights on the finalizers of owners.
                 .api_server_flag("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
                 .api_server_flag(format!("--audit-policy-file={}", folder.at("policy.yaml")))
                 .api_server_flag(format!("--audit-log-path={}", folder.at("audit.log"))),
         )?;
-        let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, command).display());
-        let program = start(&lab, &kubeconfig);
-        let audited = Audited { program, lease: lease.map(str::to_owned), lab, folder };
-        eventually("it leads", || audited.leader().is_none_or(|leader| leader.is_ok_and(|leader| !leader.is_empty())));
+        let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&test_cluster, command).display());
+        let program = start(&test_cluster, &kubeconfig);
+        let audited = Audited { program, lease: lease.map(str::to_owned), test_cluster, folder };
+        eventually("it is the leader", || {
+            audited.leader().is_none_or(|leader| leader.is_ok_and(|leader| !leader.is_empty()))
+        });
         Some(audited)
     }
 
-    /// Who leads, where anybody has to.
+    /// The holder of the lease, if there is a lease.
     fn leader(&self) -> Option<Result<String, String>> {
         let lease = self.lease.as_deref()?;
-        Some(self.lab.kubectl(["get", "lease", "-n=kube-system", lease, "-o=jsonpath={.spec.holderIdentity}"]))
+        Some(self.test_cluster.kubectl(["get", "lease", "-n=kube-system", lease, "-o=jsonpath={.spec.holderIdentity}"]))
     }
 
-    /// Ends it, in good order. Nothing was refused that it has asked for; and whatever the roles grant was asked for, but for what
-    /// cannot be seen here.
+    /// Stops it gracefully. No request was rejected, and every right that the roles grant was used,
+    /// except for those in `unseen`.
     pub fn end(mut self, roles: &[Value], unseen: &[(&str, &str)]) {
-        self.program.terminate().expect("it is told to stop");
+        self.program.terminate().expect("it is signalled");
         let status = self.program.wait(PATIENCE).expect("it stops");
         let log = self.program.log();
         assert!(status.success(), "{status}:\n{log}");
         let forbidden: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
         assert!(forbidden.is_empty(), "{}", forbidden.join("\n"));
-        assert!(self.leader().is_none_or(|leader| leader.as_deref() == Ok("")), "the lease is free for the next");
+        assert!(self.leader().is_none_or(|leader| leader.as_deref() == Ok("")), "the lease is released");
 
-        // What was asked for last may be put down after it was answered.
+        // The last requests may be logged after their response.
         let mut useless = Vec::new();
         comes_to_hold(|| {
             useless = self.useless(roles, unseen);
             useless.is_empty()
         });
         assert!(useless.is_empty(), "granted, but never used: {useless:?}");
-        let refused: Vec<_> = asked(&self.folder).into_iter().filter(|(_, allowed)| !allowed).collect();
-        assert!(refused.is_empty(), "refused: {refused:?}");
+        let rejected: Vec<_> = asked(&self.folder).into_iter().filter(|(_, allowed)| !allowed).collect();
+        assert!(rejected.is_empty(), "rejected: {rejected:?}");
     }
 
-    /// What the roles grant and was not asked for, but for what cannot be seen here.
+    /// The rights that the roles grant and that were not used, except for those in `unseen`.
     fn useless(&self, roles: &[Value], unseen: &[(&str, &str)]) -> Vec<Right> {
         let asked = asked(&self.folder);
         let matches = |right: &Right, asked: &Right| {
@@ -122,45 +126,46 @@ impl Audited {
     }
 }
 
-/// Starts the controllers beside it, as their own service account: they bind claims, and let go what nobody uses.
-pub fn start_controller(lab: &TestCluster) -> Running {
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(lab, "controller").display());
+/// Starts the controllers under their service account: they bind claims and remove finalizers.
+pub fn start_controller(test_cluster: &TestCluster) -> Running {
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(test_cluster, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
-/// Makes objects as the administrator.
-pub fn make(lab: &TestCluster, objects: &str) {
-    lab.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are made");
+/// Creates objects as the administrator.
+pub fn make(test_cluster: &TestCluster, objects: &str) {
+    test_cluster.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are created");
 }
 
-/// A field of an object, or nothing where there is none.
-pub fn field(lab: &TestCluster, object: &str, path: &str) -> String {
-    lab.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
+/// A field of an object; empty if it is missing.
+pub fn field(test_cluster: &TestCluster, object: &str, path: &str) -> String {
+    test_cluster.kubectl(["get", object, "-o", &format!("jsonpath={{{path}}}")]).unwrap_or_default()
 }
 
-/// How often one and the same event was told, of a reason and with these words in it.
-pub fn times_told(lab: &TestCluster, reason: &str, words: &str) -> u64 {
-    let events = json(lab, &["get", "events", "--all-namespaces", &format!("--field-selector=reason={reason}")]);
+/// The count of the event with this reason and these words in its message.
+pub fn event_count(test_cluster: &TestCluster, reason: &str, words: &str) -> u64 {
+    let events =
+        json(test_cluster, &["get", "events", "--all-namespaces", &format!("--field-selector=reason={reason}")]);
     let has_words = |event: &&Value| event["message"].as_str().is_some_and(|message| message.contains(words));
-    let told = events["items"].as_array().into_iter().flatten().filter(has_words);
-    told.filter_map(|event| event["count"].as_u64()).max().unwrap_or_default()
+    let matching = events["items"].as_array().into_iter().flatten().filter(has_words);
+    matching.filter_map(|event| event["count"].as_u64()).max().unwrap_or_default()
 }
 
-/// What kubectl answers.
-pub fn json(lab: &TestCluster, args: &[&str]) -> Value {
-    let text = lab.kubectl([args, &["-o", "json"]].concat()).expect("kubectl answers");
+/// The JSON output of kubectl.
+pub fn json(test_cluster: &TestCluster, args: &[&str]) -> Value {
+    let text = test_cluster.kubectl([args, &["-o", "json"]].concat()).expect("kubectl answers");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// One thing that may be done: a verb, an API group and a resource, and the namespace and name that it is confined to.
+/// A right: a verb, an API group, a resource, and the namespace and name it is restricted to.
 type Right = (String, String, String, String, String);
 
 fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// All that a role grants, one by one.
+/// All rights of a role.
 fn granted(role: &Value) -> BTreeSet<Right> {
     let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
     let mut rights = BTreeSet::new();
@@ -181,10 +186,10 @@ fn granted(role: &Value) -> BTreeSet<Right> {
     rights
 }
 
-/// What the service account has asked for, by the audit log: verb, group, resource, namespace, name; and whether it was let.
+/// The rights used by the service account according to the audit log, and whether each was granted.
 fn asked(folder: &Folder) -> BTreeSet<(Right, bool)> {
     let log = std::fs::read_to_string(folder.at("audit.log")).expect("an audit log");
-    // A last line that has no end yet is still being written.
+    // An incomplete last line is still being written.
     let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let asked = whole.lines().map(|line| {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::audit::{Audited, Folder, json};
 use crate::denied::Denied;
 
-/// Granted for what this test does not bring about: a write whose answer is lost, and a check that leaves no line in the audit log.
+/// Rights this test does not use: for a write whose response is lost, and for a check that leaves
+/// no line in the audit log.
 const UNSEEN: [(&str, &str); 2] = [("get", "volumeattributesclasses"), ("update", "pods/finalizers")];
 
 fn volume(name: &str, policy: &str, path: &str) -> String {
@@ -55,82 +56,89 @@ driverName: example.com
 parameters: {iops: '7'}
 ";
 
-/// What works beside the binder: an ephemeral volume gets its claim, a claim in use stays, an attributes class goes.
-fn have_companions(lab: &TestCluster, folder: &Folder) {
+/// The lifecycle controllers: an ephemeral volume gets its claim, a claim in use is protected, an
+/// attributes class is deleted.
+fn exercise_lifecycle_controllers(test_cluster: &TestCluster, folder: &Folder) {
     let objects = volume("pod-scratch", "Retain", &folder.at("scratch")) + POD + ATTRIBUTES_CLASS;
-    lab.kubectl_reading(&objects, ["apply", "-f", "-"]).expect("objects are made");
+    test_cluster.kubectl_reading(&objects, ["apply", "-f", "-"]).expect("objects are created");
     eventually("the ephemeral volume's claim is bound and in use", || {
         let condition = "jsonpath={.status.phase} {.status.conditions[?(@.type==\"Unused\")].status}";
-        lab.kubectl(["get", "pvc/pod-scratch", "-o", condition]).is_ok_and(|found| found == "Bound False")
+        test_cluster.kubectl(["get", "pvc/pod-scratch", "-o", condition]).is_ok_and(|found| found == "Bound False")
     });
-    lab.kubectl(["delete", "--wait=false", "pvc/pod-scratch"]).expect("it is deleted");
-    lab.kubectl(["get", "pvc/pod-scratch"]).expect("and is held by its pod");
-    lab.kubectl(["delete", "--force", "--grace-period=0", "pod/pod"]).expect("the pod is gone");
-    lab.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pvc/pod-scratch"]).expect("and so is the claim");
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "volumeattributesclass/quick", "pv/pod-scratch"]).expect("they go");
+    test_cluster.kubectl(["delete", "--wait=false", "pvc/pod-scratch"]).expect("it is deleted");
+    test_cluster.kubectl(["get", "pvc/pod-scratch"]).expect("its pod protects it");
+    test_cluster.kubectl(["delete", "--force", "--grace-period=0", "pod/pod"]).expect("the pod is deleted");
+    test_cluster.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pvc/pod-scratch"]).expect("the claim is deleted");
+    test_cluster
+        .kubectl(["delete", KUBECTL_PATIENCE, "volumeattributesclass/quick", "pv/pod-scratch"])
+        .expect("they go");
 }
 
-/// Ends the pod that scrubs a volume, as a kubelet would report it, and returns once the binder has removed it.
-fn end_scrub(lab: &TestCluster, pod: &str, phase: &str) {
-    let uid = || lab.kubectl(["get", pod, "-o", "jsonpath={.metadata.uid}"]).ok();
-    eventually("a scrub is under way", || uid().is_some());
+/// Ends the recycler pod of a volume, as a kubelet would report it, and waits until it is removed.
+fn finish_recycling(test_cluster: &TestCluster, pod: &str, phase: &str) {
+    let uid = || test_cluster.kubectl(["get", pod, "-o", "jsonpath={.metadata.uid}"]).ok();
+    eventually("recycling has started", || uid().is_some());
     let scrub = uid();
     let status = format!(r#"{{"status": {{"phase": "{phase}", "message": "as told by the test"}}}}"#);
-    lab.kubectl(["patch", pod, "--subresource=status", "--type=merge", "-p", &status]).expect("the pod has ended");
+    test_cluster
+        .kubectl(["patch", pod, "--subresource=status", "--type=merge", "-p", &status])
+        .expect("the pod has ended");
     eventually("the pod is removed", || uid() != scrub);
 }
 
-/// The life of volumes of each policy: bound, released, and deleted or scrubbed.
-fn live_through_everything(lab: &TestCluster, folder: &Folder) {
+/// The life of volumes of each reclaim policy: bound, released, then deleted or recycled.
+fn exercise_reclaim_policies(test_cluster: &TestCluster, folder: &Folder) {
     let objects = [
         volume("deleted", "Delete", &folder.at("deleted")),
         volume("recycled", "Recycle", &folder.at("recycled")),
         class("provisioned", "kubernetes.io/host-path"),
         claim("deleted") + &claim("recycled") + &claim("provisioned") + &claim("waiting"),
     ];
-    lab.kubectl_reading(&objects.concat(), ["apply", "-f", "-"]).expect("objects are made");
+    test_cluster.kubectl_reading(&objects.concat(), ["apply", "-f", "-"]).expect("objects are created");
     let claims = ["pvc/deleted", "pvc/recycled", "pvc/provisioned"];
     let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
-    lab.kubectl([&bound[..], &claims].concat()).expect("claims are bound");
-    let provisioned = lab.kubectl(["get", "pvc/provisioned", "-o", "jsonpath={.spec.volumeName}"]).expect("a claim");
+    test_cluster.kubectl([&bound[..], &claims].concat()).expect("claims are bound");
+    let provisioned =
+        test_cluster.kubectl(["get", "pvc/provisioned", "-o", "jsonpath={.spec.volumeName}"]).expect("a claim");
 
-    lab.kubectl([&["delete", KUBECTL_PATIENCE], &claims[..]].concat()).expect("claims are gone");
-    lab.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pv/deleted", &format!("pv/{provisioned}")])
-        .expect("volumes are gone");
-    assert!(!Path::new(&folder.at("deleted")).exists(), "and so is what was behind them");
+    test_cluster.kubectl([&["delete", KUBECTL_PATIENCE], &claims[..]].concat()).expect("claims are deleted");
+    test_cluster
+        .kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pv/deleted", &format!("pv/{provisioned}")])
+        .expect("volumes are deleted");
+    assert!(!Path::new(&folder.at("deleted")).exists(), "and so is their backing storage");
 
     for phase in ["Failed", "Succeeded"] {
-        end_scrub(lab, "pod/recycler-for-recycled", phase);
+        finish_recycling(test_cluster, "pod/recycler-for-recycled", phase);
     }
     let available = ["wait", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE, "pv/recycled"];
-    lab.kubectl(available).expect("the volume was scrubbed");
+    test_cluster.kubectl(available).expect("the volume was recycled");
 }
 
-/// Events about one claim: the same news twice, with other news in between, is one event that is counted.
-fn come_and_go(lab: &TestCluster) {
-    let told = |reason: &str| {
+/// The same event twice, with another in between, is one event with a count.
+fn repeat_events(test_cluster: &TestCluster) {
+    let event_count = |reason: &str| {
         let about = "--field-selector=involvedObject.name=waiting";
-        let events = json(lab, &["get", "events", about]);
+        let events = json(test_cluster, &["get", "events", about]);
         let of_reason = |event: &&Value| event["reason"] == reason;
         events["items"].as_array().into_iter().flatten().find(of_reason).and_then(|event| event["count"].as_u64())
     };
-    eventually("the lack of a class is told", || told("ProvisioningFailed") == Some(1));
-    let class = class("waiting", "example.com/nobody");
-    lab.kubectl_reading(&class, ["apply", "-f", "-"]).expect("a class is made");
-    eventually("the wait for a provisioner is told", || told("ExternalProvisioning").is_some());
-    lab.kubectl(["delete", "storageclass", "waiting"]).expect("the class is gone");
-    eventually("the lack of a class is counted", || told("ProvisioningFailed") == Some(2));
+    eventually("the missing class is reported", || event_count("ProvisioningFailed") == Some(1));
+    let class = class("waiting", "example.com/not-running");
+    test_cluster.kubectl_reading(&class, ["apply", "-f", "-"]).expect("a class is created");
+    eventually("waiting for the provisioner is reported", || event_count("ExternalProvisioning").is_some());
+    test_cluster.kubectl(["delete", "storageclass", "waiting"]).expect("the class is deleted");
+    eventually("the missing class is counted", || event_count("ProvisioningFailed") == Some(2));
 }
 
 #[test]
-fn the_role_is_enough_and_no_more() {
+fn the_role_grants_exactly_what_is_used() {
     let Some(audited) = Audited::start("controller", &["--enable-hostpath-provisioner"]) else { return };
-    let (lab, folder) = (&audited.lab, &audited.folder);
-    live_through_everything(lab, folder);
-    come_and_go(lab);
-    have_companions(lab, folder);
-    eventually("what happened is told", || {
-        let events = json(lab, &["get", "events", "--all-namespaces"]);
+    let (test_cluster, folder) = (&audited.test_cluster, &audited.folder);
+    exercise_reclaim_policies(test_cluster, folder);
+    repeat_events(test_cluster);
+    exercise_lifecycle_controllers(test_cluster, folder);
+    eventually("all events are published", || {
+        let events = json(test_cluster, &["get", "events", "--all-namespaces"]);
         let ours = |event: &&Value| event["source"]["component"] == "persistentvolume-controller";
         let events = events["items"].as_array().into_iter().flatten().filter(ours);
         let reasons: BTreeSet<String> = events.map(|event| event["reason"].as_str().unwrap_or("").into()).collect();
@@ -139,15 +147,15 @@ fn the_role_is_enough_and_no_more() {
             .all(|&reason| reasons.contains(reason))
     });
     let roles = [
-        json(lab, &["get", "clusterrole", "bindery"]),
-        json(lab, &["get", "role", "-n=kube-system", "bindery-lease"]),
-        json(lab, &["get", "role", "-n=default", "bindery-recycler"]),
+        json(test_cluster, &["get", "clusterrole", "bindery"]),
+        json(test_cluster, &["get", "role", "-n=kube-system", "bindery-lease"]),
+        json(test_cluster, &["get", "role", "-n=default", "bindery-recycler"]),
     ];
     audited.end(&roles, &UNSEEN);
 }
 
 #[test]
-fn nothing_else_is_allowed() {
+fn other_requests_are_forbidden() {
     let Some(denied) = Denied::start("controller", &claim("precious")) else { return };
     denied.may(&[
         "patch pvc --all-namespaces",
@@ -177,7 +185,7 @@ fn nothing_else_is_allowed() {
         "impersonate users",
         "create serviceaccounts --subresource=token --namespace=kube-system",
     ]);
-    denied.is_refused(&[
+    denied.is_rejected(&[
         "delete pvc precious",
         "get secrets --namespace=kube-system",
         "run intruder --image=none -n=kube-system",

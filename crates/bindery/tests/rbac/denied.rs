@@ -1,4 +1,4 @@
-//! What a service account may, and what it may not.
+//! What a service account may do, and what it may not.
 
 use std::path::PathBuf;
 
@@ -6,50 +6,51 @@ use bindery_test_cluster::{TestCluster, eventually};
 
 use crate::service_account;
 
-/// A lab, and a service account that is to be kept to its role.
+/// A cluster, and a service account restricted to its role.
 pub struct Denied {
-    lab: TestCluster,
+    test_cluster: TestCluster,
     kubeconfig: PathBuf,
 }
 
 impl Denied {
-    /// A lab with some objects, among them a claim `precious`; and the service account of a command of `bindery`.
+    /// Starts a cluster with objects, among them a claim `precious`, for the service account of a
+    /// command.
     pub fn start(command: &str, objects: &str) -> Option<Denied> {
-        let lab = service_account::lab(TestCluster::builder())?;
-        lab.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are made");
-        let kubeconfig = service_account::kubeconfig(&lab, command);
-        let denied = Denied { lab, kubeconfig };
-        // That it can be told at all: what is granted takes effect a moment after the role is made.
-        eventually("the role holds", || denied.kubectl("get pvc precious").is_ok());
+        let test_cluster = service_account::test_cluster(TestCluster::builder())?;
+        test_cluster.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are created");
+        let kubeconfig = service_account::kubeconfig(&test_cluster, command);
+        let denied = Denied { test_cluster, kubeconfig };
+        // RBAC takes effect a moment after the role is created.
+        eventually("the role is in effect", || denied.kubectl("get pvc precious").is_ok());
         Some(denied)
     }
 
     fn kubectl(&self, words: &str) -> Result<String, String> {
-        self.lab.kubectl_with(&self.kubeconfig, words.split(' '), "")
+        self.test_cluster.kubectl_with(&self.kubeconfig, words.split(' '), "")
     }
 
-    /// All of this is granted.
+    /// Asserts that all of this is allowed.
     pub fn may(&self, all: &[&str]) {
         for words in all {
             assert_eq!(self.kubectl(&format!("auth can-i {words}")).as_deref(), Ok("yes\n"), "{words}");
         }
     }
 
-    /// Nothing of this is granted.
+    /// Asserts that none of this is allowed.
     pub fn may_not(&self, all: &[&str]) {
         for words in all {
-            // kubectl fails when the answer is no; and when it was asked nonsense, which it says.
+            // kubectl also fails on invalid questions, and says so.
             let answer = self.kubectl(&format!("auth can-i {words}"));
             assert!(answer.as_ref().is_err_and(|error| !error.contains("error:")), "{words}: {answer:?}");
         }
     }
 
-    /// Not only by its own account: the API server refuses. The claim is still there after that.
-    pub fn is_refused(&self, all: &[&str]) {
+    /// Asserts that the API server rejects these requests, and that the claim still exists.
+    pub fn is_rejected(&self, all: &[&str]) {
         for words in all {
-            let answer = self.kubectl(words).expect_err("it is refused");
+            let answer = self.kubectl(words).expect_err("it is rejected");
             assert!(answer.contains("forbidden"), "{words}: {answer}");
         }
-        self.lab.kubectl(["get", "pvc", "precious"]).expect("the claim is still there");
+        self.test_cluster.kubectl(["get", "pvc", "precious"]).expect("the claim is still there");
     }
 }

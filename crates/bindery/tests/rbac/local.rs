@@ -1,8 +1,8 @@
-//! The provisioner of a node's disks. Needs root, for a disk of its own; says so where that is missing.
+//! The local provisioner. Needs root to create a disk; skipped without.
 
 use bindery_test_cluster::{Disks, KUBECTL_PATIENCE, Running, TestCluster, eventually};
 
-use crate::audit::{Audited, field, json, make, start_controller, times_told};
+use crate::audit::{Audited, event_count, field, json, make, start_controller};
 use crate::denied::Denied;
 
 const OBJECTS: &str = "
@@ -16,9 +16,9 @@ const CLAIM: &str = "
  resources: {requests: {storage: 1Mi}}, storageClassName: disks}}
 ";
 
-/// Starts it, for the disks in a folder.
-fn start(lab: &TestCluster, kubeconfig: &str, disks: &Disks) -> Running {
-    make(lab, OBJECTS);
+/// Starts it for the disks in a folder.
+fn start(test_cluster: &TestCluster, kubeconfig: &str, disks: &Disks) -> Running {
+    make(test_cluster, OBJECTS);
     let config = disks.folder().join("config");
     std::fs::create_dir_all(&config).expect("a folder");
     let class = format!("disks: {{hostDir: {0}, mountDir: {0}}}", disks.folder().join("mounts").display());
@@ -26,43 +26,43 @@ fn start(lab: &TestCluster, kubeconfig: &str, disks: &Disks) -> Running {
     let config = format!("--config={}", config.display());
     let flags = ["--node-name=n1", "--discovery-period=50ms", "--listen-address=127.0.0.1:0", "-vv"];
     let args = [&["provisioner", "local", kubeconfig, &config], &flags[..]].concat();
-    lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
+    test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 
 #[test]
-fn the_role_is_enough_and_no_more() {
+fn the_role_grants_exactly_what_is_used() {
     let Some(mut disks) = Disks::for_test() else { return };
     let mount = disks.folder().join("mounts/disk");
     disks.mount("ext4", 64, &mount);
-    let audited = Audited::start_by("local", None, |lab, kubeconfig| start(lab, kubeconfig, &disks));
+    let audited = Audited::start_by("local", None, |test_cluster, kubeconfig| start(test_cluster, kubeconfig, &disks));
     let Some(audited) = audited else { return };
-    let lab = &audited.lab;
-    let controller = start_controller(lab);
-    let uid = || field(lab, "pv", ".items[*].metadata.uid");
-    eventually("the disk is offered", || !uid().is_empty());
+    let test_cluster = &audited.test_cluster;
+    let controller = start_controller(test_cluster);
+    let uid = || field(test_cluster, "pv", ".items[*].metadata.uid");
+    eventually("a volume is created for the disk", || !uid().is_empty());
     let first = uid();
-    make(lab, CLAIM);
-    eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
-    eventually("the disk is cleaned, and offered again", || !uid().is_empty() && !uid().contains(&first));
-    // And once more, while it is not there: then it cannot be cleaned, now for this reason and now for that.
-    make(lab, CLAIM);
-    eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
+    make(test_cluster, CLAIM);
+    eventually("the claim is bound", || field(test_cluster, "pvc/precious", ".status.phase") == "Bound");
+    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim is deleted");
+    eventually("the disk is cleaned, and a new volume is created", || !uid().is_empty() && !uid().contains(&first));
+    // Again while the disk is missing: cleaning fails for two alternating reasons.
+    make(test_cluster, CLAIM);
+    eventually("the claim is bound", || field(test_cluster, "pvc/precious", ".status.phase") == "Bound");
     disks.unmount(&mount);
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
-    let told = |words: &str| times_told(lab, "VolumeFailedDelete", words);
-    eventually("that nothing is mounted is told", || told("nothing is mounted there") == 1);
+    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim is deleted");
+    let count = |words: &str| event_count(test_cluster, "VolumeFailedDelete", words);
+    eventually("the missing mount is reported", || count("nothing is mounted there") == 1);
     std::fs::remove_dir(&mount).expect("a directory");
-    eventually("that nothing is there is told", || told("No such file") == 1);
+    eventually("the missing directory is reported", || count("No such file") == 1);
     std::fs::create_dir(&mount).expect("a directory");
-    eventually("that nothing is mounted is counted", || told("nothing is mounted there") == 2);
+    eventually("the missing mount is counted", || count("nothing is mounted there") == 2);
     drop(controller);
-    let role = json(lab, &["get", "clusterrole", "bindery-local"]);
+    let role = json(test_cluster, &["get", "clusterrole", "bindery-local"]);
     audited.end(&[role], &[]);
 }
 
 #[test]
-fn nothing_else_is_allowed() {
+fn other_requests_are_forbidden() {
     let Some(denied) = Denied::start("local", CLAIM) else { return };
     denied.may(&["create pv", "delete pv", "get pvc --all-namespaces", "get nodes", "get storageclasses"]);
     denied.may_not(&[
@@ -91,5 +91,5 @@ fn nothing_else_is_allowed() {
         "impersonate users",
         "create serviceaccounts --subresource=token -n=kube-system",
     ]);
-    denied.is_refused(&["delete pvc precious", "get secrets -n=kube-system", "get nodes"]);
+    denied.is_rejected(&["delete pvc precious", "get secrets -n=kube-system", "get nodes"]);
 }

@@ -1,5 +1,5 @@
-//! The roles that deploy/ grants are enough, and no more than enough: shown with the binary on a real API server that authorizes
-//! by RBAC, and by that server's audit log, which says what was asked for and what was refused.
+//! The roles in deploy/ grant exactly what the commands use: shown with the binary on a real API
+//! server with RBAC, and by its audit log.
 
 mod audit;
 mod controller;

@@ -1,4 +1,4 @@
-//! The provisioner of a CSI driver, with everything that the role has for it.
+//! The CSI provisioner, with all optional rights of its role.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::audit::{Audited, field, json, make, start_controller, times_told};
+use crate::audit::{Audited, event_count, field, json, make, start_controller};
 use crate::denied::Denied;
 use crate::service_account;
 
@@ -15,7 +15,7 @@ const DRIVER: &str = "csi.example.com";
 const LEASE: &str = "csi-example-com";
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/examples/csi-driver.yaml");
 
-/// The pod that it runs in, and who made that: there is no controller here that would.
+/// Its pod and the pod's owner: no workload controller runs here.
 const POD: &str = "
 {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: csi-driver-1, namespace: kube-system, ownerReferences: [
  {apiVersion: apps/v1, kind: Deployment, name: csi-driver, uid: u1, controller: true}]},
@@ -58,7 +58,7 @@ fn kind(kind: &str, plural: &str, scope: &str) -> String {
     )
 }
 
-/// A claim, with more in its metadata and in its spec.
+/// A claim with additional metadata and spec.
 fn claim(name: &str, class: &str, metadata: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {name}, {metadata}}}, spec: {{accessModes: \
@@ -66,15 +66,17 @@ fn claim(name: &str, class: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
-fn is_bound(lab: &TestCluster, claim: &str) {
-    eventually(&format!("{claim} is bound"), || field(lab, &format!("pvc/{claim}"), ".status.phase") == "Bound");
+fn is_bound(test_cluster: &TestCluster, claim: &str) {
+    eventually(&format!("{claim} is bound"), || {
+        field(test_cluster, &format!("pvc/{claim}"), ".status.phase") == "Bound"
+    });
 }
 
-/// Starts it with flags, in its pod and on its node.
-fn start(lab: &TestCluster, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Running {
+/// Starts it with flags, for its pod and node.
+fn start(test_cluster: &TestCluster, kubeconfig: &str, serving: &Serving, flags: &[&str]) -> Running {
     let example = ["create", "--validate=strict", "--dry-run=server", "-f", EXAMPLE];
-    lab.kubectl(example).expect("the example is valid");
-    make(lab, POD);
+    test_cluster.kubectl(example).expect("the example is valid");
+    make(test_cluster, POD);
     let address = format!("--csi-address={}", serving.socket().display());
     let args = [
         "NAMESPACE=kube-system",
@@ -94,25 +96,25 @@ fn start(lab: &TestCluster, kubeconfig: &str, serving: &Serving, flags: &[&str])
         "--retry-interval-start=200ms",
         "--retry-interval-max=1s",
     ];
-    lab.start_program("/usr/bin/env", [&args, flags].concat()).expect("bindery starts")
+    test_cluster.start_program("/usr/bin/env", [&args, flags].concat()).expect("bindery starts")
 }
 
-/// A snapshot that a claim can be filled from, and its content, which points back at it.
-fn make_snapshot(lab: &TestCluster) {
+/// A snapshot to restore from, with its content.
+fn create_snapshot(test_cluster: &TestCluster) {
     make(
-        lab,
+        test_cluster,
         &(kind("VolumeSnapshot", "volumesnapshots", "Namespaced")
             + &kind("VolumeSnapshotContent", "volumesnapshotcontents", "Cluster")),
     );
     let snapshot = "{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: snap}, \
                     status: {boundVolumeSnapshotContentName: content, readyToUse: true}}";
-    eventually("there are snapshots", || {
-        lab.kubectl_reading(snapshot, ["apply", "-f", "-"]).is_ok()
-            && lab.kubectl(["get", "volumesnapshotcontents"]).is_ok()
+    eventually("the snapshot kinds are served", || {
+        test_cluster.kubectl_reading(snapshot, ["apply", "-f", "-"]).is_ok()
+            && test_cluster.kubectl(["get", "volumesnapshotcontents"]).is_ok()
     });
-    let uid = field(lab, "volumesnapshot/snap", ".metadata.uid");
+    let uid = field(test_cluster, "volumesnapshot/snap", ".metadata.uid");
     make(
-        lab,
+        test_cluster,
         &format!(
             "{{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {{name: content}}, spec: {{driver: \
          {DRIVER}, volumeSnapshotRef: {{name: snap, namespace: default, uid: {uid}}}}}, status: {{snapshotHandle: handle}}}}"
@@ -120,10 +122,10 @@ fn make_snapshot(lab: &TestCluster) {
     );
 }
 
-/// Volumes of every origin.
-fn have_volumes_made(lab: &TestCluster) {
-    make(lab, &claim("plain", "now", "", "volumeAttributesClassName: quick"));
-    is_bound(lab, "plain");
+/// Volumes from every kind of source.
+fn provision_volumes(test_cluster: &TestCluster) {
+    make(test_cluster, &claim("plain", "now", "", "volumeAttributesClassName: quick"));
+    is_bound(test_cluster, "plain");
     let selected = "annotations: {volume.kubernetes.io/selected-node: n1}";
     let restored = "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: snap}";
     let claims = [
@@ -132,83 +134,91 @@ fn have_volumes_made(lab: &TestCluster) {
         claim("placed", "later", selected, ""),
         claim("tried", "troubled", "", ""),
     ];
-    make(lab, &claims.concat());
-    ["cloned", "restored", "placed", "tried"].iter().for_each(|name| is_bound(lab, name));
-    eventually("the snapshot is let go of", || field(lab, "volumesnapshot/snap", ".metadata.finalizers").is_empty());
-    eventually("that it was tried again is counted", || {
-        times_told(lab, "ProvisioningFailed", "told to answer INTERNAL") > 1
+    make(test_cluster, &claims.concat());
+    ["cloned", "restored", "placed", "tried"].iter().for_each(|name| is_bound(test_cluster, name));
+    eventually("the snapshot's finalizer is removed", || {
+        field(test_cluster, "volumesnapshot/snap", ".metadata.finalizers").is_empty()
+    });
+    eventually("the retry is counted", || {
+        event_count(test_cluster, "ProvisioningFailed", "told to answer INTERNAL") > 1
     });
 }
 
-/// How much room there is, as schedulers are told: an amount, and whose the object is that says so.
-fn told(lab: &TestCluster) -> Vec<(String, String)> {
-    let told = json(lab, &["get", "csistoragecapacities", "-n=kube-system"]);
+/// The published CSIStorageCapacity objects: capacity and owner.
+fn capacities(test_cluster: &TestCluster) -> Vec<(String, String)> {
+    let told = json(test_cluster, &["get", "csistoragecapacities", "-n=kube-system"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let one = |object: &Value| (text(&object["capacity"]), text(&object["metadata"]["ownerReferences"][0]["name"]));
     told["items"].as_array().into_iter().flatten().map(one).collect()
 }
 
 #[test]
-fn the_role_is_enough_and_no_more() {
+fn the_role_grants_exactly_what_is_used() {
     let runtime = Runtime::new().expect("a runtime");
     let _inside = runtime.enter();
     let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[]).attaching());
     let mut serving = None;
-    let audited = Audited::start_by("provisioner", Some(LEASE), |lab, kubeconfig| {
-        let served = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
+    let audited = Audited::start_by("provisioner", Some(LEASE), |test_cluster, kubeconfig| {
+        let served = driver.serve(&test_cluster.folder().join("csi.sock")).expect("a driver is served");
         let flags = ["--leader-election", "--leader-election-namespace=kube-system"];
-        start(lab, kubeconfig, serving.insert(served), &flags)
+        start(test_cluster, kubeconfig, serving.insert(served), &flags)
     });
     let Some(audited) = audited else { return };
-    let lab = &audited.lab;
-    let controller = start_controller(lab);
-    make_snapshot(lab);
-    make(lab, OBJECTS);
-    let is_told = |amount: &str| told(lab) == [(amount.to_owned(), "csi-driver".to_owned())];
-    eventually("it is told how much room there is", || is_told("100Gi"));
-    have_volumes_made(lab);
-    eventually("it is told how much is left", || is_told("95Gi"));
+    let test_cluster = &audited.test_cluster;
+    let controller = start_controller(test_cluster);
+    create_snapshot(test_cluster);
+    make(test_cluster, OBJECTS);
+    let is_published = |amount: &str| capacities(test_cluster) == [(amount.to_owned(), "csi-driver".to_owned())];
+    eventually("the capacity is published", || is_published("100Gi"));
+    provision_volumes(test_cluster);
+    eventually("the remaining capacity is published", || is_published("95Gi"));
 
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims go");
-    eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
-    assert!(driver.volumes().is_empty(), "and what was behind them");
-    lab.kubectl(["delete", "storageclass", "later"]).expect("a class goes");
-    eventually("nothing is told of a class that is gone", || told(lab).is_empty());
+    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims are deleted");
+    eventually("the volumes are deleted", || {
+        test_cluster.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty())
+    });
+    assert!(driver.volumes().is_empty(), "and so is their backing storage");
+    test_cluster.kubectl(["delete", "storageclass", "later"]).expect("a class is deleted");
+    eventually("the capacity of the deleted class is removed", || capacities(test_cluster).is_empty());
     drop(controller);
     let roles = [
-        json(lab, &["get", "clusterrole", "bindery-csi"]),
-        json(lab, &["get", "role", "-n=kube-system", "bindery-csi"]),
+        json(test_cluster, &["get", "clusterrole", "bindery-csi"]),
+        json(test_cluster, &["get", "role", "-n=kube-system", "bindery-csi"]),
     ];
     audited.end(&roles, &[]);
 }
 
 #[test]
-fn on_each_node_the_role_is_enough() {
+fn the_role_suffices_in_node_deployment() {
     let runtime = Runtime::new().expect("a runtime");
     let _inside = runtime.enter();
-    let Some(lab) = service_account::lab(TestCluster::builder()) else { return };
-    let _controller = start_controller(&lab);
-    make(&lab, OBJECTS);
+    let Some(test_cluster) = service_account::test_cluster(TestCluster::builder()) else { return };
+    let _controller = start_controller(&test_cluster);
+    make(&test_cluster, OBJECTS);
     let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));
-    let serving = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
-    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "provisioner").display());
+    let serving = driver.serve(&test_cluster.folder().join("csi.sock")).expect("a driver is served");
+    let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&test_cluster, "provisioner").display());
     let flags = ["--node-deployment", "--node-deployment-base-delay=200ms", "--node-deployment-max-delay=1s"];
-    let program = start(&lab, &kubeconfig, &serving, &flags);
+    let program = start(&test_cluster, &kubeconfig, &serving, &flags);
     let selected = "annotations: {volume.kubernetes.io/selected-node: n1}";
-    make(&lab, &(claim("taken", "now", "", "") + &claim("placed", "later", selected, "")));
-    ["taken", "placed"].iter().for_each(|name| is_bound(&lab, name));
-    assert_eq!(field(&lab, "pvc/taken", r".metadata.annotations.volume\.kubernetes\.io/selected-node"), "n1");
-    eventually("it is told how much is left", || told(&lab) == [("98Gi".to_owned(), "csi-driver".to_owned())]);
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims go");
-    eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
-    assert!(driver.volumes().is_empty(), "and what was behind them");
+    make(&test_cluster, &(claim("taken", "now", "", "") + &claim("placed", "later", selected, "")));
+    ["taken", "placed"].iter().for_each(|name| is_bound(&test_cluster, name));
+    assert_eq!(field(&test_cluster, "pvc/taken", r".metadata.annotations.volume\.kubernetes\.io/selected-node"), "n1");
+    eventually("the remaining capacity is published", || {
+        capacities(&test_cluster) == [("98Gi".to_owned(), "csi-driver".to_owned())]
+    });
+    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims are deleted");
+    eventually("the volumes are deleted", || {
+        test_cluster.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty())
+    });
+    assert!(driver.volumes().is_empty(), "and so is their backing storage");
     let log = program.log();
-    let refused: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
-    assert!(refused.is_empty(), "{}", refused.join("\n"));
+    let rejected: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
+    assert!(rejected.is_empty(), "{}", rejected.join("\n"));
 }
 
 #[test]
-fn nothing_else_is_allowed() {
+fn other_requests_are_forbidden() {
     let Some(denied) = Denied::start("provisioner", &claim("precious", "now", "", "")) else { return };
     denied.may(&[
         "patch pvc --all-namespaces",
@@ -246,5 +256,5 @@ fn nothing_else_is_allowed() {
         "impersonate users",
         "create serviceaccounts --subresource=token -n=kube-system",
     ]);
-    denied.is_refused(&["delete pvc precious", "get secrets -n=kube-system", "get pods -n=default"]);
+    denied.is_rejected(&["delete pvc precious", "get secrets -n=kube-system", "get pods -n=default"]);
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::audit::{Audited, field, json, make, start_controller};
 use crate::denied::Denied;
 
-/// Granted for what this test does not bring about: a write whose answer is lost, or that comes too late.
+/// Rights this test does not use: for a write whose response is lost or late.
 const UNSEEN: [(&str, &str); 2] = [("get", "persistentvolumes"), ("get", "persistentvolumeclaims")];
 
 const OBJECTS: &str = r"
@@ -16,7 +16,7 @@ const OBJECTS: &str = r"
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner,
  volumeBindingMode: WaitForFirstConsumer}
 ---
-{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: make}, provisioner: example.com/nobody,
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: make}, provisioner: example.com/not-running,
  volumeBindingMode: WaitForFirstConsumer}
 ---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
@@ -31,7 +31,7 @@ fn claim(name: &str, class: &str) -> String {
     )
 }
 
-/// A pod with a claim. What admission marks new nodes with it tolerates: there is no kubelet to take the mark away.
+/// A pod with a claim. It tolerates the taint of new nodes, which no kubelet removes here.
 fn pod(name: &str, claim: &str) -> String {
     format!(
         "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [{{name: c, image: none}}], \
@@ -39,50 +39,50 @@ fn pod(name: &str, claim: &str) -> String {
     )
 }
 
-/// A pod gets its node with its volume; for another's claim a volume is asked for.
-fn place_pods(lab: &TestCluster) {
+/// One pod is placed with its volume; for another one's claim provisioning is requested.
+fn place_pods(test_cluster: &TestCluster) {
     let users = claim("data", "local") + &claim("more", "make") + &pod("placed", "data") + &pod("waits", "more");
-    make(lab, &(OBJECTS.to_owned() + "---\n" + &users));
-    let field = |object: &str, path: &str| field(lab, object, path);
-    eventually("the pod has its node", || field("pod/placed", ".spec.nodeName") == "n1");
+    make(test_cluster, &(OBJECTS.to_owned() + "---\n" + &users));
+    let field = |object: &str, path: &str| field(test_cluster, object, path);
+    eventually("the pod is placed", || field("pod/placed", ".spec.nodeName") == "n1");
     assert_eq!(field("pvc/data", ".spec.volumeName"), "disk");
     let selected = r".metadata.annotations.volume\.kubernetes\.io/selected-node";
-    eventually("a volume is asked for", || field("pvc/more", selected) == "n1");
-    eventually("the node is meant for the pod", || field("pod/waits", ".status.nominatedNodeName") == "n1");
+    eventually("a node is selected for the claim", || field("pvc/more", selected) == "n1");
+    eventually("the node is nominated for the pod", || field("pod/waits", ".status.nominatedNodeName") == "n1");
 }
 
-/// Events about one pod: the same news twice, with other news in between, is one event that is counted.
-fn come_and_go(lab: &TestCluster) {
-    let told = |words: &str| {
-        let events = json(lab, &["get", "events", "--field-selector=involvedObject.name=lonely"]);
+/// The same event twice, with another in between, is one event with a count.
+fn repeat_events(test_cluster: &TestCluster) {
+    let event_count = |words: &str| {
+        let events = json(test_cluster, &["get", "events", "--field-selector=involvedObject.name=lonely"]);
         let of_it = |event: &&Value| event["message"].as_str().is_some_and(|message| message.contains(words));
         events["items"].as_array().into_iter().flatten().find(of_it).and_then(|event| event["count"].as_u64())
     };
-    make(lab, &pod("lonely", "absent"));
-    eventually("the lack of a claim is told", || told("not found") == Some(1));
-    make(lab, &claim("absent", "nowhere"));
-    eventually("that it is not bound is told", || told("unbound immediate").is_some());
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/absent"]).expect("the claim is gone");
-    eventually("the lack of a claim is counted", || told("not found") == Some(2));
+    make(test_cluster, &pod("lonely", "absent"));
+    eventually("the missing claim is reported", || event_count("not found") == Some(1));
+    make(test_cluster, &claim("absent", "nowhere"));
+    eventually("the unbound claim is reported", || event_count("unbound immediate").is_some());
+    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc/absent"]).expect("the claim is deleted");
+    eventually("the missing claim is counted", || event_count("not found") == Some(2));
 }
 
 #[test]
-fn the_role_is_enough_and_no_more() {
+fn the_role_grants_exactly_what_is_used() {
     let Some(audited) = Audited::start("scheduler", &[]) else { return };
-    let lab = &audited.lab;
-    let controller = start_controller(lab);
-    place_pods(lab);
-    come_and_go(lab);
+    let test_cluster = &audited.test_cluster;
+    let controller = start_controller(test_cluster);
+    place_pods(test_cluster);
+    repeat_events(test_cluster);
     drop(controller);
     let roles = [
-        json(lab, &["get", "clusterrole", "bindery-scheduler"]),
-        json(lab, &["get", "role", "-n=kube-system", "bindery-scheduler-lease"]),
+        json(test_cluster, &["get", "clusterrole", "bindery-scheduler"]),
+        json(test_cluster, &["get", "role", "-n=kube-system", "bindery-scheduler-lease"]),
     ];
     audited.end(&roles, &UNSEEN);
 }
 
 #[test]
-fn nothing_else_is_allowed() {
+fn other_requests_are_forbidden() {
     let objects = claim("precious", "local") + &pod("pod", "precious");
     let Some(denied) = Denied::start("scheduler", &objects) else { return };
     denied.may(&[
@@ -120,5 +120,5 @@ fn nothing_else_is_allowed() {
         "create clusterrolebindings",
         "impersonate users",
     ]);
-    denied.is_refused(&["delete pvc precious", "delete pod pod", "label pod pod a=b", "get secrets -n=kube-system"]);
+    denied.is_rejected(&["delete pvc precious", "delete pod pod", "label pod pod a=b", "get secrets -n=kube-system"]);
 }
