@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use bindery_provisioner_sdk::{Ask, Config, Failure, Storage, serve};
+use bindery_provisioner_sdk::{Config, Failure, ProvisionContext, Storage, serve};
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
@@ -16,9 +16,9 @@ struct Folders {
 }
 
 impl Storage for Folders {
-    fn create<'a>(&'a self, ask: Ask<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
+    fn create<'a>(&'a self, ask: ProvisionContext<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
         // Made twice, it is made once: the name is the order's, and an order is always for the same volume.
-        let path = self.root.join(ask.order.volume.as_str());
+        let path = self.root.join(ask.request.volume.as_str());
         let volume = json!({"spec": {
             "capacity": {"storage": ask.claim["spec"]["resources"]["requests"]["storage"]},
             "accessModes": ask.claim["spec"]["accessModes"],

@@ -9,6 +9,7 @@ use bindery_apiserver::host::{Config, Server};
 use bindery_binder::Binder;
 use bindery_engine::Engine;
 use bindery_lifecycle::{ClaimProtection, VolumeProtection};
+use bindery_provisioner_sdk::InTreeWorker;
 use bindery_rules_api::RuleSet;
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, GetError, NoObserver, Observer};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -69,8 +70,11 @@ async fn claims_get_directories_and_leave_none_behind() {
     let binder = Box::new(Binder::new(Default::default()));
     let rules: Vec<Box<dyn RuleSet + Send>> =
         vec![binder, Box::new(ClaimProtection::default()), Box::new(VolumeProtection)];
-    let hosted = EngineHost::start(&api, Engine::new(Default::default(), rules), &observer);
-    hosted.lead(true).expect("it leads");
+    let engine = Engine::new(Default::default(), rules);
+    let host = EngineHost::start(&api, engine, &observer, |events| {
+        Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()))
+    });
+    host.set_leader(true).expect("the engine runs");
 
     let class = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "folders"},
@@ -108,7 +112,7 @@ async fn claims_get_directories_and_leave_none_behind() {
     eventually("every volume is gone", async || items(VOLUMES).await == json!([])).await;
     assert_eq!(directories(), 0, "and every directory");
     drop(example);
-    drop(hosted);
+    drop(host);
     server.stop().await;
     std::fs::remove_dir_all(&folder).expect("cleaned up");
 }

@@ -18,7 +18,7 @@ const LONG: [&str; 3] =
     ["--leader-elect-lease-duration=3600s", "--leader-elect-renew-deadline=600s", "--leader-elect-retry-period=500ms"];
 
 fn leads(controller: &Running) -> bool {
-    !lines(controller, "leads").is_empty()
+    !lines(controller, "lease acquired").is_empty()
 }
 
 async fn eventually_leads(controller: &Running) {
@@ -76,7 +76,7 @@ async fn when_the_leader_goes_another_takes_over(api_server: ApiServer) {
     second.terminate().expect("asked to end");
     let ended = second.wait(PATIENCE).expect("it ends");
     assert!(ended.success(), "{ended}: {}", second.log());
-    assert_eq!(lines(&second, "the lease is released").len(), 1, "{}", second.log());
+    assert_eq!(lines(&second, "lease released").len(), 1, "{}", second.log());
     eventually_leads(&third).await;
     cluster.check(60).await;
     assert_eq!(cluster.history.gaps(), 0, "the history is whole");

@@ -30,7 +30,7 @@ async fn watches_that_fell_behind_are_resumed_without_a_new_list(api_server: Api
         tokio::time::sleep(Duration::from_secs(1)).await;
         controller.signal("CONT").expect("continued");
         cluster.check(PAIRS * round).await;
-        resumed = KINDS.map(|kind| about(&controller, "the watch broke off, and is resumed", kind));
+        resumed = KINDS.map(|kind| about(&controller, "watch interrupted, resuming", kind));
         println!("round {round}: resumed {resumed:?} times");
         // The embedded server waits for a slow reader, since that costs it nothing.
         if api_server == ApiServer::Embedded || resumed.iter().all(|times| *times > 0) {
