@@ -15,7 +15,7 @@ pub(crate) struct InFlightRequest {
     pub work: Work,
     pub request: Request,
     /// The target's version in the cache when it was sent.
-    pub sent_at: Option<u64>,
+    pub cached_version: Option<u64>,
     /// For a read after a rejected write: the version that the write was conditional on.
     pub checks_version: Option<u64>,
 }

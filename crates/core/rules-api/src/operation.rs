@@ -13,6 +13,17 @@ use crate::{ProvisionRequest, ReleaseProof};
 /// The name of the in-tree host-path plugin, which provisions directories on the controller's host.
 pub const HOST_PATH_PLUGIN: &str = "kubernetes.io/host-path";
 
+/// Checks that the host-path plugin may delete a directory: only below a `tmp` directory, as
+/// upstream, and never through `..`.
+pub fn check_deletable_path(path: &str) -> Result<(), String> {
+    let is_below_tmp = path.find("/tmp/").is_some_and(|at| path.len() > at + "/tmp/".len());
+    let has_parent_reference = path.split('/').any(|part| part == "..");
+    if is_below_tmp && !has_parent_reference {
+        return Ok(());
+    }
+    Err(format!("host_path deleter only supports /tmp/.+ but received provided {path}"))
+}
+
 /// Work outside the API server. It may take minutes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {

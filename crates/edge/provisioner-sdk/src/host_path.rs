@@ -3,13 +3,14 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use bindery_rules_api::Failure;
+use bindery_rules_api::{Failure, check_deletable_path};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{ProvisionContext, Storage};
 
-/// Directories on this host. The binder's rules choose the path, and verify that it may be deleted.
+/// Directories on this host. The binder's rules choose the path; only directories below a `tmp`
+/// directory are deleted.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostPath;
 
@@ -45,6 +46,7 @@ fn create_directory(path: &Path) -> std::io::Result<()> {
 
 /// Deletes a directory recursively without following symbolic links. It may be missing.
 fn delete_directory(path: &Path) -> std::io::Result<()> {
+    check_deletable_path(&path.to_string_lossy()).map_err(std::io::Error::other)?;
     let deleted = match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
         Ok(_) => std::fs::remove_file(path),
@@ -62,7 +64,7 @@ mod tests {
 
     #[test]
     fn directories_are_created_and_deleted_without_following_links() {
-        let root = std::env::temp_dir().join(format!("bindery-host-path-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("tmp/bindery-host-path-{}", std::process::id()));
         let (volume, outside) = (root.join("volume"), root.join("outside"));
         create_directory(&volume).expect("created");
         create_directory(&volume).expect("created again");
@@ -75,6 +77,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, &volume).expect("linked");
         delete_directory(&volume).expect("deleted");
         assert!(outside.join("precious").exists(), "only the link itself is deleted");
+        assert!(delete_directory(&volume.join("../outside")).is_err() && outside.exists());
         delete_directory(&root).expect("cleaned up");
     }
 }

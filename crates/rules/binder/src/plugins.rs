@@ -2,7 +2,7 @@
 
 use bindery_model::migration::{IN_TREE_PREFIX, driver_of};
 use bindery_model::{Annotation, Class, Name, Source, Volume};
-use bindery_rules_api::HOST_PATH_PLUGIN;
+use bindery_rules_api::{HOST_PATH_PLUGIN, check_deletable_path};
 
 /// The in-tree NFS plugin can recycle volumes, but neither provision nor delete them.
 const NFS_PLUGIN: &str = "kubernetes.io/nfs";
@@ -59,20 +59,13 @@ pub(crate) fn deleter(volume: &Volume) -> Handler {
     }
 }
 
-/// Checks that the host-path deleter may delete a volume's directory: only below a `tmp` directory,
-/// as upstream, and never through `..`.
+/// Checks that the host-path deleter may delete a volume's directory.
 pub(crate) fn check_deletable(volume: &Volume) -> Result<(), String> {
-    let Source::HostPath(path) = &volume.source else {
-        let name = volume.name().as_str();
-        return Err(format!(
-            "failed to create deleter for volume {name:?}: spec.PersistentVolumeSource.HostPath is nil"
-        ));
-    };
-    let is_below_tmp = path.find("/tmp/").is_some_and(|at| path.len() > at + "/tmp/".len());
-    let has_parent_reference = path.split('/').any(|part| part == "..");
-    if is_below_tmp && !has_parent_reference {
-        Ok(())
-    } else {
-        Err(format!("host_path deleter only supports /tmp/.+ but received provided {path}"))
+    match &volume.source {
+        Source::HostPath(path) => check_deletable_path(path),
+        Source::Nfs(_) | Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => {
+            let name = volume.name().as_str();
+            Err(format!("failed to create deleter for volume {name:?}: spec.PersistentVolumeSource.HostPath is nil"))
+        }
     }
 }

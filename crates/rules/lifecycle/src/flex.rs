@@ -2,8 +2,9 @@
 //! its capacity at the next mount. The recorded status is for the kubelet and for users.
 //!
 //! ```text
-//!   claim: start ─▶ volume: resize ─▶ claim: pending ─▶ volume: record size ─▶ (node) ─▶ volume: clear size
-//!                              └──── volumeMode Block: claim: finish
+//!  claim: start ─▶ volume: resize ─▶ claim: pending ─▶ volume: record size ─▶ (node)
+//!                             │                              volume: clear size ◀─┘
+//!                             └──── volumeMode Block: claim: finish
 //! ```
 
 use bindery_model::event::{EventType, Reason};

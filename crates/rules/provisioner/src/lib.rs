@@ -1,10 +1,10 @@
 //! The rules of a provisioner: creating storage for claims, and deleting it again.
 //!
 //! ```text
-//!  claim requests a volume ─▶ prepare ─▶ record the intent ─▶ create storage ─▶ save the volume ─▶ remove the intent
-//!                                              │                   │
-//!                                              └── after a restart, the call is repeated with identical parameters
-//!  volume is Released ─▶ verify by live reads ─▶ delete storage ─▶ delete the volume ─▶ remove the finalizer
+//!  claim:  prepare ─▶ record intent ─▶ create storage ─▶ save volume ─▶ remove intent
+//!                           │                 │
+//!                           └── a restart here repeats the call with identical parameters
+//!  volume: released ─▶ verify live ─▶ delete storage ─▶ delete volume ─▶ remove finalizer
 //! ```
 //!
 //! The rules do not depend on the kind of storage, such as a CSI driver, directories or disks: they

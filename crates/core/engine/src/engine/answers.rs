@@ -13,7 +13,7 @@ pub(super) enum Found {
     /// It exists.
     Exists(Object),
     /// It does not exist. The cached version when the request was sent.
-    Missing { sent_at: Option<u64> },
+    Missing { cached_version: Option<u64> },
 }
 
 impl Engine {
@@ -53,29 +53,29 @@ impl Engine {
             self.stats.rejected += 1;
             return self.rejected(completed, error.clone());
         }
-        let InFlightRequest { work, request, sent_at, checks_version } = completed;
+        let InFlightRequest { work, request, cached_version, checks_version } = completed;
         match (request, answer) {
             (Request::Write(write), Answer::Written(object)) => {
-                let found = if is_deleted(&object) { Found::Missing { sent_at } } else { Found::Exists(object) };
-                self.learn(&work, write.target(), found);
+                let found = if is_deleted(&object) { Found::Missing { cached_version } } else { Found::Exists(object) };
+                self.update_cache(&work, write.target(), found);
                 for event in write.then {
                     self.publish(work.set, event);
                 }
                 self.next_step(work);
             }
             (Request::Bind(bind), Answer::Written(object)) => {
-                self.learn(&work, bind.target(), Found::Exists(object));
+                self.update_cache(&work, bind.target(), Found::Exists(object));
                 for event in bind.then {
                     self.publish(work.set, event);
                 }
                 self.next_step(work);
             }
             (Request::Create(create), Answer::Written(object)) => {
-                self.learn(&work, &create.key, Found::Exists(object));
+                self.update_cache(&work, &create.key, Found::Exists(object));
                 self.created(work, create);
             }
             (Request::Read(key), Answer::Read(found)) => {
-                self.learn(&work, &key, found.clone().map_or(Found::Missing { sent_at }, Found::Exists));
+                self.update_cache(&work, &key, found.clone().map_or(Found::Missing { cached_version }, Found::Exists));
                 match checks_version {
                     None => {
                         // A later version in the cache takes precedence.
@@ -94,7 +94,7 @@ impl Engine {
             }
             (Request::Delete(_), Answer::Deleted(Some(object))) => {
                 let key = object.key();
-                self.learn(&work, &key, Found::Exists(object));
+                self.update_cache(&work, &key, Found::Exists(object));
                 self.next_step(work);
             }
             // The watch reports the deletion; until then there is nothing to do.
@@ -108,10 +108,10 @@ impl Engine {
     }
 
     /// Updates the cache from an answer, and wakes the keys that the change affects.
-    pub(super) fn learn(&mut self, work: &Work, key: &ObjectKey, found: Found) {
+    pub(super) fn update_cache(&mut self, work: &Work, key: &ObjectKey, found: Found) {
         let change = match found {
             Found::Exists(object) => self.known.answered(object),
-            Found::Missing { sent_at } => self.known.answered_gone(key, sent_at),
+            Found::Missing { cached_version } => self.known.answered_gone(key, cached_version),
         };
         // Keys that were decided about with the pending write are woken, unless the object is as
         // the write predicted and the change wakes them anyway.

@@ -35,10 +35,11 @@ impl Engine {
     }
 
     pub(super) fn send(&mut self, work: Work, request: Request, checks_version: Option<u64>) {
-        let sent_at = self.known.seen_version(&request.target());
+        let cached_version = self.known.seen_version(&request.target());
         self.set_state(&work, State::InFlight);
         self.stats.sent += 1;
-        let id = self.in_flight.send(InFlightRequest { work, request: request.clone(), sent_at, checks_version });
+        let id =
+            self.in_flight.send(InFlightRequest { work, request: request.clone(), cached_version, checks_version });
         self.out.push(Output::Send(id, request));
     }
 
