@@ -82,7 +82,7 @@ impl Cluster {
     fn tell(&mut self, input: Input) {
         for output in self.engine.handle(self.now, input) {
             if let Output::Send(id, request) = output {
-                let changed = |request: &Request| request.holds_target().then(|| request.target());
+                let changed = |request: &Request| request.locks_target().then(|| request.target());
                 if let Some(target) = changed(&request) {
                     let is_free = !self.open.values().filter_map(changed).any(|other| other == target);
                     assert!(is_free, "two requests change {target} at once");
@@ -119,7 +119,7 @@ impl Cluster {
         }
         let is_operation = matches!(request, Request::RunOperation(_));
         let refusal = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
-        self.tell(Input::Answered(id, Answer::Refused(refusal)));
+        self.tell(Input::Answered(id, Answer::Rejected(refusal)));
         true
     }
 

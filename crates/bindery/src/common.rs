@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Engine;
+use bindery_provisioner_sdk::InTreeWorker;
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer};
 use clap::ArgAction::Set;
 
@@ -75,13 +76,15 @@ impl Common {
         ));
         let taken = metrics::Taken::default();
         let observer: Arc<dyn Observer> = Arc::new(taken.clone());
-        let mut hosted = EngineHost::start(&api, engine, &observer);
+        let mut hosted = EngineHost::start(&api, engine, &observer, |events| {
+            Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()))
+        });
         let address = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], itself.port)));
         let listener = serve::listen(address).await?;
         let name = self.leader_elect_resource_name.clone().unwrap_or_else(|| itself.lease.to_owned());
         let lease = self.leader_elect.then(|| name.clone());
         let state = serve::Shared::new(hosted.outbox.clone(), taken, hosted.events.clone(), lease);
-        hosted.run("the HTTP server", serve::serve(listener, state));
+        hosted.spawn("the HTTP server", serve::serve(listener, state));
         let lease = if self.leader_elect { Some(self.lease_config(name)?) } else { None };
         leading::lead(lease, api, observer, hosted, std::future::pending()).await
     }

@@ -57,7 +57,7 @@ const ALL: [Controller; 6] = [
     Controller {
         name: "persistentvolumeclaim-protection-controller",
         alias: Some("pvc-protection"),
-        make: |settings| Box::new(ClaimProtection { says_unused: settings.says_unused }),
+        make: |settings| Box::new(ClaimProtection { reports_unused: settings.says_unused }),
     },
     Controller {
         name: "persistentvolume-protection-controller",

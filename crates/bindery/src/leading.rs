@@ -17,27 +17,27 @@ pub async fn lead(
     let (mut stop, mut duties) = (std::pin::pin!(shutdown_signal()), std::pin::pin!(duties));
     let neglected = || "what a leader has to see to ended unexpectedly".to_owned();
     let Some(lease) = lease else {
-        hosted.lead(true)?;
+        hosted.set_leader(true)?;
         return tokio::select! {
             stopped = &mut stop => stopped,
-            failed = hosted.failed() => Err(failed),
+            failed = hosted.task_failure() => Err(failed),
             () = &mut duties => Err(neglected()),
         };
     };
     let mut lease = Lease::new(api, lease, observer);
     tokio::select! {
         stopped = &mut stop => return stopped,
-        failed = hosted.failed() => return Err(failed),
-        () = lease.acquire() => hosted.lead(true)?,
+        failed = hosted.task_failure() => return Err(failed),
+        () = lease.acquire() => hosted.set_leader(true)?,
     }
     let ended = tokio::select! {
         stopped = &mut stop => stopped,
-        failed = hosted.failed() => Err(failed),
+        failed = hosted.task_failure() => Err(failed),
         () = &mut duties => Err(neglected()),
         () = lease.hold() => return Err("the lease was lost: another instance may lead now".into()),
     };
     // First nothing more is sent, then another may lead.
-    hosted.lead(false)?;
+    hosted.set_leader(false)?;
     lease.release().await;
     ended
 }

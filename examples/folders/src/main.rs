@@ -1,4 +1,5 @@
-//! A provisioner of one's own: a directory for each claim of classes whose provisioner is `example.com/folders`.
+//! An example provisioner: creates a directory for each claim whose StorageClass names
+//! `example.com/folders`.
 //!
 //! ```sh
 //! KUBECONFIG=… cargo run -p folders -- /srv/volumes
@@ -6,39 +7,39 @@
 
 use std::path::PathBuf;
 
-use bindery_provisioner_sdk::{Ask, Config, Failure, Storage, serve};
+use bindery_provisioner_sdk::{Config, Failure, ProvisionContext, Storage, serve};
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 
-/// Directories below a root, named as their volumes.
+/// Directories below a root, each with the name of its volume.
 struct Folders {
     root: PathBuf,
 }
 
 impl Storage for Folders {
-    fn create<'a>(&'a self, ask: Ask<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        // Made twice, it is made once: the name is the order's, and an order is always for the same volume.
-        let path = self.root.join(ask.order.volume.as_str());
+    fn create<'a>(&'a self, context: ProvisionContext<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
+        // Idempotent: a repeated request has the same volume name.
+        let path = self.root.join(context.request.volume.as_str());
         let volume = json!({"spec": {
-            "capacity": {"storage": ask.claim["spec"]["resources"]["requests"]["storage"]},
-            "accessModes": ask.claim["spec"]["accessModes"],
-            "persistentVolumeReclaimPolicy": ask.class["reclaimPolicy"],
+            "capacity": {"storage": context.claim["spec"]["resources"]["requests"]["storage"]},
+            "accessModes": context.claim["spec"]["accessModes"],
+            "persistentVolumeReclaimPolicy": context.class["reclaimPolicy"],
             "hostPath": {"path": path},
         }});
-        let made = std::fs::create_dir_all(&path).map_err(|error| Failure::new(error.to_string()));
-        Box::pin(ready(made.map(|()| volume)))
+        let created = std::fs::create_dir_all(&path).map_err(|error| Failure::new(error.to_string()));
+        Box::pin(ready(created.map(|()| volume)))
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {
-        // Whatever a volume says of itself, only what is named as one of ours is removed.
+        // Never delete a path outside the root, whatever the volume contains.
         let path = self.root.join(volume["metadata"]["name"].as_str().unwrap_or_default());
         let ours = path.parent() == Some(&self.root) && volume["spec"]["hostPath"]["path"].as_str() == path.to_str();
-        let removed = match ours.then(|| std::fs::remove_dir_all(&path)) {
-            None => Err(Failure::new("this is no directory of ours")),
+        let deleted = match ours.then(|| std::fs::remove_dir_all(&path)) {
+            None => Err(Failure::new("the volume's path is not a directory of this provisioner")),
             Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::new(error.to_string())),
             Some(_) => Ok(()),
         };
-        Box::pin(ready(removed))
+        Box::pin(ready(deleted))
     }
 }
 

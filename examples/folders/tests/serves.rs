@@ -1,4 +1,4 @@
-//! The example at work: on an embedded API server, with a binder, and killed in between.
+//! Runs the example against the embedded API server and a binder, and kills it several times.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,6 +9,7 @@ use bindery_apiserver::host::{Config, Server};
 use bindery_binder::Binder;
 use bindery_engine::Engine;
 use bindery_lifecycle::{ClaimProtection, VolumeProtection};
+use bindery_provisioner_sdk::InTreeWorker;
 use bindery_rules_api::RuleSet;
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, GetError, NoObserver, Observer};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 
-/// The example, until it is dropped.
+/// The running example. Dropping it kills the process.
 struct Example(Child);
 
 impl Example {
@@ -30,7 +31,7 @@ impl Example {
 
 impl Drop for Example {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -43,19 +44,19 @@ async fn call(api: &Api, method: &str, path: &str, body: Value) -> Result<Value,
     api.object(request.expect("a request")).await
 }
 
-/// Waits until something is so.
-async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+/// Waits until a condition holds.
+async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     for _ in 0..3000 {
-        if is_so().await {
+        if condition().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("{what}: not after five minutes");
+    panic!("{what}: not within five minutes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_get_directories_and_leave_none_behind() {
+async fn every_claim_gets_a_directory_and_none_is_leaked() {
     let folder = std::env::temp_dir().join(format!("bindery-folders-{}", std::process::id()));
     let (root, kubeconfig) = (folder.join("volumes"), folder.join("kubeconfig"));
     std::fs::create_dir_all(&root).expect("a folder");
@@ -69,8 +70,11 @@ async fn claims_get_directories_and_leave_none_behind() {
     let binder = Box::new(Binder::new(Default::default()));
     let rules: Vec<Box<dyn RuleSet + Send>> =
         vec![binder, Box::new(ClaimProtection::default()), Box::new(VolumeProtection)];
-    let hosted = EngineHost::start(&api, Engine::new(Default::default(), rules), &observer);
-    hosted.lead(true).expect("it leads");
+    let engine = Engine::new(Default::default(), rules);
+    let host = EngineHost::start(&api, engine, &observer, |events| {
+        Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()))
+    });
+    host.set_leader(true).expect("the engine runs");
 
     let class = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "folders"},
@@ -87,7 +91,7 @@ async fn claims_get_directories_and_leave_none_behind() {
         });
         call(&api, "POST", CLAIMS, claim).await.expect("a claim");
     }
-    // Killed at whatever it does just then, a few times.
+    // Kill it at arbitrary points.
     for _ in 0..3 {
         let example = Example::start(&kubeconfig, &root);
         tokio::time::sleep(Duration::from_millis(150)).await;
@@ -97,18 +101,18 @@ async fn claims_get_directories_and_leave_none_behind() {
     let items = async |path: &str| call(&api, "GET", path, Value::Null).await.expect("a list")["items"].clone();
     eventually("every claim is bound", async || {
         let claims = items(CLAIMS).await;
-        claims.as_array().is_some_and(|all| all.iter().all(|claim| claim["status"]["phase"] == "Bound"))
+        claims.as_array().conditionme_and(|all| all.iter().all(|claim| claim["status"]["phase"] == "Bound"))
     })
     .await;
     let directories = || std::fs::read_dir(&root).expect("the root").count();
-    assert_eq!(directories(), 10, "a directory for each claim, and none more");
+    assert_eq!(directories(), 10, "one directory per claim");
     for number in 0..10 {
-        call(&api, "DELETE", &format!("{CLAIMS}/claim-{number}"), Value::Null).await.expect("it is deleted");
+        call(&api, "DELETE", &format!("{CLAIMS}/claim-{number}"), Value::Null).await.expect("deleted");
     }
-    eventually("every volume is gone", async || items(VOLUMES).await == json!([])).await;
-    assert_eq!(directories(), 0, "and every directory");
+    eventually("every volume is deleted", async || items(VOLUMES).await == json!([])).await;
+    assert_eq!(directories(), 0, "every directory is deleted");
     drop(example);
-    drop(hosted);
+    drop(host);
     server.stop().await;
     std::fs::remove_dir_all(&folder).expect("cleaned up");
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
 use bindery_engine::Engine;
-use bindery_lifecycle::rules::ephemeral::MAKE_CLAIM;
+use bindery_lifecycle::rules::ephemeral::CREATE_CLAIM;
 use bindery_model::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use bindery_scheduler::Scheduler;
 use prometheus_client::encoding::text::encode;
@@ -121,7 +121,7 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
     let of_default_class =
         |counts: &FxHashMap<&str, u64>| counts.get(CLAIM_DEFAULT_CLASS.name).copied().unwrap_or_default();
     let failures = of_default_class(&stats.write_failures);
-    let made = |counts: &FxHashMap<&str, u64>| counts.get(MAKE_CLAIM.name).copied().unwrap_or_default();
+    let made = |counts: &FxHashMap<&str, u64>| counts.get(CREATE_CLAIM.name).copied().unwrap_or_default();
     let failed_makes = made(&stats.write_failures);
     let counters = [
         ("retroactive_storageclass", "Claims given the default class", of_default_class(&stats.written) + failures),
@@ -132,8 +132,8 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         ("bindery_resyncs", "Times that everything was looked at again", stats.resyncs),
         ("bindery_resync_finds", "Things to do that only a resync found", stats.resync_finds),
         ("bindery_requests_sent", "Requests sent", stats.sent),
-        ("bindery_requests_refused", "Requests refused or not answered", stats.refused),
-        ("bindery_events_kept_back", "Events not published because they said nothing new", stats.notices_kept_back),
+        ("bindery_requests_refused", "Requests refused or not answered", stats.rejected),
+        ("bindery_events_kept_back", "Events not published because they said nothing new", stats.events_suppressed),
         ("bindery_events_dropped", "Events dropped because there were too many", events_dropped),
     ];
     for (name, help, value) in counters {

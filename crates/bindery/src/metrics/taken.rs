@@ -7,7 +7,7 @@ use std::time::Duration;
 use bindery_engine::{Decided, Measured};
 use bindery_model::ObjectKey;
 use bindery_rules_api::Timed;
-use bindery_runtime::{Leased, Observer, Operated};
+use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
 use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -36,7 +36,7 @@ struct Inner {
     errors: Family<Labels, Counter>,
     calls: Histograms,
     decisions: Histogram,
-    lease: Mutex<Option<Leased>>,
+    lease: Mutex<Option<LeaseStatus>>,
     recent: Mutex<VecDeque<(Timestamp, Decided)>>,
 }
 
@@ -73,7 +73,7 @@ impl Taken {
     }
 
     /// The lease as it was last seen.
-    pub fn lease(&self) -> Option<Leased> {
+    pub fn lease(&self) -> Option<LeaseStatus> {
         self.0.lease.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -123,7 +123,7 @@ impl Observer for Taken {
         }
     }
 
-    fn operated(&self, operated: &Operated) {
+    fn operation_finished(&self, operated: &FinishedOperation) {
         let status = if operated.succeeded { "success" } else { "fail-unknown" };
         let labels = vec![
             ("volume_plugin", operated.plugin.to_owned()),
@@ -134,7 +134,7 @@ impl Observer for Taken {
         self.0.calls.get_or_create(&labels).observe(operated.took.as_secs_f64());
     }
 
-    fn leased(&self, lease: &Leased) {
+    fn lease_observed(&self, lease: &LeaseStatus) {
         *self.0.lease.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease.clone());
     }
 }

@@ -56,7 +56,7 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     let taking = own.as_ref().and_then(|own| own.taking(&args.node, csi.clone(), look.clone()));
     let keeper: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(live, csi));
     let observer: Arc<dyn Observer> = Arc::new(counted.clone());
-    let mut hosted = EngineHost::start_with(&api, engine, &observer, |_| keeper);
+    let mut hosted = EngineHost::start(&api, engine, &observer, |_| keeper);
     if let Some(listener) = listener {
         serve(&args, listener, &introduced.name, taken, counted, &mut hosted);
     }
@@ -181,12 +181,12 @@ fn config(args: &flags::Args, driver: &Introduction, own: Option<&Own>, identity
     let topology = TopologyConfig { strict, immediate: args.immediate_topology };
     Config {
         // Classes and claims of the plugin that the driver has taken over from.
-        also: Plugin::of_driver(&driver.name).into_iter().map(|plugin| plugin.name().into()).collect(),
+        aliases: Plugin::of_driver(&driver.name).into_iter().map(|plugin| plugin.name().into()).collect(),
         // There is one a process, for as long as it runs.
         component: String::leak(format!("{}_{identity}", driver.name)),
-        makes_blocks: true,
-        attaches: driver.abilities.attachments,
-        clones: driver.abilities.clones,
+        supports_block: true,
+        attachable: driver.abilities.attachments,
+        supports_cloning: driver.abilities.clones,
         prefix: args.volume_name_prefix.as_str().into(),
         uid_length: args.uid_length(),
         topology: driver.abilities.topology.then_some(topology),
@@ -220,5 +220,5 @@ fn serve(
     let election = elects.then(|| Election { taken: taken.clone(), duration });
     let shared = serve::Shared::new(hosted.outbox.clone(), taken, hosted.events.clone(), lease)
         .telling(Arc::new(move |registry| counted.register(registry)));
-    hosted.run("the HTTP server", endpoint::serve(listener, shared, args.metrics_path.clone(), election));
+    hosted.spawn("the HTTP server", endpoint::serve(listener, shared, args.metrics_path.clone(), election));
 }

@@ -70,14 +70,19 @@ async fn is_well(State(election): State<Election>) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bindery_runtime::{Leased, Observer};
+    use bindery_runtime::{LeaseStatus, Observer};
 
     #[test]
     fn a_leader_whose_lease_ran_out_is_not_well() {
         let overdue = |holder: &str, seconds_ago: i64| {
             let (taken, now) = (Taken::default(), Timestamp::UNIX_EPOCH);
             let renewed = Timestamp::from_second(-seconds_ago).expect("a moment").to_string();
-            taken.leased(&Leased { identity: "me".into(), holder: holder.into(), renewed, transitions: 0 });
+            taken.lease_observed(&LeaseStatus {
+                identity: "me".into(),
+                holder: holder.into(),
+                renewed,
+                transitions: 0,
+            });
             Election { taken, duration: Duration::from_secs(15) }.is_overdue(now)
         };
         assert!(!overdue("me", 34) && overdue("me", 36));

@@ -50,7 +50,7 @@ impl Own {
 
     /// The node, as the rules have it.
     pub fn node(&self) -> OwnNode {
-        OwnNode { name: self.name.as_str().into(), place: self.labels() }
+        OwnNode { name: self.name.as_str().into(), segment: self.labels() }
     }
 
     /// Whoever takes claims for it, if any are to be taken.
@@ -98,11 +98,11 @@ fn is_free(known: &Cache, claim: &Claim, config: &Config) -> bool {
     let may_be_here = |class: &bindery_model::Class| {
         let is_allowed =
             config.node.as_ref().is_none_or(|own| config.topology.is_none() || topologies(class).allow(&own.place));
-        class.binding == Some(BindingMode::Immediate) && config.answers_to(&class.provisioner) && is_allowed
+        class.binding == Some(BindingMode::Immediate) && config.has_name(&class.provisioner) && is_allowed
     };
     claim.volume.is_none()
         && !claim.deleting
-        && asked.is_some_and(|name| config.answers_to(name))
+        && asked.is_some_and(|name| config.has_name(name))
         && annotation(Annotation::SelectedNode).is_none()
         && known.class(claim.class()).is_some_and(|class| may_be_here(class))
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, InTreeOperations, Observer, RunOperation, shutdown_signal};
+use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
 use bindery_simulated_nodes::{DRIVER, Driver, MOST};
 use kube::Client;
@@ -51,7 +51,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let mut hosted = host(&client, Arc::new(Taken::default()), args.nodes, driver)?;
     let ended = tokio::select! {
         stopped = shutdown_signal() => stopped,
-        failed = hosted.failed() => Err(failed),
+        failed = hosted.task_failure() => Err(failed),
         why = server.failed() => return Err(apiserver::unkept(&why)),
     };
     drop(hosted);
@@ -80,23 +80,23 @@ fn host(
     sets.push(Box::new(Scheduler::default()));
     if driver.is_some() {
         let topology = Some(TopologyConfig { strict: true, immediate: true });
-        let config = Config { makes_blocks: true, topology, ..Config::new(DRIVER) };
+        let config = Config { supports_block: true, topology, ..Config::new(DRIVER) };
         sets.push(Box::new(Provisioner::new(config)));
     }
     let engine = Engine::new(EngineConfig::default(), sets);
-    let mut hosted = EngineHost::start_with(&api, engine, &observer, |events| {
-        let host: Arc<dyn RunOperation> = Arc::new(InTreeOperations::new(api.clone(), events, observer.clone()));
+    let mut hosted = EngineHost::start(&api, engine, &observer, |events| {
+        let host: Arc<dyn RunOperation> = Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()));
         match driver.clone() {
-            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).beside(host)),
+            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).with_in_tree(host)),
             None => host,
         }
     });
-    hosted.lead(true)?;
+    hosted.set_leader(true)?;
     if let Some(driver) = driver {
-        hosted.run("the simulated CSI driver", driver.run(api.clone()));
+        hosted.spawn("the simulated CSI driver", driver.run(api.clone()));
     }
     if nodes > 0 {
-        hosted.run("the fake kubelet", bindery_simulated_nodes::run(api, nodes));
+        hosted.spawn("the fake kubelet", bindery_simulated_nodes::run(api, nodes));
     }
     Ok(hosted)
 }

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use bindery_engine::{Decided, Measured};
-use bindery_runtime::{Leased, Observer, Operated};
+use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::explain::print;
@@ -29,8 +29,8 @@ impl Observer for Listener {
 
     fn handled(&self, _: Duration) {}
     fn measured(&self, _: &Measured) {}
-    fn operated(&self, _: &Operated) {}
-    fn leased(&self, _: &Leased) {}
+    fn operation_finished(&self, _: &FinishedOperation) {}
+    fn lease_observed(&self, _: &LeaseStatus) {}
 }
 
 /// Writes on standard output.

@@ -18,18 +18,18 @@ const LONG: [&str; 3] =
     ["--leader-elect-lease-duration=3600s", "--leader-elect-renew-deadline=600s", "--leader-elect-retry-period=500ms"];
 
 fn is_leader(controller: &Running) -> bool {
-    !lines(controller, "leads").is_empty()
+    !lines(controller, "lease acquired").is_empty()
 }
 
 async fn becomes_leader(controller: &Running) {
-    eventually(|| format!("it leads: {}", controller.log()), || is_leader(controller)).await;
+    eventually(|| format!("it is the leader: {}", controller.log()), || is_leader(controller)).await;
 }
 
 /// Waits until it is a synced standby.
 async fn becomes_standby(controller: &Running) {
     let knows = |kind: &str| lines(controller, "listed").iter().any(|line| line["kind"] == kind);
     let knows_all = || knows("PersistentVolume") && knows("PersistentVolumeClaim");
-    eventually(|| format!("it stands by: {}", controller.log()), knows_all).await;
+    eventually(|| format!("it is a standby: {}", controller.log()), knows_all).await;
     assert!(!is_leader(controller), "another instance is the leader");
 }
 
@@ -77,7 +77,7 @@ async fn a_standby_takes_over_from_a_killed_or_stopped_leader(api_server: ApiSer
     second.terminate().expect("signalled");
     let ended = second.wait(PATIENCE).expect("it ends");
     assert!(ended.success(), "{ended}: {}", second.log());
-    assert_eq!(lines(&second, "the lease is released").len(), 1, "{}", second.log());
+    assert_eq!(lines(&second, "lease released").len(), 1, "{}", second.log());
     becomes_leader(&third).await;
     cluster.check(60).await;
     assert_eq!(cluster.history.gaps(), 0, "the history is complete");

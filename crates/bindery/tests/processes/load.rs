@@ -30,7 +30,7 @@ async fn closed_watches_are_resumed_without_a_new_list(api_server: ApiServer) {
         tokio::time::sleep(Duration::from_secs(1)).await;
         controller.signal("CONT").expect("continued");
         cluster.check(PAIRS * round).await;
-        resumed = KINDS.map(|kind| about(&controller, "the watch broke off, and is resumed", kind));
+        resumed = KINDS.map(|kind| about(&controller, "watch interrupted, resuming", kind));
         println!("round {round}: resumed {resumed:?} times");
         // The embedded server waits for slow clients.
         if api_server == ApiServer::Embedded || resumed.iter().all(|times| *times > 0) {

@@ -1,4 +1,4 @@
-//! How long to wait before trying again.
+//! Delays between retries.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use bindery_rules_api::Backoff;
 
 use crate::Config;
 
-/// The wait after so many failures in a row: doubling, up to a cap.
-pub(crate) fn delay(config: &Config, pace: Backoff, failures: u32) -> Duration {
-    let (first, cap) = match pace {
-        // An API server that says no may say yes in a moment.
+/// The delay after consecutive failures: it doubles up to a maximum.
+pub(crate) fn delay(config: &Config, backoff: Backoff, failures: u32) -> Duration {
+    let (first, max) = match backoff {
+        // As client-go's rate limiter: a rejected request may succeed soon.
         Backoff::Api => (Duration::from_millis(5), Duration::from_secs(60)),
-        // As upstream's executor of operations.
+        // As upstream's goroutinemap with exponential back-off.
         Backoff::Operation => (Duration::from_millis(500), Duration::from_secs(122)),
         Backoff::Storage => (config.storage_retry, config.storage_retry_max),
-        Backoff::Hopeless => (config.hopeless_retry, config.hopeless_retry),
+        Backoff::Infeasible => (config.infeasible_retry, config.infeasible_retry),
     };
     let doublings = failures.saturating_sub(1).min(31);
-    first.saturating_mul(1 << doublings).min(cap)
+    first.saturating_mul(1 << doublings).min(max)
 }
 
 #[cfg(test)]
@@ -25,13 +25,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_up_to_a_cap() {
-        let seconds = |pace, failures| delay(&Config::default(), pace, failures).as_secs_f64();
+    fn delay_doubles_up_to_a_maximum() {
+        let seconds = |backoff, failures| delay(&Config::default(), backoff, failures).as_secs_f64();
         assert_eq!([1, 2, 3, 4].map(|n| seconds(Backoff::Api, n)), [0.005, 0.01, 0.02, 0.04]);
         assert_eq!([1, 2, 3].map(|n| seconds(Backoff::Operation, n)), [0.5, 1.0, 2.0]);
         assert_eq!(seconds(Backoff::Api, u32::MAX), 60.0);
         assert_eq!(seconds(Backoff::Operation, 1000), 122.0);
         assert_eq!([1, 2, 3, 10].map(|n| seconds(Backoff::Storage, n)), [1.0, 2.0, 4.0, 300.0]);
-        assert_eq!([1, 9].map(|n| seconds(Backoff::Hopeless, n)), [300.0, 300.0]);
+        assert_eq!([1, 9].map(|n| seconds(Backoff::Infeasible, n)), [300.0, 300.0]);
     }
 }

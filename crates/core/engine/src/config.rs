@@ -4,34 +4,33 @@ use std::time::Duration;
 
 use bindery_rules_api::ResyncInterval;
 
-/// How the engine is set up.
+/// The configuration of the engine.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How many reads and writes may be under way at once. An API server answers a write in a few milliseconds, and serves
-    /// some hundreds at a time before it queues them: more would only wait there.
+    /// The most reads and writes in flight. An API server answers a write in a few milliseconds and
+    /// serves some hundreds at a time; more would only wait in its queue.
     pub requests_max: usize,
-    /// How many operations may be under way at once. They may take minutes, and use machines of their own.
+    /// The most operations in flight. They may take minutes and do not load the API server.
     pub operations_max: usize,
-    /// How long to wait after a storage has failed for the first time; the wait doubles.
+    /// The delay after the first failure of a storage. It doubles with each failure.
     pub storage_retry: Duration,
-    /// How long it becomes at most.
+    /// The maximum of that delay.
     pub storage_retry_max: Duration,
-    /// How long to wait after a storage said that what it is asked for will never do.
-    pub hopeless_retry: Duration,
-    /// How often everything is looked at again, by the rule sets that do so often. A safety net: a counter tells whether it
-    /// ever found anything.
+    /// The delay after a storage reported that a request is infeasible.
+    pub infeasible_retry: Duration,
+    /// The resync interval of rule sets with [`ResyncInterval::Often`]. Resyncs are a safety net; a
+    /// counter shows whether they find anything.
     pub resync: Duration,
-    /// How often by the others.
+    /// The resync interval of all others.
     pub resync_rarely: Duration,
 }
 
-/// As upstream's informers.
+/// The resync period of upstream's informers.
 const HALF_A_DAY: Duration = Duration::from_secs(12 * 3600);
 
 impl Config {
-    /// How often a rule set looks at everything again.
-    pub(crate) fn resync_of(&self, tempo: ResyncInterval) -> Duration {
-        match tempo {
+    pub(crate) fn resync_interval(&self, interval: ResyncInterval) -> Duration {
+        match interval {
             ResyncInterval::Often => self.resync,
             ResyncInterval::Rarely => self.resync_rarely,
         }
@@ -45,7 +44,7 @@ impl Default for Config {
             operations_max: 32,
             storage_retry: Duration::from_secs(1),
             storage_retry_max: Duration::from_secs(300),
-            hopeless_retry: Duration::from_secs(300),
+            infeasible_retry: Duration::from_secs(300),
             resync: Duration::from_secs(15),
             resync_rarely: HALF_A_DAY,
         }

@@ -1,4 +1,4 @@
-//! The engine: takes in what happened, decides about every key that it concerns, and says what to do.
+//! The engine: handles an input, decides about every key that it affects, and returns outputs.
 
 mod answers;
 mod decide;
@@ -10,52 +10,52 @@ use bindery_model::{Kind, Name, Object, ObjectKey};
 use bindery_rules_api::{Event, LiveReads, RuleSet, Timed, Verdict};
 use rustc_hash::FxHashMap;
 
-use crate::flights::Flights;
-use crate::progress::{Agenda, Cause, Work};
+use crate::in_flight::InFlight;
 use crate::published_events::PublishedEvents;
+use crate::queue::{Cause, Work, WorkQueue};
 use crate::{Config, Input, Moment, Output, Queue, Stats};
 
-/// A host of rule sets.
+/// Calls rule sets and tracks their requests.
 pub struct Engine {
     config: Config,
     sets: Vec<Box<dyn RuleSet + Send>>,
     known: Cache,
-    /// Kinds that rule sets look at.
-    seen: Vec<Kind>,
+    /// The kinds that rule sets watch.
+    watched: Vec<Kind>,
     /// Those of them that were not listed yet.
     unlisted: Vec<Kind>,
-    leading: bool,
-    agenda: Agenda,
-    flights: Flights,
-    told: PublishedEvents,
+    is_leader: bool,
+    queue: WorkQueue,
+    in_flight: InFlight,
+    published: PublishedEvents,
     timings: FxHashMap<(Timed, ObjectKey), (Name, Moment)>,
     stats: Stats,
     now: Moment,
-    /// When each rule set looks at everything again.
+    /// When each rule set is resynced.
     resync_at: Vec<Moment>,
     tick_at: Option<Moment>,
     out: Vec<Output>,
 }
 
-// === What the outside asks ===
+// === Inputs and queries ===
 
 impl Engine {
-    /// An engine with its rule sets. It knows nothing yet, and does not lead.
+    /// An engine with an empty cache, which is not the leader.
     pub fn new(config: Config, sets: Vec<Box<dyn RuleSet + Send>>) -> Engine {
-        let mut seen: Vec<Kind> = sets.iter().flat_map(|set| set.profile().sees).copied().collect();
-        seen.sort();
-        seen.dedup();
+        let mut watched: Vec<Kind> = sets.iter().flat_map(|set| set.profile().watches).copied().collect();
+        watched.sort();
+        watched.dedup();
         Engine {
             resync_at: vec![Moment::default(); sets.len()],
             config,
             sets,
             known: Cache::default(),
-            unlisted: seen.clone(),
-            seen,
-            leading: false,
-            agenda: Agenda::default(),
-            flights: Flights::default(),
-            told: PublishedEvents::default(),
+            unlisted: watched.clone(),
+            watched,
+            is_leader: false,
+            queue: WorkQueue::default(),
+            in_flight: InFlight::default(),
+            published: PublishedEvents::default(),
             timings: FxHashMap::default(),
             stats: Stats::default(),
             now: Moment::default(),
@@ -64,30 +64,30 @@ impl Engine {
         }
     }
 
-    /// Takes in something that happened, and says what to do. The same inputs give the same outputs.
+    /// Handles an input and returns what to do. The same inputs give the same outputs.
     pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Output> {
         self.now = self.now.max(now);
-        self.agenda.advance(self.now);
+        self.queue.advance(self.now);
         match input {
             Input::Listed { kind, version, objects } => self.listed(kind, version, objects),
             Input::Watched(object) => {
                 let change = self.known.watched(object);
                 self.changed(change, None);
             }
-            Input::Gone { key, version } => {
+            Input::Deleted { key, version } => {
                 let change = self.known.watched_gone(&key, version);
                 self.changed(change, None);
             }
             Input::Bookmark { kind, version } => self.known.watched_up_to(kind, version),
             Input::Answered(id, answer) => self.answered(id, answer),
             Input::Tick => {}
-            Input::Leader(leading) => self.lead(leading),
+            Input::Leader(is_leader) => self.set_leader(is_leader),
         }
         self.run();
         std::mem::take(&mut self.out)
     }
 
-    /// What is known of the cluster.
+    /// The cache of the cluster's objects.
     pub fn known(&self) -> &Cache {
         &self.known
     }
@@ -97,65 +97,65 @@ impl Engine {
         self.sets.iter().map(|set| set.profile().name)
     }
 
-    /// The kinds of objects that it has to be told of.
-    pub fn sees(&self) -> &[Kind] {
-        &self.seen
+    /// The kinds that must be watched for it.
+    pub fn watches(&self) -> &[Kind] {
+        &self.watched
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Whether everything is known that rules look at.
+    /// Whether every watched kind was listed.
     pub fn is_synced(&self) -> bool {
         self.unlisted.is_empty()
     }
 
-    /// Whether this instance leads.
+    /// Whether this instance is the leader.
     pub fn is_leader(&self) -> bool {
-        self.leading
+        self.is_leader
     }
 
-    /// Whether decisions are made: everything is known, and this instance leads.
+    /// Whether decisions are made: every kind was listed, and this instance is the leader.
     pub fn is_active(&self) -> bool {
         self.is_leader() && self.is_synced()
     }
 
-    /// How many keys are not at rest.
+    /// The number of keys that are not idle.
     pub fn pending(&self) -> usize {
-        self.agenda.len()
+        self.queue.len()
     }
 
-    /// The queues, by name: what was counted, and how many keys wait to be decided about.
+    /// The queues by name, with their counters and the number of waiting keys.
     pub fn queues(&self) -> impl Iterator<Item = (&'static str, Queue, usize)> {
         let sets = self.sets.iter().enumerate();
         sets.flat_map(move |(set, rules)| {
             rules.profile().queues.iter().map(move |&(kind, name)| {
-                let (queue, waiting) = self.agenda.queue(set, kind);
+                let (queue, waiting) = self.queue.queue(set, kind);
                 (name, queue, waiting)
             })
         })
     }
 
-    /// What would be decided about an object now, if it were looked at: by rule set.
+    /// The verdict of each rule set if it decided about an object now.
     pub fn would_decide(&self, key: &ObjectKey) -> impl Iterator<Item = (&'static str, Verdict)> {
         let sets = self.sets.iter().filter(|set| set.profile().decides().any(|kind| kind == key.kind));
         sets.map(|set| (set.profile().name, set.decide(&self.known, key, &LiveReads::default())))
     }
 
-    /// How many requests and operations are under way.
+    /// The number of requests and of operations in flight.
     pub fn in_flight(&self) -> (usize, usize) {
-        (self.flights.requests(), self.flights.operations())
+        (self.in_flight.requests(), self.in_flight.operations())
     }
 
-    /// Whether the duration of something is being measured for an object.
+    /// Whether a duration is being measured for an object.
     pub fn is_timing(&self, what: Timed, key: &ObjectKey) -> bool {
         self.timings.contains_key(&(what, key.clone()))
     }
 }
 
-// === What happened ===
+// === Handling inputs ===
 
 impl Engine {
     fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) {
@@ -167,32 +167,33 @@ impl Engine {
                 self.changed(Some(change), None);
             }
         } else if self.is_active() {
-            self.look_at_everything(Cause::Change);
+            self.wake_everything(Cause::Change);
         }
     }
 
-    fn lead(&mut self, leading: bool) {
-        if std::mem::replace(&mut self.leading, leading) == leading {
+    fn set_leader(&mut self, is_leader: bool) {
+        if std::mem::replace(&mut self.is_leader, is_leader) == is_leader {
             return;
         }
-        self.agenda.clear();
-        self.flights.clear_parked();
+        self.queue.clear();
+        self.in_flight.clear_waiting();
         if self.is_active() {
-            self.look_at_everything(Cause::Change);
+            self.wake_everything(Cause::Change);
         }
     }
 
-    /// Wakes the keys that a change concerns, except for the one that made it: that one looks again anyway.
+    /// Wakes the keys that a change affects, except the one that made it, which is decided about
+    /// anyway.
     fn changed(&mut self, change: Option<Change>, made_by: Option<&Work>) {
         let Some(change) = change else { return };
         if !self.is_active() {
             return;
         }
-        let Engine { sets, known, agenda, stats, .. } = self;
+        let Engine { sets, known, queue, stats, .. } = self;
         for (set, rules) in sets.iter().enumerate() {
             rules.wake(known, &change, &mut |key| {
                 let work = Work { set, key };
-                if Some(&work) != made_by && agenda.wake(work, Cause::Change) {
+                if Some(&work) != made_by && queue.wake(work, Cause::Change) {
                     stats.wakes += 1;
                 }
             });
@@ -200,22 +201,22 @@ impl Engine {
     }
 
     /// Queues every key of every rule set.
-    fn look_at_everything(&mut self, cause: Cause) {
+    fn wake_everything(&mut self, cause: Cause) {
         for set in 0..self.sets.len() {
-            self.look_at_all_of(set, cause);
+            self.wake_all_of(set, cause);
         }
     }
 
     /// Queues every key of a rule set, kind by kind, in order.
-    fn look_at_all_of(&mut self, set: usize, cause: Cause) {
+    fn wake_all_of(&mut self, set: usize, cause: Cause) {
         for kind in self.sets[set].profile().decides() {
             let mut keys = self.known.keys(kind);
             keys.sort_unstable();
             for key in keys {
-                self.agenda.wake(Work { set, key }, cause);
+                self.queue.wake(Work { set, key }, cause);
             }
         }
-        self.resync_at[set] = self.now + self.config.resync_of(self.sets[set].profile().tempo);
+        self.resync_at[set] = self.now + self.config.resync_interval(self.sets[set].profile().resync);
     }
 
     fn resync_if_due(&mut self) {
@@ -225,14 +226,14 @@ impl Engine {
         for set in 0..self.sets.len() {
             if self.now >= self.resync_at[set] {
                 self.stats.resyncs += 1;
-                self.look_at_all_of(set, Cause::Resync);
+                self.wake_all_of(set, Cause::Resync);
             }
         }
     }
 
-    /// Publishes a notice of a rule set.
-    fn publish(&mut self, set: usize, mut notice: Event) {
-        notice.component = self.sets[set].profile().component;
-        self.out.push(Output::Publish(notice));
+    /// Publishes an event of a rule set.
+    fn publish(&mut self, set: usize, mut event: Event) {
+        event.component = self.sets[set].profile().component;
+        self.out.push(Output::Publish(event));
     }
 }

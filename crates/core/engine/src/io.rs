@@ -1,11 +1,11 @@
-//! What goes into the engine, and what comes out.
+//! The inputs and outputs of the engine.
 
 use std::time::Duration;
 
 use bindery_model::{Kind, Name, Object, ObjectKey};
 use bindery_rules_api::{Event, Failure, OperationOutput, Request, Rule, Timed};
 
-/// A moment, as time since any fixed point. The engine only compares moments and adds to them.
+/// A point in time, as the duration since a fixed start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(pub Duration);
 
@@ -17,124 +17,124 @@ impl std::ops::Add<Duration> for Moment {
 }
 
 impl Moment {
-    /// How long ago another moment was.
+    /// The duration since an earlier moment.
     pub(crate) fn since(self, earlier: Moment) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// Which request an answer is to.
+/// Identifies a request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Something that happened.
+/// An input.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// All objects of a kind were listed, as they were at a version.
+    /// All objects of a kind were listed.
     Listed {
         /// The kind.
         kind: Kind,
-        /// The list's version.
+        /// The list's resourceVersion.
         version: u64,
         /// The objects.
         objects: Vec<Object>,
     },
-    /// A watch delivered an object.
+    /// A watch reported an added or modified object.
     Watched(Object),
-    /// A watch saw an object go.
-    Gone {
-        /// Which object.
+    /// A watch reported a deletion.
+    Deleted {
+        /// The object.
         key: ObjectKey,
-        /// At which version.
+        /// The resourceVersion of the deletion.
         version: u64,
     },
-    /// A watch is complete up to a version.
+    /// A watch reported a bookmark: it is complete up to this version.
     Bookmark {
-        /// The kind that is watched.
+        /// The kind.
         kind: Kind,
-        /// The version.
+        /// The resourceVersion.
         version: u64,
     },
     /// A request was answered.
     Answered(RequestId, Answer),
-    /// Time has passed.
+    /// The time of the last [`Output::TickAt`] has come.
     Tick,
-    /// This instance leads from now on, or does not. It starts without leading.
+    /// This instance became the leader, or lost leadership.
     Leader(bool),
 }
 
-/// What came of a request.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// It was written or created: the object as it is now.
+    /// The object was written or created, and is now this.
     Written(Object),
-    /// It was deleted; the object as it is now, where finalizers still hold it.
+    /// The object was deleted, or is Terminating and is now this.
     Deleted(Option<Object>),
-    /// What a read found.
+    /// The object that was read; `None` if it does not exist.
     Read(Option<Object>),
-    /// What a list found.
+    /// The objects that were listed.
     Listed(Vec<Object>),
-    /// How an operation went.
+    /// The outcome of an operation.
     Done(Result<OperationOutput, Failure>),
-    /// It was not done, or nobody knows.
-    Refused(RequestError),
+    /// The request failed, or its outcome is unknown.
+    Rejected(RequestError),
 }
 
-/// Why a request was not carried out.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestError {
-    /// The object is not as it was seen.
+    /// A precondition failed: the object has changed.
     Conflict,
     /// The object does not exist.
     NotFound,
-    /// The object exists.
+    /// An object of that name exists.
     AlreadyExists,
-    /// There was no answer: it may have been carried out, or not.
+    /// There was no response. The request may have been carried out.
     Lost,
-    /// It is to be sent again, not before so long.
-    Later(Duration, String),
-    /// Anything else, in words.
+    /// The server is overloaded. The request may be sent again after this time.
+    RetryAfter(Duration, String),
+    /// Any other error.
     Error(String),
 }
 
-/// Something to do.
+/// An output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Send this and answer it, whatever happens.
+    /// Send this request, and answer it in every case.
     Send(RequestId, Request),
     /// Publish this event.
     Publish(Event),
-    /// Send a [`Input::Tick`] at this moment.
+    /// Send [`Input::Tick`] at this time. It replaces an earlier one.
     TickAt(Moment),
     /// A decision was made.
     Decided(Decided),
-    /// Something that was measured came to an end, or failed.
+    /// A measurement ended, or an attempt failed.
     Measured(Measured),
 }
 
-/// A decision, for logs and explanations.
+/// A decision, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
     /// The rule set.
     pub set: &'static str,
     /// The object.
     pub key: ObjectKey,
-    /// The rule that applied.
+    /// The rule that applies.
     pub rule: &'static Rule,
-    /// Which step the request is, if there is one.
+    /// The rule that names the request's step, if there is a request.
     pub step: Option<&'static Rule>,
-    /// What was particular.
+    /// Details of this case.
     pub note: Option<String>,
 }
 
-/// How long something took, from its first attempt.
+/// A duration measured from the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
-    /// What.
+    /// What was measured.
     pub what: Timed,
-    /// Who did it.
+    /// The plugin or provisioner.
     pub plugin: Name,
-    /// How long; `None` when an attempt failed.
+    /// The duration; `None` for a failed attempt.
     pub took: Option<Duration>,
 }
 
@@ -144,8 +144,8 @@ impl std::fmt::Display for RequestError {
             RequestError::Conflict => f.write_str("the object has been modified"),
             RequestError::NotFound => f.write_str("the object does not exist"),
             RequestError::AlreadyExists => f.write_str("the object already exists"),
-            RequestError::Lost => f.write_str("no answer"),
-            RequestError::Later(_, error) | RequestError::Error(error) => f.write_str(error),
+            RequestError::Lost => f.write_str("no response from the API server"),
+            RequestError::RetryAfter(_, error) | RequestError::Error(error) => f.write_str(error),
         }
     }
 }

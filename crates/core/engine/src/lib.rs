@@ -1,25 +1,27 @@
-//! A synchronous state machine that hosts rule sets.
+//! A synchronous state machine that calls rule sets and tracks their requests.
 //!
 //! ```text
-//!  watched change ─┐                                      ┌─▶ request to send
-//!          answer ─┤                                      ├─▶ event to publish
-//!            tick ─┼─▶ Engine::handle(now, input) ────────┼─▶ verdict, to log
-//!      leadership ─┘   mirror · queue · flights · timers  └─▶ moment to tick at
+//!  watched change ─┐                                               ┌─▶ request to send
+//!          answer ─┤                                               ├─▶ event to publish
+//!            tick ─┼─▶ Engine::handle(now, input) ─────────────────┼─▶ decision to log
+//!      leadership ─┘   cache · queue · requests in flight · timers └─▶ time of the next tick
 //! ```
 //!
-//! One thread decides for the whole cluster; hundreds of requests are under way at once, never two of them changing one object.
-//! FailureEffect each answer the rules look again, so that every crash point lies between two steps.
+//! One thread decides for the whole cluster. Hundreds of requests are in flight at once, but never
+//! two that change the same object. After each answer the rules decide again, so a crash can only
+//! happen between two steps.
 //!
-//! This room does not know what a claim or a volume is for, nor any rule; it does not await, sleep, lock, or read a clock.
-//! It relies on one thing: whoever sends its requests answers each of them, if need be with [`RequestError::Lost`].
+//! The engine contains no rules and has no knowledge of claims or volumes. It does not await,
+//! sleep, lock or read a clock. It requires that every request is answered, if necessary with
+//! [`RequestError::Lost`].
 
 mod backoff;
 mod config;
 mod engine;
-mod flights;
+mod in_flight;
 mod io;
-mod progress;
 mod published_events;
+mod queue;
 mod stats;
 
 pub use config::Config;

@@ -1,31 +1,31 @@
-//! What the engine counts.
+//! The engine's counters.
 
 use std::time::Duration;
 
 use bindery_rules_api::Rule;
 use rustc_hash::FxHashMap;
 
-/// Counters since the engine was made, and sizes as they are.
+/// Counters since the engine was created.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
-    /// Verdicts, and steps of requests, by rule.
+    /// Verdicts and steps by rule.
     pub by_rule: FxHashMap<&'static str, u64>,
     /// Keys woken by a change.
     pub wakes: u64,
-    /// Keys woken by a resync for which there was something to do: something had been missed.
+    /// Keys for which a resync found something to do, which a wake should have found.
     pub resync_finds: u64,
     /// Resyncs.
     pub resyncs: u64,
     /// Requests sent.
     pub sent: u64,
-    /// Requests refused.
-    pub refused: u64,
-    /// How often a write was carried out, by its step.
+    /// Requests that failed.
+    pub rejected: u64,
+    /// Successful writes by step.
     pub written: FxHashMap<&'static str, u64>,
-    /// How often a write was refused, by its step.
+    /// Failed writes by step.
     pub write_failures: FxHashMap<&'static str, u64>,
-    /// Events kept back because they said nothing new.
-    pub notices_kept_back: u64,
+    /// Events suppressed because they repeated the last ones.
+    pub events_suppressed: u64,
 }
 
 impl Stats {
@@ -39,35 +39,36 @@ impl Stats {
     }
 }
 
-/// The keys of a rule set and a kind, counted.
+/// Counters of a queue: the keys of one rule set and kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Times that a key was put in the queue.
+    /// Keys enqueued.
     pub adds: u64,
-    /// Times that it was so after a failure.
+    /// Keys enqueued after a failure.
     pub retries: u64,
-    /// How long keys waited to be decided about.
+    /// Time from being enqueued to the first decision.
     pub waited: Histogram,
-    /// How long it took from there until they were at rest.
+    /// Time from the first decision to being idle.
     pub worked: Histogram,
 }
 
-/// Durations, counted by their order of magnitude.
+/// A histogram of durations with a bucket per order of magnitude.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// How many were at most 10 ns, 100 ns, and so on up to 10 s, each counted once; those above are only in `count`.
+    /// Durations up to 10 ns, 100 ns, and so on up to 10 s, not cumulative. Longer ones are only in
+    /// `count`.
     pub buckets: [u64; 10],
-    /// How many there were.
+    /// The number of durations.
     pub count: u64,
-    /// All together.
+    /// The sum.
     pub sum: Duration,
 }
 
 impl Histogram {
-    /// The largest duration of each bucket, in seconds.
+    /// The upper bounds of the buckets in seconds.
     pub const BOUNDS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
-    pub(crate) fn take_in(&mut self, duration: Duration) {
+    pub(crate) fn record(&mut self, duration: Duration) {
         self.count += 1;
         self.sum += duration;
         let mut bound = 10;
@@ -86,13 +87,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_counted_by_their_order_of_magnitude() {
-        let mut spread = Histogram::default();
+    fn durations_are_counted_by_order_of_magnitude() {
+        let mut histogram = Histogram::default();
         for nanos in [0, 10, 11, 1_000_000, 10_000_000_000, 10_000_000_001] {
-            spread.take_in(Duration::from_nanos(nanos));
+            histogram.record(Duration::from_nanos(nanos));
         }
-        assert_eq!(spread.buckets, [2, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
-        assert_eq!(spread.count, 6);
-        assert_eq!(spread.sum, Duration::from_nanos(20_001_000_022));
+        assert_eq!(histogram.buckets, [2, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
+        assert_eq!(histogram.count, 6);
+        assert_eq!(histogram.sum, Duration::from_nanos(20_001_000_022));
     }
 }

@@ -1,4 +1,5 @@
-//! Edits: what a write changes of an object. Typed, so that the engine can foresee the outcome, and so that nothing else is touched.
+//! Edits: the change that a write makes. They are typed, so that the engine can apply them to its
+//! cache before the answer arrives, and so that a write touches nothing else.
 
 use bindery_model::{
     AccessModes, Annotation, Annotations, Claim, ClaimPhase, ClaimRef, Name, Pod, Quantity, Volume, VolumePhase,
@@ -10,95 +11,95 @@ use crate::{ClaimReport, ProtectionEdit};
 /// What a write changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// A claim's annotations and spec.
+    /// A claim's metadata and spec.
     Claim(ClaimEdit),
-    /// A claim's status: what the binder says in it.
+    /// The part of a claim's status that the binder writes.
     ClaimStatus(ClaimStatusEdit),
-    /// A claim's status: what the controllers beside the binder say in it.
+    /// The part of a claim's status that the lifecycle controllers write.
     ClaimReport(ClaimReport),
     /// A volume's metadata and spec.
     Volume(VolumeEdit),
     /// A volume's status.
     VolumeStatus(VolumeStatusEdit),
-    /// A pod's status: what a scheduler says in it.
+    /// The part of a pod's status that the scheduler writes.
     PodStatus(PodStatusEdit),
-    /// The finalizer that keeps a claim, a volume or an attributes class from going while it is in use.
+    /// The protection finalizer of a claim, a volume or an attributes class.
     Protection(ProtectionEdit),
 }
 
-/// How a patch is to be understood.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
-    /// A JSON merge patch: a list is replaced as a whole.
+    /// A JSON merge patch: lists are replaced.
     Merge,
-    /// A strategic merge patch: a list whose entries have a key is merged by that key.
+    /// A strategic merge patch: lists with a merge key are merged.
     Strategic,
 }
 
-/// Annotations to set, or to remove where there is no value.
+/// Annotations to set, or to remove if the value is `None`.
 pub(crate) type AnnotationEdits = Vec<(Annotation, Option<Name>)>;
 
 /// Changes of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimEdit {
-    /// The volume that it is to name.
+    /// The volume to set in `spec.volumeName`.
     pub volume: Option<Name>,
-    /// The class that it is to have.
+    /// The class to set in `spec.storageClassName`.
     pub class: Option<Name>,
     /// Annotations to set or remove.
     pub annotations: AnnotationEdits,
-    /// All finalizers that it is to have.
+    /// The complete list of finalizers.
     pub finalizers: Option<Box<[Name]>>,
 }
 
-/// Changes of a claim's status: all of it is written.
+/// Changes of a claim's status. Every field is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimStatusEdit {
-    /// How far it has come.
+    /// The phase.
     pub phase: ClaimPhase,
-    /// The access modes it got; `None` removes them.
+    /// The access modes; `None` removes them.
     pub modes: Option<AccessModes>,
-    /// How much it got; `None` removes it.
+    /// The capacity; `None` removes it.
     pub capacity: Option<Quantity>,
-    /// The attributes class it got; `None` removes it.
+    /// The current attributes class; `None` removes it.
     pub attributes_class: Option<Name>,
 }
 
-/// What becomes of a volume's reference to its claim.
+/// A change of a volume's claimRef.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefEdit {
-    /// It refers to this claim, in the state of this version.
+    /// Refer to this claim at this resourceVersion.
     Set(ClaimRef, u64),
-    /// It keeps the name, and is for any claim of that name.
+    /// Keep the claim's name and clear its UID, so that any claim of that name can bind.
     ClearUid,
-    /// It refers to no claim.
+    /// Remove the claimRef.
     Clear,
 }
 
 /// Changes of a volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VolumeEdit {
-    /// Which claim it is for.
+    /// The claimRef.
     pub claim_ref: Option<RefEdit>,
     /// Annotations to set or remove.
     pub annotations: AnnotationEdits,
-    /// All finalizers that it is to have.
+    /// The complete list of finalizers.
     pub finalizers: Option<Box<[Name]>>,
-    /// How much it is to hold.
+    /// The capacity.
     pub capacity: Option<Quantity>,
 }
 
 /// Changes of a volume's status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VolumeStatusEdit {
-    /// How it stands.
+    /// The phase.
     pub phase: VolumePhase,
-    /// Why.
+    /// The message.
     pub message: Name,
 }
 
 impl Edit {
-    /// The subresource that is written to, if not the object itself.
+    /// The subresource to patch, if any.
     pub fn subresource(&self) -> Option<&'static str> {
         match self {
             Edit::Claim(_) | Edit::Volume(_) | Edit::Protection(_) => None,
@@ -106,7 +107,7 @@ impl Edit {
         }
     }
 
-    /// How the patch is to be understood.
+    /// The type of the patch.
     pub fn patch_type(&self) -> PatchType {
         match self {
             Edit::ClaimReport(_) | Edit::PodStatus(_) => PatchType::Strategic,
@@ -116,25 +117,25 @@ impl Edit {
         }
     }
 
-    /// The edit as a patch, without the precondition. What it says happens at `now` (RFC 3339).
+    /// The patch without its preconditions. `now` (RFC 3339) is the time of the change.
     pub fn patch(&self, now: &str) -> Map<String, Value> {
         match self {
             Edit::Claim(edit) => edit.patch(),
-            Edit::ClaimStatus(edit) => of_status(edit.patch()),
+            Edit::ClaimStatus(edit) => status_patch(edit.patch()),
             Edit::ClaimReport(report) => report.patch(now),
             Edit::Volume(edit) => edit.patch(),
-            Edit::VolumeStatus(edit) => of_status(edit.patch()),
-            Edit::PodStatus(edit) => of_status(edit.patch(now)),
+            Edit::VolumeStatus(edit) => status_patch(edit.patch()),
+            Edit::PodStatus(edit) => status_patch(edit.patch(now)),
             Edit::Protection(edit) => edit.patch(),
         }
     }
 }
 
-fn of_status(status: Value) -> Map<String, Value> {
+fn status_patch(status: Value) -> Map<String, Value> {
     Map::from_iter([("status".to_owned(), status)])
 }
 
-/// An empty text is an absent field.
+/// An empty string means that the field is absent.
 fn or_null(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { text.into() }
 }
@@ -159,7 +160,7 @@ pub(crate) fn apply_annotations(annotations: &mut Annotations, edits: &Annotatio
 }
 
 impl ClaimEdit {
-    /// Makes the changes on a claim.
+    /// Applies the edit to a claim.
     pub fn apply(&self, claim: &mut Claim) {
         if let Some(volume) = &self.volume {
             claim.volume = Some(volume.clone());
@@ -183,7 +184,7 @@ impl ClaimEdit {
         }
         let mut metadata = metadata(&self.annotations);
         if let Some(finalizers) = &self.finalizers {
-            metadata.insert("finalizers".into(), list_of(finalizers));
+            metadata.insert("finalizers".into(), name_list(finalizers));
         }
         let mut patch = Map::from_iter([("metadata".into(), metadata.into())]);
         if !spec.is_empty() {
@@ -194,7 +195,7 @@ impl ClaimEdit {
 }
 
 impl ClaimStatusEdit {
-    /// Makes the changes on a claim.
+    /// Applies the edit to a claim.
     pub fn apply(&self, claim: &mut Claim) {
         claim.status.phase = self.phase;
         claim.status.modes = self.modes;
@@ -214,7 +215,7 @@ impl ClaimStatusEdit {
 }
 
 impl VolumeEdit {
-    /// Makes the changes on a volume.
+    /// Applies the edit to a volume.
     pub fn apply(&self, volume: &mut Volume) {
         match &self.claim_ref {
             None => {}
@@ -238,7 +239,7 @@ impl VolumeEdit {
     fn patch(&self) -> Map<String, Value> {
         let mut metadata = metadata(&self.annotations);
         if let Some(finalizers) = &self.finalizers {
-            metadata.insert("finalizers".into(), list_of(finalizers));
+            metadata.insert("finalizers".into(), name_list(finalizers));
         }
         let mut spec = Map::new();
         if let Some(claim_ref) = &self.claim_ref {
@@ -272,23 +273,23 @@ impl RefEdit {
     }
 }
 
-/// Names as a list; none is an absent field.
-pub(crate) fn list_of(names: &[Name]) -> Value {
+/// Names as a JSON list. An empty list means that the field is absent.
+pub(crate) fn name_list(names: &[Name]) -> Value {
     let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>();
     if names.is_empty() { Value::Null } else { names.into() }
 }
 
-/// What a scheduler says of a pod. What is not given stays as it is.
+/// Changes of a pod's status by the scheduler. Fields that are `None` are not written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodStatusEdit {
-    /// The node that is meant for it; empty for none.
+    /// The nominated node; empty for none.
     pub nominated: Option<Name>,
-    /// Why no node will do.
+    /// The message of `PodScheduled=False`: why the pod cannot be scheduled.
     pub unschedulable: Option<Name>,
 }
 
 impl PodStatusEdit {
-    /// Makes the changes on a pod.
+    /// Applies the edit to a pod.
     pub fn apply(&self, pod: &mut Pod) {
         if let Some(node) = &self.nominated {
             pod.scheduling.nominated = node.clone();
@@ -319,7 +320,7 @@ impl PodStatusEdit {
 }
 
 impl VolumeStatusEdit {
-    /// Makes the changes on a volume.
+    /// Applies the edit to a volume.
     pub fn apply(&self, volume: &mut Volume) {
         volume.phase = self.phase;
         volume.message = self.message.clone();

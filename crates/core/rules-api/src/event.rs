@@ -1,52 +1,53 @@
-//! Notices: events to publish about an object.
+//! Events to publish about an object.
 
 use std::time::Duration;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Claim, Kind, Meta, ObjectKey, Pod, Volume};
 
-/// An event to publish. The engine keeps back one that says nothing new.
+/// A Kubernetes Event to publish. The engine suppresses one that repeats the last about its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The object that it is about.
+    /// The object that the event is about.
     pub about: ObjectKey,
-    /// Which object of that name, in which state.
+    /// The object's UID and resourceVersion.
     pub meta: Meta,
-    /// How grave it is.
+    /// Normal or Warning.
     pub event_type: EventType,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// In words.
+    /// The message.
     pub message: String,
-    /// Who says so. The engine fills it in: the component of the rule set.
+    /// The source component. The engine fills in the rule set's component.
     pub component: &'static str,
-    /// In how long it is tried again, where that is certain. The engine fills it in.
-    pub again_in: Option<Duration>,
-    /// What it says is missing. The engine reads that live before it tells anybody.
+    /// The time until the next retry, if one is scheduled. The engine fills it in.
+    pub retry_in: Option<Duration>,
+    /// An object that the event reports as missing. The engine confirms that with a live read
+    /// before it publishes the event.
     pub missing: Option<ObjectKey>,
 }
 
 impl Event {
-    /// The annotation of an event that says when what failed is tried again.
+    /// The annotation with the time of the next retry.
     pub const NEXT_TRY: &str = "bindery.dev/next-try";
 
-    /// A notice about a claim.
+    /// An event about a claim.
     pub fn claim(claim: &Claim, event_type: EventType, reason: Reason, message: impl Into<String>) -> Event {
         Event::new(claim.key().into(), &claim.meta, event_type, reason, message)
     }
 
-    /// A notice about a volume.
+    /// An event about a volume.
     pub fn volume(volume: &Volume, event_type: EventType, reason: Reason, message: impl Into<String>) -> Event {
         Event::new(ObjectKey::cluster(Kind::Volume, volume.name().clone()), &volume.meta, event_type, reason, message)
     }
 
-    /// A notice about a pod.
+    /// An event about a pod.
     pub fn pod(pod: &Pod, event_type: EventType, reason: Reason, message: impl Into<String>) -> Event {
         Event::new(pod.key().into(), &pod.meta, event_type, reason, message)
     }
 
-    /// The same, which says that an object is missing. Word of that object may only be late, so it is looked for once more before
-    /// this is told.
+    /// Marks an object as reported missing. The cache may lag behind, so the engine reads the
+    /// object live before it publishes the event.
     #[must_use]
     pub fn missing(mut self, object: ObjectKey) -> Event {
         self.missing = Some(object);
@@ -61,7 +62,7 @@ impl Event {
             reason,
             message: message.into(),
             component: "",
-            again_in: None,
+            retry_in: None,
             missing: None,
         }
     }

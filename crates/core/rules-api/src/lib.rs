@@ -1,20 +1,23 @@
 //! The contract between rule sets and the engine.
 //!
-//! A rule set is shown what is known (the mirror) and what was found out live for one key, and answers with a [`Verdict`]: the
-//! rule that applies, at most one next request, and the events to publish. The engine carries it out and asks again.
+//! For one key, a rule set receives the [cache](bindery_cache::Cache) and the results of live
+//! reads, and returns a [`Verdict`]: the rule that applies, at most one request, and the events to
+//! publish. The engine sends the request and asks the rule set again when the answer arrives.
 //!
 //! ```text
-//!   Cache ─┐
-//!           ├─▶ RuleSet::decide(key) ─▶ Verdict { rule, action, events } ─▶ engine
+//!    Cache ──┐
+//!            ├─▶ RuleSet::decide(key) ─▶ Verdict { rule, action, events } ─▶ engine
 //! LiveReads ─┘
 //! ```
 //!
-//! This room does not know any rule, and not how a request is sent. What it makes sure of is that a write cannot be made without
-//! an object that was seen, nor a deletion without proof from live reads.
+//! This crate contains no rule and sends no request. Its types guarantee that every write is
+//! conditional on an object that was observed, and that every deletion carries proof from live
+//! reads.
 
 mod edit;
 mod event;
 mod live_reads;
+mod operation;
 mod proof;
 mod protection;
 mod provisioning;
@@ -27,13 +30,12 @@ mod verdict;
 pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RefEdit, VolumeEdit, VolumeStatusEdit};
 pub use event::Event;
 pub use live_reads::{Failure, FailureEffect, LiveReads, OperationOutput};
+pub use operation::{HOST_PATH_PLUGIN, Operation, Recycle, Task, check_deletable_path};
 pub use proof::{NotReleased, ReleaseProof};
 pub use protection::{NotUnused, ProtectedObject, ProtectionEdit, UnusedProof, users};
-pub use provisioning::{Accessibility, Attempt, Intent, ProvisionRequest, Term};
-pub use report::{ClaimReport, ConditionEdit, ConditionType, Growth};
-pub use request::{
-    Bind, Create, Delete, Listing, Operation, Plugin, Provision, Recycle, RejectionEvent, Request, Task, Write,
-};
+pub use provisioning::{Accessibility, Attempt, ProvisionRequest, Term};
+pub use report::{ClaimReport, ConditionEdit, ConditionType, Expansion};
+pub use request::{Bind, Create, Delete, Listing, RejectionEvent, Request, Write};
 pub use rule::Rule;
 pub use ruleset::{Profile, ResyncInterval, RuleSet};
 pub use verdict::{Action, Backoff, Measure, Timed, Verdict};

@@ -1,4 +1,4 @@
-//! LiveReads: what was learnt live about one key while it is being worked on.
+//! Live reads: what the engine learned about one key, past the cache, while working on it.
 
 use std::sync::Arc;
 
@@ -10,57 +10,58 @@ use crate::{Listing, Task};
 /// What is certain after a failure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum FailureEffect {
-    /// Nothing was done. It may be tried again.
+    /// The operation failed and changed nothing. It can be retried.
     #[default]
     Nothing,
-    /// It may have been done all the same, or still be under way.
+    /// The outcome is unknown: the operation may have succeeded, or may still be running.
     Unknown,
-    /// Nothing was done, and nothing can be here. Elsewhere it may.
-    Elsewhere,
-    /// Nothing was done, and the very same will hardly ever be.
-    Never,
-    /// Nothing was done, because there is something else under that name. An earlier call may have made it, if it asked for
-    /// something else.
-    Taken,
-    /// Nothing was done: it is somebody else's business.
+    /// Nothing was created, and nothing can be on the selected node. Another node may work.
+    Reschedule,
+    /// Nothing was created, and the same request is unlikely ever to succeed.
+    Infeasible,
+    /// Nothing was created, because something else has that name. An earlier call with other
+    /// parameters may have created it.
+    NameTaken,
+    /// Nothing was done: another controller is responsible.
     NotOurs,
-    /// It was not even tried. What was known before still holds.
-    Untried,
-    /// It was not even tried: whom it was for is gone, or another by now. What was known before still holds.
+    /// The operation was not attempted. What was known before is still true.
+    NotAttempted,
+    /// The operation was not attempted, because the object was deleted or replaced. What was known
+    /// before is still true.
     Stale,
-    /// The storage is still in use. It may be done later.
+    /// The storage is still in use. It can be retried later.
     InUse,
 }
 
 /// Why an operation, or the creation of an object, failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// In words.
+    /// The error message.
     pub error: String,
     /// What is certain.
-    pub after: FailureEffect,
+    pub effect: FailureEffect,
 }
 
 impl Failure {
-    /// A failure with its error, after which nothing was done.
+    /// A failure that changed nothing.
     pub fn new(error: impl Into<String>) -> Failure {
-        Failure { error: error.into(), after: FailureEffect::Nothing }
+        Failure { error: error.into(), effect: FailureEffect::Nothing }
     }
 
-    /// A failure of which nobody knows whether it is one.
-    pub fn uncertain(error: impl Into<String>) -> Failure {
+    /// A failure whose outcome is unknown.
+    pub fn unknown(error: impl Into<String>) -> Failure {
         Failure::new(error).with(FailureEffect::Unknown)
     }
 
-    /// The same, after which something else is certain.
+    /// Replaces the effect.
     #[must_use]
-    pub fn with(mut self, after: FailureEffect) -> Failure {
-        self.after = after;
+    pub fn with(mut self, effect: FailureEffect) -> Failure {
+        self.effect = effect;
         self
     }
 }
 
-/// What an operation yields: nothing, or an object as JSON.
+/// The output of an operation: nothing, or an object as JSON.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OperationOutput(Option<Arc<Value>>);
 
@@ -71,68 +72,68 @@ impl OperationOutput {
     }
 }
 
-/// What the engine has found out for a key since it last came to rest. Rules are shown it beside the mirror, and only the engine
-/// adds to it. A restart loses it, and nothing but time is lost with it.
+/// Live reads and outcomes recorded for a key since it was last idle. Rules receive them with the
+/// cache; only the engine adds to them. They are lost in a restart, which costs nothing but time.
 #[derive(Debug, Clone, Default)]
 pub struct LiveReads {
     reads: Vec<(ObjectKey, Option<Object>)>,
     lists: Vec<(Listing, Arc<[Object]>)>,
     outcomes: Vec<(Task, Result<OperationOutput, Failure>)>,
-    offers: Vec<ObjectKey>,
+    hand_offs: Vec<ObjectKey>,
     pauses: usize,
 }
 
 impl LiveReads {
-    /// Notes what a live read found.
+    /// Records the result of a live read.
     pub fn note_read(&mut self, key: ObjectKey, found: Option<Object>) {
         self.reads.retain(|(known, _)| *known != key);
         self.reads.push((key, found));
     }
 
-    /// Notes what a live list found.
+    /// Records the result of a live list.
     pub fn note_list(&mut self, listing: Listing, found: Arc<[Object]>) {
         self.lists.retain(|(known, _)| *known != listing);
         self.lists.push((listing, found));
     }
 
-    /// Notes how an operation, or the creation of an object, went.
+    /// Records the outcome of an operation, or of the creation of an object.
     pub fn note_outcome(&mut self, task: Task, outcome: Result<OperationOutput, Failure>) {
         self.outcomes.push((task, outcome));
     }
 
-    /// Notes that somebody was decided about because of an offer made here.
+    /// Records a hand-off to another key.
     pub fn note_hand_off(&mut self, to: ObjectKey) {
-        self.offers.push(to);
+        self.hand_offs.push(to);
     }
 
-    /// Whether somebody was already offered what is on offer here.
+    /// Whether this key was already handed off to another.
     pub fn was_handed_to(&self, key: &ObjectKey) -> bool {
-        self.offers.contains(key)
+        self.hand_offs.contains(key)
     }
 
-    /// Notes that a pause which a verdict asked for is over.
+    /// Records the end of an [`Action::Pause`](crate::Action::Pause).
     pub fn note_pause(&mut self) {
         self.pauses += 1;
     }
 
-    /// How many pauses there were.
+    /// The number of pauses.
     pub fn pause_count(&self) -> usize {
         self.pauses
     }
 
-    /// Forgets what held for a moment only, reads, lists and offers: something has changed since.
-    pub fn forget_passing(&mut self) {
+    /// Drops reads, lists and hand-offs, which a later change may have made stale. Outcomes stay.
+    pub fn clear_reads(&mut self) {
         self.reads.clear();
         self.lists.clear();
-        self.offers.clear();
+        self.hand_offs.clear();
     }
 
-    /// Whether nothing was found out.
+    /// Whether nothing is recorded.
     pub fn is_empty(&self) -> bool {
         self.reads.is_empty()
             && self.lists.is_empty()
             && self.outcomes.is_empty()
-            && self.offers.is_empty()
+            && self.hand_offs.is_empty()
             && self.pauses == 0
     }
 
@@ -140,17 +141,17 @@ impl LiveReads {
         self.reads.iter().find(|(known, _)| known == key).map(|(_, found)| found.as_ref())
     }
 
-    /// Whether an object was looked for live.
+    /// Whether an object was read live.
     pub fn has_read(&self, key: &ObjectKey) -> bool {
         self.read(key).is_some()
     }
 
-    /// What a live list found; `None` when there was none.
+    /// The objects that a live list returned; `None` without such a list.
     pub fn listed(&self, listing: &Listing) -> Option<&[Object]> {
         self.lists.iter().find(|(known, _)| known == listing).map(|(_, found)| &**found)
     }
 
-    /// What a live read of a volume found; `None` when there was no read.
+    /// The volume that a live read returned; `None` without such a read.
     pub fn volume(&self, name: &Name) -> Option<Option<&Arc<Volume>>> {
         Some(match self.read(&ObjectKey::volume(name.clone()))? {
             Some(Object::Volume(volume)) => Some(volume),
@@ -158,7 +159,7 @@ impl LiveReads {
         })
     }
 
-    /// What a live read of a claim found; `None` when there was no read.
+    /// The claim that a live read returned; `None` without such a read.
     pub fn claim(&self, key: &ClaimKey) -> Option<Option<&Arc<Claim>>> {
         Some(match self.read(&key.clone().into())? {
             Some(Object::Claim(claim)) => Some(claim),
@@ -166,18 +167,18 @@ impl LiveReads {
         })
     }
 
-    /// Whether a task was done.
+    /// Whether a task succeeded.
     pub fn is_done(&self, task: Task) -> bool {
-        self.outcomes.iter().any(|(known, outcome)| *known == task && outcome.is_ok())
+        self.success_count(task) > 0
     }
 
-    /// How often a task was done.
-    pub fn done_count(&self, task: Task) -> usize {
+    /// How often a task succeeded.
+    pub fn success_count(&self, task: Task) -> usize {
         self.outcomes.iter().filter(|(known, outcome)| *known == task && outcome.is_ok()).count()
     }
 
-    /// What a task yielded, when it was last done.
-    pub fn yielded(&self, task: Task) -> Option<&Arc<Value>> {
+    /// The last output of a task.
+    pub fn output(&self, task: Task) -> Option<&Arc<Value>> {
         let of_task = self.outcomes.iter().rev().filter(|(known, _)| *known == task);
         of_task.filter_map(|(_, outcome)| outcome.as_ref().ok()).find_map(|OperationOutput(value)| value.as_ref())
     }
@@ -187,14 +188,12 @@ impl LiveReads {
         self.failures(task).count()
     }
 
-    /// How a task failed last.
+    /// The last failure of a task.
     pub fn last_failure(&self, task: Task) -> Option<&Failure> {
         self.failures(task).last()
     }
 
     fn failures(&self, task: Task) -> impl Iterator<Item = &Failure> {
-        let of_task =
-            move |(known, outcome): &'_ &(Task, Result<OperationOutput, Failure>)| *known == task && outcome.is_err();
-        self.outcomes.iter().filter(of_task).filter_map(|(_, outcome)| outcome.as_ref().err())
+        self.outcomes.iter().filter(move |(known, _)| *known == task).filter_map(|(_, outcome)| outcome.as_ref().err())
     }
 }

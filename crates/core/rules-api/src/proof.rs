@@ -1,11 +1,12 @@
-//! Proof that nothing is lost by destroying a volume.
+//! Proof that a released volume can be deleted or scrubbed without losing data that a claim needs.
 
 use bindery_model::{Meta, Name, ReclaimPolicy, Volume};
 
 use crate::LiveReads;
 
-/// A token that a volume's claim is gone, by live reads of the volume and of the claim made after the decision to reclaim it.
-/// There is no other way to make one, and nothing is deleted or scrubbed without one.
+/// Proof from live reads of a volume and its claim, made after the decision to reclaim, that the
+/// claim no longer needs the volume. [`ReleaseProof::find`] is the only constructor, and no volume
+/// is deleted or scrubbed without a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseProof {
     volume: Meta,
@@ -15,23 +16,24 @@ pub struct ReleaseProof {
 /// Why there is no proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotReleased {
-    /// The volume has to be read first.
+    /// The volume must be read live first.
     ReadVolume,
-    /// The claim has to be read first.
+    /// The claim must be read live first.
     ReadClaim(bindery_model::ClaimKey),
-    /// The volume is gone.
-    VolumeGone,
-    /// It is another volume by now, or refers to another claim, or to none.
+    /// The volume does not exist.
+    VolumeDeleted,
+    /// The volume was replaced, changed its policy, or no longer refers to the same claim.
     VolumeChanged,
-    /// Its claim lives, and may use it.
-    ClaimLives,
+    /// The claim exists and may use the volume.
+    ClaimExists,
 }
 
 impl ReleaseProof {
-    /// Looks at what was read live: a released volume, whose claim does not exist or is bound to another volume.
+    /// Checks the live reads: the volume is released, and its claim does not exist or is bound to
+    /// another volume.
     pub fn find(volume: &Volume, live_reads: &LiveReads) -> Result<ReleaseProof, NotReleased> {
         let Some(live) = live_reads.volume(volume.name()) else { return Err(NotReleased::ReadVolume) };
-        let live = live.ok_or(NotReleased::VolumeGone)?;
+        let live = live.ok_or(NotReleased::VolumeDeleted)?;
         let is_same = live.meta.uid == volume.meta.uid
             && live.claim_ref == volume.claim_ref
             && live.policy == volume.policy
@@ -50,22 +52,22 @@ impl ReleaseProof {
                 || claim.meta.uid == claim_ref.uid && claim.volume.as_ref().is_none_or(|other| other == live.name())
         };
         match claim {
-            Some(claim) if may_use(claim) => Err(NotReleased::ClaimLives),
+            Some(claim) if may_use(claim) => Err(NotReleased::ClaimExists),
             Some(_) | None => Ok(ReleaseProof { volume: live.meta.clone(), policy: live.policy.clone() }),
         }
     }
 
-    /// The volume, in the state in which it was read.
+    /// The volume's metadata as read live.
     pub fn volume(&self) -> &Meta {
         &self.volume
     }
 
-    /// Its name.
+    /// The volume's name.
     pub fn name(&self) -> &Name {
         &self.volume.name
     }
 
-    /// Whether its policy, read live, is this one.
+    /// Whether the reclaim policy, as read live, is this one.
     pub fn has_policy(&self, policy: &ReclaimPolicy) -> bool {
         self.policy == *policy
     }

@@ -1,25 +1,25 @@
-//! Protection: the finalizers that keep claims, volumes and attributes classes from going while they are in use, and the proof
-//! that they are not.
+//! Protection finalizers, which protect claims, volumes and attributes classes from deletion while
+//! in use, and the proof that an object is unused.
 
 use bindery_model::{AttributesClass, Claim, Kind, Meta, Name, Object, ObjectKey, Volume, VolumePhase, finalizer};
 use serde_json::{Map, Value, json};
 
-use crate::edit::list_of;
+use crate::edit::name_list;
 use crate::{Listing, LiveReads};
 
-/// Something that is kept from going while it is in use.
+/// An object that a finalizer protects from deletion while it is in use.
 #[derive(Debug, Clone, Copy)]
 pub enum ProtectedObject<'a> {
-    /// A claim, while pods use it.
+    /// A claim, protected while pods use it.
     Claim(&'a Claim),
-    /// A volume, while it is bound.
+    /// A volume, protected while it is bound.
     Volume(&'a Volume),
-    /// An attributes class, while claims or volumes refer to it.
+    /// An attributes class, protected while claims or volumes refer to it.
     AttributesClass(&'a AttributesClass),
 }
 
 impl ProtectedObject<'_> {
-    /// Who it is.
+    /// The object's metadata.
     pub fn meta(&self) -> &Meta {
         match self {
             ProtectedObject::Claim(claim) => &claim.meta,
@@ -38,8 +38,8 @@ impl ProtectedObject<'_> {
         }
     }
 
-    /// The finalizer that guards it.
-    pub fn guard(&self) -> &'static str {
+    /// The protection finalizer for this kind.
+    pub fn finalizer(&self) -> &'static str {
         match self {
             ProtectedObject::Claim(_) => finalizer::PVC_PROTECTION,
             ProtectedObject::Volume(_) => finalizer::PV_PROTECTION,
@@ -64,65 +64,66 @@ impl ProtectedObject<'_> {
     }
 
     fn has_finalizer(&self) -> bool {
-        self.finalizers().iter().any(|name| name == self.guard())
+        self.finalizers().iter().any(|name| name == self.finalizer())
     }
 
-    /// Whether somebody deleted it, and only its users keep it.
+    /// Whether the object is Terminating and still has the protection finalizer.
     pub fn is_deleting_with_finalizer(&self) -> bool {
         self.is_deleting() && self.has_finalizer()
     }
 
-    /// Whether it is to be guarded, and is not.
+    /// Whether the object needs the protection finalizer and does not have it.
     pub fn is_missing_finalizer(&self) -> bool {
         !self.is_deleting() && !self.has_finalizer()
     }
 }
 
-/// Puts a protection finalizer on an object, or takes it off. No other finalizer is touched.
+/// Adds or removes a protection finalizer. Other finalizers are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectionEdit {
     finalizers: Box<[Name]>,
 }
 
 impl ProtectionEdit {
-    pub(crate) fn guard(object: ProtectedObject<'_>) -> ProtectionEdit {
-        let guard = Name::new_static(object.guard());
-        let others = object.finalizers().iter().filter(|name| **name != guard).cloned();
-        ProtectionEdit { finalizers: others.chain([guard.clone()]).collect() }
+    pub(crate) fn add_finalizer(object: ProtectedObject<'_>) -> ProtectionEdit {
+        let finalizer = Name::new_static(object.finalizer());
+        let others = object.finalizers().iter().filter(|name| **name != finalizer).cloned();
+        ProtectionEdit { finalizers: others.chain([finalizer.clone()]).collect() }
     }
 
     pub(crate) fn remove_finalizer(object: ProtectedObject<'_>, proof: &UnusedProof) -> ProtectionEdit {
-        assert_eq!(*object.meta(), proof.0, "a proof is about one state of one object");
-        let others = object.finalizers().iter().filter(|name| *name != object.guard()).cloned();
+        assert_eq!(*object.meta(), proof.0, "the proof must be about this object in this version");
+        let others = object.finalizers().iter().filter(|name| *name != object.finalizer()).cloned();
         ProtectionEdit { finalizers: others.collect() }
     }
 
-    /// All finalizers that the object is to have.
+    /// The complete list of finalizers that the object will have.
     pub fn finalizers(&self) -> &[Name] {
         &self.finalizers
     }
 
     pub(crate) fn patch(&self) -> Map<String, Value> {
-        Map::from_iter([("metadata".into(), json!({"finalizers": list_of(&self.finalizers)}))])
+        Map::from_iter([("metadata".into(), json!({"finalizers": name_list(&self.finalizers)}))])
     }
 }
 
-/// A token that nothing uses an object, in the very state that the write which lets it go is conditional on. What others say of
-/// it was listed live after the decision; what it says itself is made sure of by the condition of that write.
+/// Proof that an object is unused in the exact version that the finalizer's removal is conditional
+/// on. References from other objects were listed live after the decision; the object's own fields
+/// are covered by the write's precondition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnusedProof(Meta);
 
 /// Why there is no proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotUnused {
-    /// These have to be listed first.
-    Look(Listing),
-    /// These use it.
+    /// These objects must be listed live first.
+    NeedsList(Listing),
+    /// These objects use it.
     UsedBy(Vec<ObjectKey>),
 }
 
 impl UnusedProof {
-    /// Looks at the pods that were listed live: none of them holds the claim.
+    /// Proves that none of the pods listed live uses the claim.
     pub fn of_claim(claim: &Claim, live_reads: &LiveReads) -> Result<UnusedProof, NotUnused> {
         let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
         Self::find(&claim.meta, live_reads, listing, |object| match object {
@@ -139,7 +140,7 @@ impl UnusedProof {
         })
     }
 
-    /// Looks at the volume itself: it is not bound. Else says to which claim.
+    /// Proves that the volume is not bound; otherwise returns the claim that it is bound to.
     pub fn of_volume(volume: &Volume) -> Result<UnusedProof, Vec<ObjectKey>> {
         if volume.phase != VolumePhase::Bound {
             return Ok(UnusedProof(volume.meta.clone()));
@@ -147,7 +148,7 @@ impl UnusedProof {
         Err(volume.claim_ref.iter().map(|claim| claim.key.clone().into()).collect())
     }
 
-    /// Looks at the claims and volumes that were listed live: none of them refers to the class.
+    /// Proves that none of the claims and volumes listed live refers to the class.
     pub fn of_attributes_class(class: &AttributesClass, live_reads: &LiveReads) -> Result<UnusedProof, NotUnused> {
         let refers = |object: &Object| match object {
             Object::Claim(claim) => claim.attributes_classes().any(|name| *name == class.meta.name),
@@ -173,15 +174,15 @@ impl UnusedProof {
         listing: Listing,
         uses: impl Fn(&Object) -> bool,
     ) -> Result<UnusedProof, NotUnused> {
-        let Some(listed) = live_reads.listed(&listing) else { return Err(NotUnused::Look(listing)) };
-        // An object that could not be understood may be a user: when in doubt, nothing goes.
+        let Some(listed) = live_reads.listed(&listing) else { return Err(NotUnused::NeedsList(listing)) };
+        // An object that could not be parsed may be a user: when in doubt, the finalizer stays.
         let users: Vec<ObjectKey> =
             listed.iter().filter(|object| object.flaw().is_some() || uses(object)).map(Object::key).collect();
         if users.is_empty() { Ok(UnusedProof(meta.clone())) } else { Err(NotUnused::UsedBy(users)) }
     }
 }
 
-/// Users in words: the first few, and how many more there are.
+/// Formats a list of users: the first few, and the number of others.
 pub fn users(keys: &[ObjectKey]) -> String {
     const SHOWN: usize = 5;
     let shown = keys.iter().take(SHOWN).map(ObjectKey::to_string).collect::<Vec<_>>().join(", ");

@@ -1,50 +1,50 @@
-//! Reports: what the controllers beside the binder say in a claim's status. Only the parts that are given are written, and
-//! conditions of other types stay as they are.
+//! Partial claim status updates, written by the lifecycle controllers. Only the given fields are
+//! written; other conditions are left unchanged.
 
 use bindery_model::{Claim, ClaimChange, Condition, Quantity};
 use serde_json::{Map, Value, json};
 
 use crate::edit::{AnnotationEdits, apply_annotations, metadata};
 
-/// A part of a claim's status.
+/// A partial update of a claim's status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimReport {
-    /// Annotations to set or remove, by way of the status.
+    /// Annotations to set or remove through the status subresource.
     pub annotations: AnnotationEdits,
     /// Conditions to set or remove.
     pub conditions: Vec<ConditionEdit>,
-    /// How much it got.
+    /// The claim's capacity.
     pub capacity: Option<Quantity>,
-    /// How its growing goes.
-    pub growth: Option<Growth>,
+    /// The progress of an expansion.
+    pub expansion: Option<Expansion>,
 }
 
-/// How the growing of a claim goes.
+/// The progress of an expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Growth {
-    /// The size that is being made.
+pub struct Expansion {
+    /// The size that the volume is being expanded to.
     pub allocated: Quantity,
-    /// How far it has come; `None` when it is done.
+    /// `allocatedResourceStatuses`; `None` once the expansion is complete.
     pub status: Option<&'static str>,
 }
 
-/// The conditions of claims that rules write.
+/// The claim conditions that rules write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConditionType {
-    /// No pod refers to it.
+    /// No pod refers to the claim.
     Unused,
-    /// Its volume grows.
+    /// The volume is being expanded.
     Resizing,
-    /// Its file system has yet to grow, on a node.
+    /// The file system is yet to be expanded on a node.
     FileSystemResizePending,
-    /// Its volume could not be made to grow.
+    /// Expanding the volume failed.
     ControllerResizeError,
-    /// Its file system could not be made to grow.
+    /// Expanding the file system failed.
     NodeResizeError,
 }
 
 impl ConditionType {
-    /// The name on the wire.
+    /// The condition type as Kubernetes spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             ConditionType::Unused => "Unused",
@@ -59,18 +59,18 @@ impl ConditionType {
 /// A condition to set or to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionEdit {
-    /// It holds, or does not, from now on.
+    /// Set the condition.
     Set {
-        /// Which.
+        /// The condition.
         condition: ConditionType,
-        /// Whether it holds.
-        holds: bool,
-        /// Why, in a word.
+        /// The status: True or False.
+        status: bool,
+        /// The reason.
         reason: &'static str,
-        /// Why, in words.
+        /// The message.
         message: &'static str,
     },
-    /// It is removed.
+    /// Remove the condition.
     Remove(ConditionType),
 }
 
@@ -78,11 +78,11 @@ impl ConditionEdit {
     fn patch(&self, now: &str) -> Value {
         match self {
             ConditionEdit::Remove(condition) => json!({"$patch": "delete", "type": condition.as_str()}),
-            ConditionEdit::Set { condition, holds, reason, message } => {
+            ConditionEdit::Set { condition, status, reason, message } => {
                 let or_absent = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
                 json!({
                     "type": condition.as_str(),
-                    "status": if *holds { "True" } else { "False" },
+                    "status": if *status { "True" } else { "False" },
                     "reason": or_absent(reason),
                     "message": or_absent(message),
                     "lastTransitionTime": now,
@@ -93,8 +93,8 @@ impl ConditionEdit {
 
     fn apply(&self, claim: &mut Claim) {
         let (condition, value) = match self {
-            ConditionEdit::Set { condition, holds: true, .. } => (condition, Condition::True),
-            ConditionEdit::Set { condition, holds: false, .. } => (condition, Condition::False),
+            ConditionEdit::Set { condition, status: true, .. } => (condition, Condition::True),
+            ConditionEdit::Set { condition, status: false, .. } => (condition, Condition::False),
             ConditionEdit::Remove(condition) => (condition, Condition::Absent),
         };
         match condition {
@@ -103,25 +103,25 @@ impl ConditionEdit {
             ConditionType::FileSystemResizePending => {
                 claim.status.change.get_or_insert_default().file_system_pending = value;
             }
-            // NoObserver reads them.
+            // No rule reads these.
             ConditionType::ControllerResizeError | ConditionType::NodeResizeError => {}
         }
     }
 }
 
 impl ClaimReport {
-    /// A report of one condition.
+    /// Sets one condition.
     pub fn condition(
         condition: ConditionType,
-        holds: bool,
+        status: bool,
         reason: &'static str,
         message: &'static str,
     ) -> ClaimReport {
-        let edit = ConditionEdit::Set { condition, holds, reason, message };
+        let edit = ConditionEdit::Set { condition, status, reason, message };
         ClaimReport { conditions: vec![edit], ..ClaimReport::default() }
     }
 
-    /// Makes the changes on a claim.
+    /// Applies the update to a claim.
     pub fn apply(&self, claim: &mut Claim) {
         apply_annotations(&mut claim.annotations, &self.annotations);
         for condition in &self.conditions {
@@ -130,10 +130,10 @@ impl ClaimReport {
         if let Some(capacity) = &self.capacity {
             claim.status.capacity = Some(capacity.clone());
         }
-        if let Some(growth) = &self.growth {
+        if let Some(expansion) = &self.expansion {
             let change = claim.status.change.get_or_insert_default();
-            change.allocated = Some(growth.allocated.clone());
-            change.resize_status = growth.status.unwrap_or_default().into();
+            change.allocated = Some(expansion.allocated.clone());
+            change.resize_status = expansion.status.unwrap_or_default().into();
         }
         if claim.status.change.as_deref() == Some(&ClaimChange::default()) {
             claim.status.change = None;
@@ -149,9 +149,9 @@ impl ClaimReport {
         if let Some(capacity) = &self.capacity {
             status.insert("capacity".into(), json!({"storage": capacity.as_str()}));
         }
-        if let Some(growth) = &self.growth {
-            status.insert("allocatedResources".into(), json!({"storage": growth.allocated.as_str()}));
-            status.insert("allocatedResourceStatuses".into(), json!({"storage": growth.status}));
+        if let Some(expansion) = &self.expansion {
+            status.insert("allocatedResources".into(), json!({"storage": expansion.allocated.as_str()}));
+            status.insert("allocatedResourceStatuses".into(), json!({"storage": expansion.status}));
         }
         let mut patch = Map::from_iter([("metadata".into(), metadata(&self.annotations).into())]);
         if !status.is_empty() {

@@ -1,32 +1,30 @@
-//! Requests: values first, sent later. Each carries what makes it safe to send.
-
-use std::sync::Arc;
+//! Requests are values first and sent later. Each carries its preconditions.
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Claim, ClaimKey, Kind, Meta, Name, ObjectKey, Pod, ReclaimPolicy, Volume};
+use bindery_model::{Claim, Kind, Meta, Name, ObjectKey, Pod, ReclaimPolicy, Volume};
 use serde_json::{Value, json};
 
 use crate::{
-    ClaimReport, Edit, Event, PodStatusEdit, ProtectedObject, ProtectionEdit, ProvisionRequest, ReleaseProof, Rule,
+    ClaimReport, Edit, Event, Operation, PodStatusEdit, ProtectedObject, ProtectionEdit, ReleaseProof, Rule, Task,
     UnusedProof,
 };
 
-/// What the engine may be asked to send, one at a time for each key.
+/// A request that a verdict contains. A key has at most one in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// Change an object, if it is as it was seen.
+    /// Patch an object, if its UID and resourceVersion are unchanged.
     Write(Box<Write>),
-    /// Create an object, if there is none of that name.
+    /// Create an object, if none has its name.
     Create(Create),
-    /// Give a pod its node, if it is as it was seen.
+    /// Bind a pod to a node, if the pod's UID and resourceVersion are unchanged.
     Bind(Bind),
-    /// Delete an object, if it is as it was read.
+    /// Delete a volume, if its UID and resourceVersion are unchanged.
     Delete(Delete),
-    /// Read an object, past all caches.
+    /// Get an object from the API server, bypassing the cache.
     Read(ObjectKey),
-    /// List objects, past all caches. Whoever asks for the same list at the same time shares it.
+    /// List objects from the API server, bypassing the cache. Concurrent requests share one list.
     List(Listing),
-    /// Do something outside the API: it may take long.
+    /// Run an operation outside the API server.
     RunOperation(Operation),
 }
 
@@ -43,122 +41,125 @@ impl Request {
             Request::RunOperation(operation) => operation.target(),
         }
     }
-}
 
-impl Request {
-    /// Whether the object is not to be changed by anybody else of us meanwhile: because the request changes it, or because it
-    /// destroys what lies behind it, on proof that nobody has it.
-    pub fn holds_target(&self) -> bool {
+    /// Whether no other request of this instance may change the target while this one is in flight.
+    pub fn locks_target(&self) -> bool {
         match self {
             Request::Write(_) | Request::Create(_) | Request::Bind(_) | Request::Delete(_) => true,
-            Request::RunOperation(operation) => operation.holds_target(),
+            Request::RunOperation(operation) => operation.locks_target(),
             Request::Read(_) | Request::List(_) => false,
         }
     }
 }
 
-/// All objects of a kind in a namespace, or everywhere.
+/// All objects of a kind, in one namespace or in all of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Listing {
-    /// Which kind.
+    /// The kind.
     pub kind: Kind,
-    /// Where; empty for everywhere.
+    /// The namespace; empty for all namespaces.
     pub namespace: Name,
 }
 
 impl Listing {
-    /// What stands for it where an object's key is wanted: the name of no object.
+    /// A key with an empty name, which no object has.
     pub fn target(&self) -> ObjectKey {
         ObjectKey { kind: self.kind, namespace: self.namespace.clone(), name: Name::default() }
     }
 }
 
-/// A conditional change of one object. It can only be made from an object that was seen, and carries its UID and version.
+/// A conditional change of one object. It is built from an observed object and carries its UID and
+/// resourceVersion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     target: ObjectKey,
     uid: Name,
     version: u64,
     edit: Edit,
-    /// Which step this is.
+    /// The rule that names this step.
     pub purpose: &'static Rule,
-    /// What is published when it is refused for good.
-    pub regret: Option<RejectionEvent>,
-    /// What is published once it has succeeded.
+    /// The event to publish when the API server rejects the write.
+    pub rejection_event: Option<RejectionEvent>,
+    /// Events to publish once the write has succeeded.
     pub then: Vec<Event>,
 }
 
-/// An event that tells why a write was refused: the error is put behind the message.
+/// An event that reports why a write was rejected. The API server's error is appended to its
+/// message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectionEvent(Event);
 
 impl RejectionEvent {
-    /// A warning about a claim, with the beginning of its message.
+    /// A warning about a claim. The message starts with `prefix`.
     pub fn claim(claim: &Claim, reason: Reason, prefix: &str) -> RejectionEvent {
         RejectionEvent(Event::claim(claim, EventType::Warning, reason, prefix))
     }
 
-    /// The notice with the error.
-    pub fn notice(&self, error: &str) -> Event {
-        let mut notice = self.0.clone();
-        notice.message.push_str(error);
-        notice
+    /// The event with the error appended.
+    pub fn with_error(&self, error: &str) -> Event {
+        let mut event = self.0.clone();
+        event.message.push_str(error);
+        event
     }
 }
 
 impl Write {
-    /// A change of a claim.
+    /// Changes a claim or its status.
     pub fn claim(purpose: &'static Rule, claim: &Claim, edit: Edit) -> Write {
-        debug_assert!(matches!(edit, Edit::Claim(_) | Edit::ClaimStatus(_)), "a claim gets a claim's edit");
+        debug_assert!(matches!(edit, Edit::Claim(_) | Edit::ClaimStatus(_)), "the edit must be for a claim");
         Write::new(purpose, claim.key().into(), &claim.meta, edit)
     }
 
-    /// A change of a part of a claim's status.
+    /// Changes part of a claim's status.
     pub fn report(purpose: &'static Rule, claim: &Claim, report: ClaimReport) -> Write {
         Write::new(purpose, claim.key().into(), &claim.meta, Edit::ClaimReport(report))
     }
 
-    /// Guards an object by its protection finalizer.
-    pub fn guard(purpose: &'static Rule, object: ProtectedObject<'_>) -> Write {
-        Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::guard(object)))
+    /// Adds the protection finalizer.
+    pub fn add_finalizer(purpose: &'static Rule, object: ProtectedObject<'_>) -> Write {
+        Write::new(purpose, object.key(), object.meta(), Edit::Protection(ProtectionEdit::add_finalizer(object)))
     }
 
-    /// Takes the protection finalizer off an object. It takes proof that nothing uses it.
+    /// Removes the protection finalizer, on proof that the object is unused.
     pub fn remove_finalizer(purpose: &'static Rule, object: ProtectedObject<'_>, proof: &UnusedProof) -> Write {
-        Write::new(
-            purpose,
-            object.key(),
-            object.meta(),
-            Edit::Protection(ProtectionEdit::remove_finalizer(object, proof)),
-        )
+        let edit = Edit::Protection(ProtectionEdit::remove_finalizer(object, proof));
+        Write::new(purpose, object.key(), object.meta(), edit)
     }
 
-    /// A change of a pod's status.
+    /// Changes a pod's status.
     pub fn pod(purpose: &'static Rule, pod: &Pod, edit: PodStatusEdit) -> Write {
         Write::new(purpose, pod.key().into(), &pod.meta, Edit::PodStatus(edit))
     }
 
-    fn new(purpose: &'static Rule, target: ObjectKey, meta: &Meta, edit: Edit) -> Write {
-        Write { target, uid: meta.uid.clone(), version: meta.version, edit, purpose, regret: None, then: Vec::new() }
-    }
-
-    /// A change of a volume.
+    /// Changes a volume or its status.
     pub fn volume(purpose: &'static Rule, volume: &Volume, edit: Edit) -> Write {
-        debug_assert!(matches!(edit, Edit::Volume(_) | Edit::VolumeStatus(_)), "a volume gets a volume's edit");
+        debug_assert!(matches!(edit, Edit::Volume(_) | Edit::VolumeStatus(_)), "the edit must be for a volume");
         Write::new(purpose, ObjectKey::volume(volume.name().clone()), &volume.meta, edit)
     }
 
-    /// Publishes a notice once the write has succeeded.
+    fn new(purpose: &'static Rule, target: ObjectKey, meta: &Meta, edit: Edit) -> Write {
+        Write {
+            target,
+            uid: meta.uid.clone(),
+            version: meta.version,
+            edit,
+            purpose,
+            rejection_event: None,
+            then: Vec::new(),
+        }
+    }
+
+    /// Publishes an event once the write has succeeded.
     #[must_use]
-    pub fn then(mut self, notice: Event) -> Write {
-        self.then.push(notice);
+    pub fn then(mut self, event: Event) -> Write {
+        self.then.push(event);
         self
     }
 
-    /// Publishes a notice when the write is refused for good.
+    /// Publishes an event when the API server rejects the write.
     #[must_use]
-    pub fn on_rejection(mut self, regret: RejectionEvent) -> Write {
-        self.regret = Some(regret);
+    pub fn on_rejection(mut self, event: RejectionEvent) -> Write {
+        self.rejection_event = Some(event);
         self
     }
 
@@ -172,17 +173,18 @@ impl Write {
         &self.uid
     }
 
-    /// The version that the object must have.
+    /// The resourceVersion that the object must have.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// What is changed.
+    /// The change.
     pub fn edit(&self) -> &Edit {
         &self.edit
     }
 
-    /// The patch to send, with its preconditions, where it is `now` (RFC 3339). How it is to be understood, the edit tells.
+    /// The patch to send, with its preconditions. `now` (RFC 3339) is the time of the change;
+    /// [`Edit::patch_type`] is the patch's type.
     pub fn patch(&self, now: &str) -> Value {
         let mut patch = self.edit.patch(now);
         let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
@@ -192,21 +194,22 @@ impl Write {
     }
 }
 
-/// The giving of a node to a pod, for good. Made from a pod that was seen, and carries its UID and version.
+/// The binding of a pod to a node. It is built from an observed pod and carries its UID and
+/// resourceVersion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
     target: ObjectKey,
     uid: Name,
     version: u64,
     node: Name,
-    /// Which step this is.
+    /// The rule that names this step.
     pub purpose: &'static Rule,
-    /// What is published once it has succeeded.
+    /// Events to publish once the binding has succeeded.
     pub then: Vec<Event>,
 }
 
 impl Bind {
-    /// Gives a pod a node.
+    /// Binds a pod to a node.
     pub fn new(purpose: &'static Rule, pod: &Pod, node: &Name) -> Bind {
         Bind {
             target: pod.key().into(),
@@ -218,10 +221,10 @@ impl Bind {
         }
     }
 
-    /// Publishes a notice once it has succeeded.
+    /// Publishes an event once the binding has succeeded.
     #[must_use]
-    pub fn then(mut self, notice: Event) -> Bind {
-        self.then.push(notice);
+    pub fn then(mut self, event: Event) -> Bind {
+        self.then.push(event);
         self
     }
 
@@ -235,7 +238,7 @@ impl Bind {
         &self.uid
     }
 
-    /// The version that the pod must have.
+    /// The resourceVersion that the pod must have.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -245,7 +248,7 @@ impl Bind {
         &self.node
     }
 
-    /// The body to send, with its preconditions.
+    /// The Binding to send, with its preconditions.
     pub fn body(&self) -> Value {
         json!({
             "apiVersion": "v1",
@@ -261,179 +264,38 @@ impl Bind {
     }
 }
 
-/// The creation of an object. Conditional by nature: it fails when there is one of that name.
+/// The creation of an object. It fails when an object of that name exists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Create {
-    /// Which object.
+    /// The object's key.
     pub key: ObjectKey,
-    /// The whole of it, as JSON.
+    /// The object as JSON.
     pub body: Value,
-    /// Which step this is.
+    /// The rule that names this step.
     pub purpose: &'static Rule,
-    /// Which task a finding about it is about.
+    /// The task that the outcome is recorded under.
     pub task: Task,
-    /// What is published once it has succeeded.
+    /// Events to publish once the object exists.
     pub then: Vec<Event>,
 }
 
-/// The deletion of a volume object. It takes proof, and carries the UID and version that the proof read.
+/// The deletion of a volume object. It requires proof, and carries the UID and resourceVersion that
+/// the proof is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
     proof: ReleaseProof,
-    /// Which step this is.
+    /// The rule that names this step.
     pub purpose: &'static Rule,
 }
 
 impl Delete {
-    /// The deletion of a volume whose policy says so; `None` when it does not.
+    /// Deletes a volume whose reclaim policy is Delete; `None` for any other policy.
     pub fn volume(purpose: &'static Rule, proof: ReleaseProof) -> Option<Delete> {
         proof.has_policy(&ReclaimPolicy::Delete).then_some(Delete { proof, purpose })
     }
 
-    /// The proof that nothing is lost.
+    /// The proof that the volume's claim no longer needs it.
     pub fn proof(&self) -> &ReleaseProof {
         &self.proof
-    }
-}
-
-/// An in-tree plugin that the binder works with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Plugin {
-    /// Directories on the host that the controller runs on.
-    HostPath,
-    /// NFS exports.
-    Nfs,
-}
-
-impl Plugin {
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Plugin::HostPath => "kubernetes.io/host-path",
-            Plugin::Nfs => "kubernetes.io/nfs",
-        }
-    }
-}
-
-/// What a finding is about: the operations, and creating what an operation made room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Task {
-    /// Finding out all that is needed to make storage for a claim.
-    Prepare,
-    /// Making storage for a claim.
-    Provision,
-    /// Creating the volume for it.
-    SaveVolume,
-    /// Removing storage that was made in vain.
-    CleanUp,
-    /// Removing what lies behind a released volume.
-    DeleteStorage,
-    /// Scrubbing a released volume.
-    Recycle,
-    /// Creating the claim of an ephemeral volume, by the volume's place in its pod.
-    MakeClaim(usize),
-}
-
-/// Work outside the API, ordered by a rule and done by the runtime. Every one can be done twice without harm.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Operation {
-    /// Make storage for a claim.
-    Provision(Provision),
-    /// Remove storage that was made for a claim and never became a volume.
-    CleanUp(Provision),
-    /// Remove what lies behind a volume; `path` is that of its source.
-    DeleteStorage {
-        /// That nothing is lost.
-        proof: ReleaseProof,
-        /// Who does it.
-        plugin: Plugin,
-        /// Which directory.
-        path: Name,
-    },
-    /// Scrub a volume with a pod.
-    Recycle(Recycle),
-    /// Find out all that is needed to have storage made. Nothing is made.
-    Prepare(Box<ProvisionRequest>),
-    /// Have storage made, with what was found out. It yields the volume, but for what ties it to its claim.
-    Make(Box<ProvisionRequest>, Arc<Value>),
-    /// Have storage removed that was made for a claim and cannot be kept: that of this volume, which does not exist.
-    Unmake(ClaimKey, Arc<Value>),
-    /// Have what lies behind a volume removed.
-    Remove(ReleaseProof),
-}
-
-/// Storage to make for a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provision {
-    /// The claim.
-    pub claim: ClaimKey,
-    /// Which claim of that name.
-    pub uid: Name,
-    /// Who makes it.
-    pub plugin: Plugin,
-    /// The directory to make. Its name derives from the claim's UID, so that making it twice makes one.
-    pub path: Name,
-}
-
-/// A volume to scrub.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Recycle {
-    /// That nothing is lost.
-    pub proof: ReleaseProof,
-    /// The pod that scrubs it, as JSON. What happens to it is told as events of the volume.
-    pub pod: Value,
-    /// Who says what happens to it.
-    pub component: &'static str,
-}
-
-impl Operation {
-    /// What a finding about it is about.
-    pub fn task(&self) -> Task {
-        match self {
-            Operation::Provision(_) => Task::Provision,
-            Operation::CleanUp(_) => Task::CleanUp,
-            Operation::DeleteStorage { .. } => Task::DeleteStorage,
-            Operation::Recycle(_) => Task::Recycle,
-            Operation::Prepare(_) => Task::Prepare,
-            Operation::Make(..) => Task::Provision,
-            Operation::Unmake(..) => Task::CleanUp,
-            Operation::Remove(_) => Task::DeleteStorage,
-        }
-    }
-
-    /// The object that it is done for.
-    pub fn target(&self) -> ObjectKey {
-        match self {
-            Operation::Provision(provision) | Operation::CleanUp(provision) => provision.claim.clone().into(),
-            Operation::DeleteStorage { proof, .. } => ObjectKey::cluster(Kind::Volume, proof.name().clone()),
-            Operation::Recycle(recycle) => ObjectKey::cluster(Kind::Volume, recycle.proof.name().clone()),
-            Operation::Prepare(order) | Operation::Make(order, _) => order.claim.clone().into(),
-            Operation::Unmake(claim, _) => claim.clone().into(),
-            Operation::Remove(proof) => ObjectKey::volume(proof.name().clone()),
-        }
-    }
-
-    /// Whether nobody else of us may change its object meanwhile: because it destroys what lies behind it, on proof that nobody
-    /// has it.
-    fn holds_target(&self) -> bool {
-        match self {
-            Operation::DeleteStorage { .. } | Operation::Recycle(_) | Operation::Remove(_) => true,
-            Operation::Provision(_) | Operation::CleanUp(_) => false,
-            Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..) => false,
-        }
-    }
-
-    /// Its name, as logs have it: `delete-pv-1[<uid>]`.
-    pub fn name(&self) -> String {
-        match self {
-            Operation::Provision(p) => format!("provision-{}[{}]", p.claim, p.uid),
-            Operation::CleanUp(p) => format!("clean-up-{}[{}]", p.claim, p.uid),
-            Operation::DeleteStorage { proof, .. } => format!("delete-{}[{}]", proof.name(), proof.volume().uid),
-            Operation::Recycle(r) => format!("recycle-{}[{}]", r.proof.name(), r.proof.volume().uid),
-            Operation::Prepare(o) => format!("prepare-{}[{}]", o.claim, o.uid),
-            Operation::Make(o, _) => format!("make-{}[{}]", o.claim, o.uid),
-            Operation::Unmake(claim, made) => format!("unmake-{claim}[{}]", made["metadata"]["name"]),
-            Operation::Remove(proof) => format!("remove-{}[{}]", proof.name(), proof.volume().uid),
-        }
     }
 }

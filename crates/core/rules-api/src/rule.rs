@@ -1,13 +1,13 @@
-//! Rules: a stable name and a sentence of why.
+//! Rules: a stable name, and a sentence that explains the rule to an operator.
 
 use std::fmt;
 
-/// A rule, declared once. Logs, metrics, explanations, docs and tests speak of it by its name.
+/// A rule, declared once. Logs, metrics, explanations, docs and tests refer to it by name.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rule {
-    /// Its name, which never changes: `claim.unbound.no-volume-fits`.
+    /// The stable name: `claim.unbound.no-volume-fits`.
     pub name: &'static str,
-    /// What it does, and why.
+    /// When the rule applies and what follows, for an operator.
     pub why: &'static str,
 }
 
@@ -17,13 +17,13 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Declares the rules of a rule set, and the list of all of them.
+/// Declares the rules of a rule set, and a list of all of them.
 #[macro_export]
 macro_rules! rules {
     ($($name:ident = $text:literal: $why:literal;)*) => {
         $(#[doc = $why] pub static $name: $crate::Rule = $crate::Rule { name: $text, why: $why };)*
 
-        /// Every rule of this set, in the order of their declaration.
+        /// All rules of this rule set, in declaration order.
         pub static ALL: &[&$crate::Rule] = &[$(&$name,)*];
     };
 }

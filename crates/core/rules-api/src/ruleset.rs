@@ -1,49 +1,50 @@
-//! Rule sets: pure functions that the engine hosts.
+//! Rule sets: pure functions that the engine calls.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, ObjectKey};
 
 use crate::{LiveReads, Verdict};
 
-/// How often a rule set looks at everything again, just in case.
+/// How often a rule set is asked again about every key, as a safety net.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResyncInterval {
-    /// Many times an hour.
+    /// Several times a minute.
     Often,
-    /// A few times a day.
+    /// Twice a day.
     Rarely,
 }
 
-/// Who a rule set is, and what it looks at.
+/// A rule set's identity, the kinds it watches and the kinds it decides about.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// Its name in logs and metrics.
+    /// The name in logs and metrics.
     pub name: &'static str,
-    /// The component that its events name as their source.
+    /// The source component of its events.
     pub component: &'static str,
-    /// How often it looks at everything again.
-    pub tempo: ResyncInterval,
-    /// The kinds of objects that it looks at: all of them must be known before it decides anything.
-    pub sees: &'static [Kind],
-    /// The kinds of objects that it decides about, each with the name of its queue in metrics. What comes first is decided about first.
+    /// How often every key is decided about again.
+    pub resync: ResyncInterval,
+    /// The kinds that it reads from the cache. All of them are listed before the first decision.
+    pub watches: &'static [Kind],
+    /// The kinds that it decides about, each with its queue's name in metrics. Earlier kinds are
+    /// decided about first.
     pub queues: &'static [(Kind, &'static str)],
 }
 
 impl Profile {
-    /// The kinds of objects that it decides about.
+    /// The kinds that it decides about.
     pub fn decides(&self) -> impl Iterator<Item = Kind> + use<> {
         self.queues.iter().map(|(kind, _)| *kind)
     }
 }
 
-/// A set of rules. No clock, no randomness, no memory of its own: the same knowledge gives the same verdict.
+/// A set of rules without clock, randomness or state: the same input gives the same verdict.
 pub trait RuleSet {
-    /// Who it is. It never changes.
+    /// The profile. It never changes.
     fn profile(&self) -> Profile;
 
-    /// What is to be done about a key, by what is known and what was found out live for it.
+    /// Decides about a key, from the cache and the live reads for this key.
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict;
 
-    /// Wakes the keys whose verdict a change can change, and no others.
+    /// Wakes exactly the keys whose verdict a change can affect.
     fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey));
 }

@@ -1,4 +1,4 @@
-//! Verdicts: what a rule set says about one key.
+//! Verdicts: the result of a decision about one key.
 
 use std::time::Duration;
 
@@ -6,120 +6,121 @@ use bindery_model::{Name, ObjectKey};
 
 use crate::{Event, Request, Rule, Write};
 
-/// What to do next about a key.
+/// What the engine does next about a key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Nothing, until something changes.
-    Settle,
-    /// One request; then look again.
+    /// Nothing, until a change wakes the key.
+    Idle,
+    /// Send one request and decide again after the answer.
     Request(Request),
-    /// Decide about this one first, then look again: it may take what is on offer here, or goes before.
+    /// Hand off to another key: decide about it first, then about this one again. A volume hands
+    /// off to a claim that may take it.
     HandOff(ObjectKey),
-    /// Nothing can be done now: look again after a while, longer each time.
+    /// Decide again from the start after an exponentially growing delay.
     Retry(Backoff),
-    /// Look again after just so long, and remember what was found out.
+    /// Decide again after exactly this long, and keep the outcomes recorded so far.
     Pause(Duration),
 }
 
-/// How patient a retry is.
+/// The delays between retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backoff {
-    /// The API said no.
+    /// The API server rejected a request.
     Api,
-    /// An operation outside the API failed.
+    /// An in-tree operation failed.
     Operation,
-    /// A storage said no, or nothing.
+    /// A provisioner's storage failed.
     Storage,
-    /// A storage said that it will never do.
-    Hopeless,
+    /// A storage reported that it can never serve the request.
+    Infeasible,
 }
 
-/// Work whose duration is measured, from the first attempt to the end.
+/// Work whose duration is measured from the first attempt to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Timed {
-    /// From asking for a volume to being bound to it.
+    /// From requesting a volume to binding it.
     Provision,
-    /// From deciding to delete a volume to its being gone.
+    /// From deciding to delete a volume to its deletion.
     Delete,
 }
 
-/// What a verdict means for a measurement of its key.
+/// The effect of a verdict on its key's measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measure {
-    /// It begins, unless it has begun.
+    /// Start measuring for this plugin, unless a measurement is running.
     Begin(Timed, Name),
-    /// An attempt has failed.
+    /// Count a failed attempt.
     Fail(Timed),
-    /// It is over.
+    /// Stop and record the duration.
     End(Timed),
-    /// It is of no interest any more.
+    /// Stop without recording.
     Drop(Timed),
 }
 
-/// What a rule set says about one key.
+/// The result of a decision about one key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The rule that applies.
     pub rule: &'static Rule,
-    /// What is particular about this case, in words: an error, a flaw.
+    /// Details of this case, such as an error message.
     pub note: Option<String>,
     /// What to do next.
     pub action: Action,
-    /// What to publish.
+    /// Events to publish.
     pub events: Vec<Event>,
-    /// What it means for measurements.
+    /// The effect on the key's measurement.
     pub measure: Option<Measure>,
 }
 
 impl Verdict {
-    /// Nothing is to be done.
-    pub fn settle(rule: &'static Rule) -> Verdict {
-        Verdict::new(rule, Action::Settle)
+    /// Nothing to do until a change wakes the key.
+    pub fn idle(rule: &'static Rule) -> Verdict {
+        Verdict::new(rule, Action::Idle)
     }
 
-    /// One request is next.
+    /// Sends a request.
     pub fn request(rule: &'static Rule, request: Request) -> Verdict {
         Verdict::new(rule, Action::Request(request))
     }
 
-    /// A write is next.
+    /// Sends a write.
     pub fn write(rule: &'static Rule, write: Write) -> Verdict {
         Verdict::request(rule, Request::Write(Box::new(write)))
     }
 
-    /// A write is next, if there is one; else nothing.
-    pub fn write_or_settle(rule: &'static Rule, write: Option<Write>) -> Verdict {
+    /// Sends a write, or does nothing if there is none.
+    pub fn write_or_idle(rule: &'static Rule, write: Option<Write>) -> Verdict {
         match write {
             Some(write) => Verdict::write(rule, write),
-            None => Verdict::settle(rule),
+            None => Verdict::idle(rule),
         }
     }
 
-    /// It is to be tried again, longer each time.
-    pub fn retry(rule: &'static Rule, pace: Backoff, error: impl Into<String>) -> Verdict {
-        Verdict::new(rule, Action::Retry(pace)).noting(error)
+    /// Tries again after a back-off.
+    pub fn retry(rule: &'static Rule, backoff: Backoff, error: impl Into<String>) -> Verdict {
+        Verdict::new(rule, Action::Retry(backoff)).with_note(error)
     }
 
-    /// Any other action.
+    /// Takes any other action.
     pub fn new(rule: &'static Rule, action: Action) -> Verdict {
         Verdict { rule, note: None, action, events: Vec::new(), measure: None }
     }
 
-    /// Says what is particular about this case.
+    /// Adds details of this case.
     #[must_use]
-    pub fn noting(mut self, note: impl Into<String>) -> Verdict {
+    pub fn with_note(mut self, note: impl Into<String>) -> Verdict {
         self.note = Some(note.into());
         self
     }
 
-    /// Publishes a notice.
+    /// Publishes an event.
     #[must_use]
-    pub fn tell(mut self, notice: Event) -> Verdict {
-        self.events.push(notice);
+    pub fn publish(mut self, event: Event) -> Verdict {
+        self.events.push(event);
         self
     }
 
-    /// Begins, ends or drops a measurement.
+    /// Starts, ends or drops a measurement.
     #[must_use]
     pub fn measuring(mut self, measure: Measure) -> Verdict {
         self.measure = Some(measure);

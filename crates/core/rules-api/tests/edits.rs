@@ -1,5 +1,5 @@
-//! A write says one thing in two tongues: the patch that is sent, and the edit that the engine foresees its outcome by. If they
-//! disagreed, rules would be shown a state that never comes.
+//! A write has two representations: the patch that is sent, and the edit that the engine applies to
+//! its cache. If they disagreed, rules would decide on a state that never exists.
 
 use bindery_fields::Schema;
 use bindery_fields::patch::strategic_merge_patch;
@@ -7,7 +7,7 @@ use bindery_model::{
     AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimPhase, ClaimRef, Name, Quantity, Volume, VolumePhase,
 };
 use bindery_rules_api::{
-    ClaimEdit, ClaimReport, ClaimStatusEdit, ConditionEdit, ConditionType, Edit, Growth, PatchType, RefEdit, Rule,
+    ClaimEdit, ClaimReport, ClaimStatusEdit, ConditionEdit, ConditionType, Edit, Expansion, PatchType, RefEdit, Rule,
     VolumeEdit, VolumeStatusEdit, Write,
 };
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn word() -> impl Strategy<Value = String> {
     "[a-z]{1,6}"
 }
 
-/// A field that may be absent, null, or there.
+/// A field that is absent, null or present.
 fn maybe(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Option<Value>> {
     prop_oneof![1 => Just(None), 1 => Just(Some(Value::Null)), 3 => value.prop_map(Some)]
 }
@@ -43,17 +43,17 @@ fn listed(modes: AccessModes) -> Value {
     modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>().into()
 }
 
-/// Keys and values of which rules know some keys, and others not.
+/// Annotations, some with keys that rules know.
 fn annotations() -> impl Strategy<Value = Value> {
     let known = prop::sample::select(Annotation::ALL.to_vec()).prop_map(|annotation| annotation.key().to_owned());
     let key = prop_oneof![known, word().prop_map(|word| format!("example.com/{word}"))];
     prop::collection::btree_map(key, prop_oneof![word(), Just(String::new())], 0..6).prop_map(|map| json!(map))
 }
 
-/// An object of those fields that are there.
+/// An object with the fields that are present.
 fn object(fields: Vec<(&str, Option<Value>)>) -> Value {
-    let there = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Value::Object(there.collect::<Map<_, _>>())
+    let present = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(present.collect::<Map<_, _>>())
 }
 
 prop_compose! {
@@ -163,7 +163,7 @@ fn volume_status_edit() -> impl Strategy<Value = Edit> {
 fn claim_report() -> impl Strategy<Value = ClaimReport> {
     let condition = |condition| {
         let edit = prop_oneof![
-            any::<bool>().prop_map(move |holds| ConditionEdit::Set { condition, holds, reason: "", message: "why" }),
+            any::<bool>().prop_map(move |status| ConditionEdit::Set { condition, status, reason: "", message: "why" }),
             Just(ConditionEdit::Remove(condition)),
         ];
         prop::option::of(edit)
@@ -174,13 +174,13 @@ fn claim_report() -> impl Strategy<Value = ClaimReport> {
         condition(ConditionType::FileSystemResizePending),
     );
     let status = prop::option::of(Just("NodeResizePending"));
-    let growth = (size(), status).prop_map(|(allocated, status)| Growth { allocated, status });
-    (annotation_edits(), conditions, prop::option::of(size()), prop::option::of(growth)).prop_map(
-        |(annotations, (unused, resizing, pending), capacity, growth)| ClaimReport {
+    let expansion = (size(), status).prop_map(|(allocated, status)| Expansion { allocated, status });
+    (annotation_edits(), conditions, prop::option::of(size()), prop::option::of(expansion)).prop_map(
+        |(annotations, (unused, resizing, pending), capacity, expansion)| ClaimReport {
             annotations,
             conditions: [unused, resizing, pending].into_iter().flatten().collect(),
             capacity,
-            growth,
+            expansion,
         },
     )
 }
@@ -193,16 +193,16 @@ fn foreign_conditions(claim: &Value) -> Vec<String> {
     types.map(ToString::to_string).collect()
 }
 
-// === What must hold ===
+// === Invariants ===
 
 fn claim(json: &Value) -> Claim {
-    let claim = Claim::from_json(json.to_string().as_bytes()).expect("it has a name");
+    let claim = Claim::from_json(json.to_string().as_bytes()).expect("a valid object");
     assert_eq!(claim.flaw, None, "{json}");
     claim
 }
 
 fn volume(json: &Value) -> Volume {
-    let volume = Volume::from_json(json.to_string().as_bytes()).expect("it has a name");
+    let volume = Volume::from_json(json.to_string().as_bytes()).expect("a valid object");
     assert_eq!(volume.flaw, None, "{json}");
     volume
 }
@@ -237,7 +237,7 @@ fn own_fields(edit: &Edit) -> Vec<String> {
     fields.iter().map(|field| (*field).to_owned()).chain(annotations).collect()
 }
 
-/// An object without the fields that an edit may change. What is null or empty is as good as absent.
+/// An object without the fields that an edit may change. Null and empty fields count as absent.
 fn foreign(mut object: Value, edit: &Edit) -> Value {
     for field in own_fields(edit) {
         if let Some(value) = object.pointer_mut(&field) {
@@ -249,25 +249,26 @@ fn foreign(mut object: Value, edit: &Edit) -> Value {
 
 fn prune(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
-    let is_there = |value: &Value| !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty());
-    let pruned = fields.into_iter().map(|(key, value)| (key, prune(value))).filter(|(_, value)| is_there(value));
+    let is_present = |value: &Value| !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty());
+    let pruned = fields.into_iter().map(|(key, value)| (key, prune(value))).filter(|(_, value)| is_present(value));
     Value::Object(pruned.collect())
 }
 
-/// Applies a write's patch as an API server does, and checks what holds of every patch.
+/// Applies a write's patch as an API server does, and checks the invariants of every patch.
 fn patched(before: &Value, write: &Write) -> Value {
     let patch = write.patch("2026-01-01T00:00:00Z");
     for precondition in ["uid", "resourceVersion"] {
         assert_eq!(patch["metadata"][precondition], before["metadata"][precondition], "{precondition} of {patch}");
     }
     let writes_status = write.edit().subresource() == Some("status");
-    // A report may be of an annotation alone, which an API server takes by way of the status.
+    // A report may change only annotations, which an API server accepts through the status
+    // subresource.
     let is_report = matches!(write.edit(), Edit::ClaimReport(_));
     assert!(
         is_report || patch.get("status").is_some() == writes_status,
-        "the status has an address of its own: {patch}"
+        "the status is written through its subresource only: {patch}"
     );
-    assert!(!(writes_status && patch.get("spec").is_some()), "what is not status would be dropped: {patch}");
+    assert!(!(writes_status && patch.get("spec").is_some()), "the status subresource ignores the spec: {patch}");
     let after = match write.edit().patch_type() {
         PatchType::Merge => {
             let mut after = before.clone();
@@ -285,69 +286,70 @@ fn patched(before: &Value, write: &Write) -> Value {
 
 proptest! {
     #[test]
-    fn the_patch_of_a_claim_does_what_the_edit_foresees(
+    fn claim_patch_and_edit_have_the_same_result(
         before in any_claim(), edit in prop_oneof![claim_edit(), claim_status_edit()],
     ) {
         let seen = claim(&before);
-        let mut foreseen = seen.clone();
+        let mut expected = seen.clone();
         match &edit {
-            Edit::Claim(edit) => edit.apply(&mut foreseen),
-            Edit::ClaimStatus(edit) => edit.apply(&mut foreseen),
+            Edit::Claim(edit) => edit.apply(&mut expected),
+            Edit::ClaimStatus(edit) => edit.apply(&mut expected),
             Edit::ClaimReport(_)
             | Edit::Volume(_)
             | Edit::VolumeStatus(_)
             | Edit::PodStatus(_)
             | Edit::Protection(_) => {
-                unreachable!("no edit of these")
+                unreachable!("not a claim edit")
             }
         }
         let write = Write::claim(&PURPOSE, &seen, edit);
         prop_assert_eq!((write.uid(), write.version()), (&seen.meta.uid, seen.meta.version));
-        prop_assert_eq!(claim(&patched(&before, &write)), foreseen);
+        prop_assert_eq!(claim(&patched(&before, &write)), expected);
     }
 
     #[test]
-    fn a_report_does_what_it_foresees_and_leaves_foreign_conditions_alone(
+    fn report_patch_and_edit_have_the_same_result_and_keep_foreign_conditions(
         before in any_claim(), reports in prop::collection::vec(claim_report(), 1..4),
     ) {
-        // One after the other: what one has set, the next removes.
+        // Applied in sequence, so that a later report removes what an earlier one set.
         let mut object = before;
         for report in reports {
             let seen = claim(&object);
-            let mut foreseen = seen.clone();
-            report.apply(&mut foreseen);
+            let mut expected = seen.clone();
+            report.apply(&mut expected);
             let after = patched(&object, &Write::report(&PURPOSE, &seen, report));
-            prop_assert_eq!(claim(&after), foreseen);
+            prop_assert_eq!(claim(&after), expected);
             prop_assert_eq!(foreign_conditions(&object), foreign_conditions(&after));
             object = after;
         }
     }
 
     #[test]
-    fn the_patch_of_a_volume_does_what_the_edit_foresees(
+    fn volume_patch_and_edit_have_the_same_result(
         before in any_volume(), mut edit in prop_oneof![volume_edit(), volume_status_edit()],
     ) {
         let seen = volume(&before);
-        let mut foreseen = seen.clone();
-        // Rules take a UID only from a reference that is there; a merge patch would make an empty one where there is none.
+        let mut expected = seen.clone();
+        // Rules clear the UID only of an existing claimRef; a merge patch would create an empty
+        // one.
         if let Edit::Volume(VolumeEdit { claim_ref: reference @ Some(RefEdit::ClearUid), .. }) = &mut edit
             && seen.claim_ref.is_none()
         {
             *reference = None;
         }
         match &edit {
-            Edit::Volume(edit) => edit.apply(&mut foreseen),
-            Edit::VolumeStatus(edit) => edit.apply(&mut foreseen),
+            Edit::Volume(edit) => edit.apply(&mut expected),
+            Edit::VolumeStatus(edit) => edit.apply(&mut expected),
             Edit::Claim(_)
             | Edit::ClaimStatus(_)
             | Edit::ClaimReport(_)
             | Edit::PodStatus(_)
             | Edit::Protection(_) => {
-                unreachable!("no edit of a volume")
+                unreachable!("not a volume edit")
             }
         }
         let write = Write::volume(&PURPOSE, &seen, edit);
         prop_assert_eq!((write.uid(), write.version()), (&seen.meta.uid, seen.meta.version));
-        prop_assert_eq!(volume(&patched(&before, &write)), foreseen);
+        prop_assert_eq!(volume(&patched(&before, &write)), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The proof that a volume is released: what live reads must have shown, case by case. Destroying data hangs on it.
+//! What live reads must show to prove that a volume is released. Deleting data depends on it.
 
 use bindery_model::{ClaimKey, Kind, Object, ObjectKey, ReclaimPolicy, Volume};
 use bindery_rules_api::{Delete, LiveReads, NotReleased, ReleaseProof, Rule};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 static PURPOSE: Rule = Rule { name: "test.delete", why: "A test needs a purpose." };
 
-/// A released volume as it is known, at version 5.
+/// A released volume as cached, at resourceVersion 5.
 fn released() -> Value {
     json!({
         "metadata": {"name": "v", "uid": "vu", "resourceVersion": "5"},
@@ -18,7 +18,7 @@ fn released() -> Value {
     })
 }
 
-/// The known volume, with something else about it.
+/// The cached volume with a change.
 fn but(patch: Value) -> Value {
     let mut volume = released();
     json_patch::merge(&mut volume, &patch);
@@ -30,28 +30,28 @@ fn claim(uid: &str, volume: Value) -> Value {
 }
 
 fn decode(kind: Kind, json: &Value) -> Object {
-    Object::from_json(kind, json.to_string().as_bytes()).expect("it has a name")
+    Object::from_json(kind, json.to_string().as_bytes()).expect("a valid object")
 }
 
 fn volume(json: &Value) -> Volume {
-    Volume::from_json(json.to_string().as_bytes()).expect("it has a name")
+    Volume::from_json(json.to_string().as_bytes()).expect("a valid object")
 }
 
-/// What a live read found: there was none, it found nothing, or an object.
+/// A live read: not made, not found, or an object.
 enum Read {
-    Not,
-    Nothing,
+    NotRead,
+    NotFound,
     Found(Value),
 }
-use Read::{Found, Not, Nothing};
+use Read::{Found, NotFound, NotRead};
 
 fn live_reads(live_volume: &Read, live_claim: &Read) -> LiveReads {
     let mut live_reads = LiveReads::default();
     for (key, read) in [(ObjectKey::volume("v"), live_volume), (ObjectKey::from(ClaimKey::new("ns", "c")), live_claim)]
     {
         match read {
-            Not => {}
-            Nothing => live_reads.note_read(key, None),
+            NotRead => {}
+            NotFound => live_reads.note_read(key, None),
             Found(json) => live_reads.note_read(key.clone(), Some(decode(key.kind, json))),
         }
     }
@@ -59,90 +59,96 @@ fn live_reads(live_volume: &Read, live_claim: &Read) -> LiveReads {
 }
 
 #[test]
-fn there_is_no_proof_unless_live_reads_leave_no_doubt() {
+fn no_proof_unless_live_reads_show_a_released_volume() {
     let read_claim = || NotReleased::ReadClaim(ClaimKey::new("ns", "c"));
     let cases = [
-        ("nothing was read", released(), Not, Not, NotReleased::ReadVolume),
-        ("only the claim was read", released(), Not, Nothing, NotReleased::ReadVolume),
-        ("only the volume was read", released(), Found(released()), Not, read_claim()),
-        ("the volume is gone", released(), Nothing, Nothing, NotReleased::VolumeGone),
+        ("nothing was read", released(), NotRead, NotRead, NotReleased::ReadVolume),
+        ("only the claim was read", released(), NotRead, NotFound, NotReleased::ReadVolume),
+        ("only the volume was read", released(), Found(released()), NotRead, read_claim()),
+        ("the volume was deleted", released(), NotFound, NotFound, NotReleased::VolumeDeleted),
         (
             "another volume has its name",
             released(),
             Found(but(json!({"metadata": {"uid": "other"}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
-            "it belongs to another claim",
+            "its claimRef names another claim",
             released(),
             Found(but(json!({"spec": {"claimRef": {"uid": "other"}}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
-            "it belongs to none",
+            "it has no claimRef",
             released(),
             Found(but(json!({"spec": {"claimRef": null}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
-            "its policy was changed meanwhile",
+            "its reclaim policy was changed",
             released(),
             Found(but(json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
             "it is Bound",
             released(),
             Found(but(json!({"status": {"phase": "Bound"}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
             "it is Available",
             released(),
             Found(but(json!({"status": {"phase": "Available"}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
-            "it cannot be understood",
+            "it cannot be parsed",
             released(),
             Found(but(json!({"spec": {"capacity": {"storage": "10Xi"}}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
         (
-            "its reference names nobody for good",
+            "its claimRef has no UID",
             but(json!({"spec": {"claimRef": {"uid": null}}})),
             Found(but(json!({"spec": {"claimRef": {"uid": null}}}))),
-            Nothing,
+            NotFound,
             NotReleased::VolumeChanged,
         ),
-        ("its claim has it", released(), Found(released()), Found(claim("cu", json!("v"))), NotReleased::ClaimLives),
         (
-            "its claim may yet get it",
+            "its claim is bound to it",
+            released(),
+            Found(released()),
+            Found(claim("cu", json!("v"))),
+            NotReleased::ClaimExists,
+        ),
+        (
+            "its claim is unbound",
             released(),
             Found(released()),
             Found(claim("cu", json!(null))),
-            NotReleased::ClaimLives,
+            NotReleased::ClaimExists,
         ),
         (
-            "its claim cannot be understood",
+            "its claim cannot be parsed",
             released(),
             Found(released()),
             Found(claim("cu", json!(["v"]))),
-            NotReleased::ClaimLives,
+            NotReleased::ClaimExists,
         ),
         (
-            "another claim has its claim's name and cannot be understood",
+            "another claim has its claim's name and cannot be parsed",
             released(),
             Found(released()),
             Found(claim("other", json!({}))),
-            NotReleased::ClaimLives,
+            NotReleased::ClaimExists,
         ),
     ];
     for (case, known, live_volume, live_claim, expected) in cases {
@@ -152,31 +158,31 @@ fn there_is_no_proof_unless_live_reads_leave_no_doubt() {
 }
 
 #[test]
-fn there_is_proof_when_its_claim_is_gone_or_has_another_volume() {
+fn proof_when_the_claim_is_deleted_or_bound_to_another_volume() {
     let newer = || but(json!({"metadata": {"resourceVersion": "9"}}));
     let failed = but(json!({"status": {"phase": "Failed"}}));
     let cases = [
-        ("its claim is gone", released(), newer(), Nothing),
-        ("reclaiming it failed before", failed, newer(), Nothing),
+        ("its claim was deleted", released(), newer(), NotFound),
+        ("reclaiming it failed before", failed, newer(), NotFound),
         ("another claim has its claim's name", released(), newer(), Found(claim("other", json!("v")))),
-        ("its claim has another volume", released(), newer(), Found(claim("cu", json!("w")))),
+        ("its claim is bound to another volume", released(), newer(), Found(claim("cu", json!("w")))),
     ];
     for (case, known, live, live_claim) in cases {
         let proof = ReleaseProof::find(&volume(&known), &live_reads(&Found(live), &live_claim)).expect(case);
         assert_eq!((proof.name().as_str(), proof.volume().uid.as_str()), ("v", "vu"), "{case}");
-        assert_eq!(proof.volume().version, 9, "{case}: what is destroyed is what was read live");
+        assert_eq!(proof.volume().version, 9, "{case}: the proof is about the version read live");
         let delete = Delete::volume(&PURPOSE, proof.clone()).expect(case);
         assert_eq!(delete.proof(), &proof, "{case}");
     }
 }
 
 #[test]
-fn proof_is_no_licence_to_delete_what_is_to_be_kept() {
+fn only_policy_delete_allows_deletion() {
     for (policy, is_deleted) in [("Delete", true), ("Retain", false), ("Recycle", false), ("", false), ("Burn", false)]
     {
         let json = but(json!({"spec": {"persistentVolumeReclaimPolicy": policy}}));
         let known = volume(&json);
-        let proof = ReleaseProof::find(&known, &live_reads(&Found(json), &Nothing)).expect("it is released");
+        let proof = ReleaseProof::find(&known, &live_reads(&Found(json), &NotFound)).expect("it is released");
         assert!(proof.has_policy(&known.policy), "{policy:?}");
         assert_eq!(proof.has_policy(&ReclaimPolicy::Delete), is_deleted, "{policy:?}");
         assert_eq!(Delete::volume(&PURPOSE, proof).is_some(), is_deleted, "{policy:?}");

@@ -9,7 +9,7 @@ use crate::proto::volume_capability::access_mode::Mode;
 use crate::proto::{CreateVolumeResponse, Topology, Volume};
 use crate::setup::Setup;
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::Ask;
+use bindery_provisioner_sdk::ProvisionContext;
 
 /// Under which name a volume's attributes say who made it.
 const IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
@@ -26,7 +26,12 @@ pub struct Unfit {
 }
 
 /// The volume that an answer makes, but for what ties it to its claim.
-pub fn volume(setup: &Setup, ask: Ask<'_>, prepared: &Prepared, answer: CreateVolumeResponse) -> Result<Value, Unfit> {
+pub fn volume(
+    setup: &Setup,
+    ask: ProvisionContext<'_>,
+    prepared: &Prepared,
+    answer: CreateVolumeResponse,
+) -> Result<Value, Unfit> {
     let Some(volume) = answer.volume.filter(|volume| !volume.volume_id.is_empty()) else {
         let error = "the driver answered with success and no volume".to_owned();
         return Err(Unfit { error, handle: None, orphaned: "" });
@@ -65,7 +70,7 @@ pub fn volume(setup: &Setup, ask: Ask<'_>, prepared: &Prepared, answer: CreateVo
 }
 
 /// Whether the volume is what was asked for.
-fn fit(setup: &Setup, ask: Ask<'_>, prepared: &Prepared, volume: &Volume) -> Result<(), Unfit> {
+fn fit(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume: &Volume) -> Result<(), Unfit> {
     let (has, wants) = (volume.capacity_bytes, prepared.required_bytes);
     if has != 0 && has < wants {
         return Err(Unfit {
@@ -86,12 +91,12 @@ fn fit(setup: &Setup, ask: Ask<'_>, prepared: &Prepared, volume: &Volume) -> Res
     Ok(())
 }
 
-fn attributes_class<'a>(setup: &Setup, ask: Ask<'a>) -> Option<&'a str> {
+fn attributes_class<'a>(setup: &Setup, ask: ProvisionContext<'a>) -> Option<&'a str> {
     text(ask.claim, "/spec/volumeAttributesClassName").filter(|name| setup.attributes_classes && !name.is_empty())
 }
 
 /// The driver's part of the volume.
-fn source(setup: &Setup, ask: Ask<'_>, prepared: &Prepared, volume: Volume) -> Value {
+fn source(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume: Volume) -> Value {
     let mut attributes = Map::from_iter([(IDENTITY.to_owned(), Value::from(setup.identity.as_str()))]);
     attributes.extend(volume.volume_context.into_iter().map(|(key, value)| (key, Value::from(value))));
     let mut csi = Map::from_iter([

@@ -80,5 +80,5 @@ fn by_class(volume: &Value, claim: &Value, parameters: &BTreeMap<String, String>
 
 /// Nothing was done.
 fn certain(error: &str) -> Failure {
-    Failure { error: error.into(), after: FailureEffect::Nothing }
+    Failure { error: error.into(), effect: FailureEffect::Nothing }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fields::text_or_empty;
 use crate::setup::Setup;
-use bindery_provisioner_sdk::{Ask, Failure, FailureEffect};
+use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext};
 
 /// So often may others be first in changing what is to be written, before it is put off.
 const CHANGES_MAX: usize = 5;
@@ -62,7 +62,7 @@ pub struct Facts<'a> {
     /// How the driver is to be used.
     pub setup: &'a Setup,
     /// What is asked for.
-    pub ask: Ask<'a>,
+    pub ask: ProvisionContext<'a>,
     found: BTreeMap<String, Found>,
     unwritten: BTreeMap<String, String>,
     forbidden: BTreeSet<String>,
@@ -71,7 +71,7 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// What is known before anything was read.
-    pub fn new(setup: &'a Setup, ask: Ask<'a>) -> Facts<'a> {
+    pub fn new(setup: &'a Setup, ask: ProvisionContext<'a>) -> Facts<'a> {
         Facts { setup, ask, found: BTreeMap::new(), unwritten: BTreeMap::new(), forbidden: BTreeSet::new(), changed: 0 }
     }
 
@@ -133,7 +133,7 @@ pub(crate) fn nothing<T>(error: impl Into<String>) -> Flow<T> {
 
 /// It cannot be done now, and nothing was tried: what was known before still holds.
 pub(crate) fn untried<T>(error: impl Into<String>) -> Flow<T> {
-    fail(error, FailureEffect::Untried)
+    fail(error, FailureEffect::NotAttempted)
 }
 
 pub(crate) fn fail<T>(error: impl Into<String>, after: FailureEffect) -> Flow<T> {

@@ -8,9 +8,9 @@ use bindery_provisioner_sdk::{Failure, FailureEffect};
 pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
     let after = match status.code() {
         Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => FailureEffect::Unknown,
-        Code::ResourceExhausted if may_go_elsewhere => FailureEffect::Elsewhere,
-        Code::InvalidArgument => FailureEffect::Never,
-        Code::AlreadyExists => FailureEffect::Taken,
+        Code::ResourceExhausted if may_go_elsewhere => FailureEffect::Reschedule,
+        Code::InvalidArgument => FailureEffect::Infeasible,
+        Code::AlreadyExists => FailureEffect::NameTaken,
         Code::ResourceExhausted
         | Code::Ok
         | Code::Unknown
@@ -28,7 +28,7 @@ pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
 
 /// What is certain after a call to remove a volume failed: it may be gone, and is asked for again.
 pub(crate) fn of_delete(status: &Status) -> Failure {
-    Failure { error: said(status), after: FailureEffect::Unknown }
+    Failure { error: said(status), effect: FailureEffect::Unknown }
 }
 
 /// A status in the words that users of drivers know.
@@ -68,12 +68,12 @@ mod tests {
         let table = [
             (Code::Cancelled, "Canceled", FailureEffect::Unknown, FailureEffect::Unknown),
             (Code::Unknown, "Unknown", FailureEffect::Nothing, FailureEffect::Nothing),
-            (Code::InvalidArgument, "InvalidArgument", FailureEffect::Never, FailureEffect::Never),
+            (Code::InvalidArgument, "InvalidArgument", FailureEffect::Infeasible, FailureEffect::Infeasible),
             (Code::DeadlineExceeded, "DeadlineExceeded", FailureEffect::Unknown, FailureEffect::Unknown),
             (Code::NotFound, "NotFound", FailureEffect::Nothing, FailureEffect::Nothing),
-            (Code::AlreadyExists, "AlreadyExists", FailureEffect::Taken, FailureEffect::Taken),
+            (Code::AlreadyExists, "AlreadyExists", FailureEffect::NameTaken, FailureEffect::NameTaken),
             (Code::PermissionDenied, "PermissionDenied", FailureEffect::Nothing, FailureEffect::Nothing),
-            (Code::ResourceExhausted, "ResourceExhausted", FailureEffect::Nothing, FailureEffect::Elsewhere),
+            (Code::ResourceExhausted, "ResourceExhausted", FailureEffect::Nothing, FailureEffect::Reschedule),
             (Code::FailedPrecondition, "FailedPrecondition", FailureEffect::Nothing, FailureEffect::Nothing),
             (Code::Aborted, "Aborted", FailureEffect::Unknown, FailureEffect::Unknown),
             (Code::OutOfRange, "OutOfRange", FailureEffect::Nothing, FailureEffect::Nothing),
@@ -86,9 +86,9 @@ mod tests {
         for (code, word, here, elsewhere) in table {
             let status = Status::new(code, "no");
             let error = format!("rpc error: code = {word} desc = no");
-            assert_eq!(of_create(&status, false), Failure { error: error.clone(), after: here });
-            assert_eq!(of_create(&status, true), Failure { error: error.clone(), after: elsewhere });
-            assert_eq!(of_delete(&status), Failure { error, after: FailureEffect::Unknown });
+            assert_eq!(of_create(&status, false), Failure { error: error.clone(), effect: here });
+            assert_eq!(of_create(&status, true), Failure { error: error.clone(), effect: elsewhere });
+            assert_eq!(of_delete(&status), Failure { error, effect: FailureEffect::Unknown });
         }
     }
 }

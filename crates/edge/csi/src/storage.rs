@@ -20,7 +20,7 @@ use crate::proto::{DeleteVolumeRequest, GetCapacityRequest};
 use crate::refusal;
 use crate::setup::Setup;
 use crate::sweep;
-use bindery_provisioner_sdk::{Ask, Failure, FailureEffect, Storage};
+use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext, Storage};
 
 /// How often it is tried at once to remove a volume that cannot be kept.
 const REMOVED_TRIES: usize = 5;
@@ -46,12 +46,13 @@ impl Csi {
 
     /// Whether there is room for a claim's volume where the order wants it. What the claim is filled from is of no interest for
     /// that, and nothing of it is guarded.
-    pub async fn has_room(&self, ask: Ask<'_>) -> Result<bool, String> {
+    pub async fn has_room(&self, ask: ProvisionContext<'_>) -> Result<bool, String> {
         let mut claim = ask.claim.clone();
         for source in ["dataSource", "dataSourceRef"] {
             claim["spec"][source] = Value::Null;
         }
-        let prepared = self.find_out(Ask { claim: &claim, ..ask }).await.map_err(|failure| failure.error)?;
+        let prepared =
+            self.find_out(ProvisionContext { claim: &claim, ..ask }).await.map_err(|failure| failure.error)?;
         if prepared.required_bytes == 0 {
             return Ok(true);
         }
@@ -73,7 +74,7 @@ impl Csi {
         Ok(false)
     }
 
-    async fn find_out(&self, ask: Ask<'_>) -> Result<Prepared, Failure> {
+    async fn find_out(&self, ask: ProvisionContext<'_>) -> Result<Prepared, Failure> {
         let mut facts = Facts::new(&self.setup, ask);
         loop {
             match prepare::next(&facts) {
@@ -91,15 +92,15 @@ impl Csi {
         }
     }
 
-    async fn make(&self, ask: Ask<'_>, prepared: &Value) -> Result<Value, Failure> {
-        let untried = |error: String| Failure { error, after: FailureEffect::Untried };
+    async fn make(&self, ask: ProvisionContext<'_>, prepared: &Value) -> Result<Value, Failure> {
+        let untried = |error: String| Failure { error, effect: FailureEffect::NotAttempted };
         let prepared: Prepared =
             serde_json::from_value(prepared.clone()).map_err(|error| untried(format!("what was prepared: {error}")))?;
         let secrets = match &prepared.secrets.provisioner {
             Some(secret) => self.read(secret).await.map_err(untried)?,
             None => BTreeMap::new(),
         };
-        let may_go_elsewhere = self.setup.abilities.topology && ask.order.node.is_some();
+        let may_go_elsewhere = self.setup.abilities.topology && ask.request.node.is_some();
         let driver = self.driver.migrated(migration::plugin_of(&self.setup, ask.class).is_some());
         let answered = driver.create_volume(prepared.request(secrets.clone())).await;
         self.changed.notify_one();
@@ -114,10 +115,10 @@ impl Csi {
     }
 
     /// The claim is filled: the snapshot that it was filled from need not be kept for it.
-    async fn release_source(&self, ask: Ask<'_>) {
+    async fn release_source(&self, ask: ProvisionContext<'_>) {
         let source = &ask.claim["spec"]["dataSource"];
         if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str()) {
-            sweep::release(&*self.look, &ask.order.claim.namespace, name).await;
+            sweep::release(&*self.look, &ask.request.claim.namespace, name).await;
         }
     }
 
@@ -156,10 +157,10 @@ impl Csi {
 /// Removes a volume that cannot be kept. Once the driver has said that it is gone, nothing is left of it.
 async fn take_back(driver: &Driver, name: &str, unfit: Unfit, secrets: BTreeMap<String, String>) -> Failure {
     let Unfit { error, handle, orphaned } = unfit;
-    let Some(volume_id) = handle else { return Failure::uncertain(error) };
+    let Some(volume_id) = handle else { return Failure::unknown(error) };
     match insist(driver, DeleteVolumeRequest { volume_id, secrets }).await {
         Ok(()) => Failure::new(error),
-        Err(why) => Failure::uncertain(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
+        Err(why) => Failure::unknown(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
     }
 }
 
@@ -180,15 +181,15 @@ async fn insist(driver: &Driver, request: DeleteVolumeRequest) -> Result<(), Str
 }
 
 impl Storage for Csi {
-    fn prepare<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
+    fn prepare<'a>(&'a self, ask: ProvisionContext<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
         Box::pin(async move {
             let prepared = self.find_out(ask).await?;
             serde_json::to_value(prepared)
-                .map_err(|error| Failure { error: error.to_string(), after: FailureEffect::Untried })
+                .map_err(|error| Failure { error: error.to_string(), effect: FailureEffect::NotAttempted })
         })
     }
 
-    fn create<'a>(&'a self, ask: Ask<'a>, prepared: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
+    fn create<'a>(&'a self, ask: ProvisionContext<'a>, prepared: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
         Box::pin(self.make(ask, prepared))
     }
 

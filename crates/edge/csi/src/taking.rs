@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_model::{Annotation, ClaimKey, Name};
-use bindery_provisioner_sdk::{Accessibility, Ask, ProvisionRequest, claim_path, class_path};
+use bindery_provisioner_sdk::{Accessibility, ProvisionContext, ProvisionRequest, claim_path, class_path};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -99,7 +99,7 @@ impl Taking {
         }
         let class = self.read(&class_path(&free.class)).await?;
         let order = self.order(free, &class);
-        match self.csi.has_room(Ask { order: &order, claim: &claim, class: &class }).await {
+        match self.csi.has_room(ProvisionContext { request: &order, claim: &claim, class: &class }).await {
             Ok(true) => {}
             Ok(false) => return Err("there is no room for it on this node".into()),
             Err(error) => tracing::debug!(claim = %free.claim, error, "it cannot be told whether there is room for it"),
@@ -134,7 +134,7 @@ impl Taking {
             has_finalizer: true,
             node: Some(self.node.clone()),
             topology: Ok((!self.place.is_empty()).then_some(here)),
-            turn: None,
+            attempt: None,
         }
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bindery_model::{Kind, Name, ObjectKey, Volume, VolumeMode};
 use bindery_provisioner_sdk::Config as ProvisionerConfig;
-use bindery_runtime::{Ask, Message};
+use bindery_runtime::{Message, Query};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::discover::Owner;
@@ -61,12 +61,12 @@ impl Knowledge {
 
     /// All volumes that are known; `None` while not all are.
     pub async fn volumes(&self) -> Option<Vec<Arc<Volume>>> {
-        let (ask, answer) = Ask::new(|engine| {
+        let (ask, answer) = Query::new(|engine| {
             let known = engine.known();
             let volume = |key: &ObjectKey| known.volume(&key.name).cloned();
             engine.is_synced().then(|| known.keys(Kind::Volume).iter().filter_map(volume).collect())
         });
-        self.0.get()?.send(Message::Asked(ask)).ok()?;
+        self.0.get()?.send(Message::Query(ask)).ok()?;
         answer.await.ok()?
     }
 }
@@ -74,9 +74,9 @@ impl Knowledge {
 /// How the rules of a provisioner are set up that removes what lies behind volumes and makes none.
 pub fn provisioner_config(owner: &Owner, also: Vec<Name>) -> ProvisionerConfig {
     ProvisionerConfig {
-        also,
-        makes_volumes: false,
-        guards_volumes: false,
+        aliases: also,
+        provisions: false,
+        adds_finalizer: false,
         ..ProvisionerConfig::new(owner.provisioner.clone())
     }
 }

@@ -126,7 +126,7 @@ impl NodeCleanup {
             .map_err(|error| error.to_string())?;
         let outcome = match self.api.object(request).await {
             Ok(_) | Err(GetError::NotFound(_)) => Ok(()),
-            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
+            Err(GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         };
         self.counts.deleted(what, outcome.is_ok());
         tracing::info!(path, ?what, succeeded = outcome.is_ok(), "its node is gone: deleted");
@@ -137,7 +137,7 @@ impl NodeCleanup {
         match self.api.get(path).await {
             Ok(object) => Ok(Some(object)),
             Err(GetError::NotFound(_)) => Ok(None),
-            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
+            Err(GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 
@@ -180,7 +180,7 @@ fn notice(volume: &Value) -> Event {
         reason: Reason::ReferencedNodeDeleted,
         message,
         component: COMPONENT,
-        again_in: None,
+        retry_in: None,
         missing: None,
     }
 }

@@ -1,22 +1,29 @@
-//! A provisioner of your own: say how storage is made and removed, and the rest is done.
+//! A framework for volume provisioners.
 //!
 //! ```text
 //!   rules (bindery-provisioner) ─▶ engine ─▶ ProvisioningWorker ─▶ your Storage
-//!                                               │ reads live what it is handed: the claim, its class, the volume
+//!                                               └─ reads the claim, class and volume live
 //! ```
 //!
-//! Implement [`Storage`] and call [`serve`]: claims of classes that name your provisioner get volumes, and what lies behind
-//! released volumes is removed. That nothing is lost or forgotten, whatever crashes when, is not yours to look after: a storage
-//! must only be such that doing the same twice does it once.
+//! Implement [`Storage`] and call [`serve`]. Claims whose StorageClass names your provisioner get
+//! volumes, and the backing storage of released volumes is deleted. The rules and the engine ensure
+//! that no storage is lost or leaked when a process crashes; a storage only has to be idempotent.
 //!
-//! This room does not know any rule, and no storage.
+//! [`HostPath`] is the in-tree host-path plugin as a `Storage`; [`InTreeWorker`] runs it and the
+//! recycler for the controller.
+//!
+//! This crate contains no rules.
 
+mod host_path;
+mod in_tree;
 mod serve;
 mod storage;
 mod worker;
 
 pub use bindery_provisioner::{Config, OwnNode, Provisioner, TopologyConfig};
 pub use bindery_rules_api::{Accessibility, Failure, FailureEffect, ProvisionRequest, Term};
+pub use host_path::HostPath;
+pub use in_tree::InTreeWorker;
 pub use serve::serve;
-pub use storage::{Ask, Storage};
+pub use storage::{ProvisionContext, Storage};
 pub use worker::{ProvisioningWorker, claim_path, class_path, volume_path};

@@ -1,4 +1,4 @@
-//! Running a provisioner of one's own, without more ado.
+//! Running a provisioner as a program.
 
 use std::sync::Arc;
 
@@ -8,19 +8,20 @@ use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, NoObserver, Observer, RunO
 
 use crate::{ProvisioningWorker, Storage};
 
-/// Serves the claims that ask for a provisioner of that name from a storage, until the process is told to stop. How to reach the
-/// API server is found out as kubectl does. Of several instances all act: no promise rests on there being one, though a storage
-/// may be asked for the same by each of them.
+/// Runs a provisioner until the process receives SIGTERM or SIGINT. The cluster is configured as
+/// for kubectl. All instances are active, without leader election: this is safe, but each of them
+/// may make the same call to the storage.
 pub async fn serve(config: Config, storage: impl Storage) -> Result<(), String> {
-    let cluster = kube::Config::infer().await.map_err(|error| format!("no API server is known: {error}"))?;
+    let cluster =
+        kube::Config::infer().await.map_err(|error| format!("cannot find a cluster to connect to: {error}"))?;
     let api = Arc::new(Api::new(bindery_runtime::client(cluster)?, CALL_DEADLINE, None));
     let engine = Engine::new(bindery_engine::Config::default(), vec![Box::new(Provisioner::new(config))]);
     let observer: Arc<dyn Observer> = Arc::new(NoObserver);
-    let keeper: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(storage)));
-    let mut hosted = EngineHost::start_with(&api, engine, &observer, |_| keeper);
-    hosted.lead(true)?;
+    let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(storage)));
+    let mut host = EngineHost::start(&api, engine, &observer, |_| worker);
+    host.set_leader(true)?;
     tokio::select! {
         stopped = shutdown_signal() => stopped,
-        failed = hosted.failed() => Err(failed),
+        failure = host.task_failure() => Err(failure),
     }
 }

@@ -1,33 +1,40 @@
-//! What a storage has to be able to do.
+//! The interface between the provisioning worker and a storage system.
 
 use bindery_rules_api::{Failure, ProvisionRequest};
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
-/// What a storage is asked for: the order, and the objects that it is about, as they are just now.
+/// A request for a volume, with the objects that it refers to as they are now.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// The order.
-    pub order: &'a ProvisionRequest,
-    /// The claim.
+pub struct ProvisionContext<'a> {
+    /// The request.
+    pub request: &'a ProvisionRequest,
+    /// The PersistentVolumeClaim.
     pub claim: &'a Value,
-    /// Its class.
+    /// The StorageClass.
     pub class: &'a Value,
 }
 
-/// A storage. Everything that is asked of it may be asked again, after a crash or because an answer was lost, and must then be
-/// done once.
+/// A storage system. Every call may be repeated after a crash or a lost answer, and must then have
+/// the effect of a single call.
 pub trait Storage: Send + Sync + 'static {
-    /// Finds out all that is needed to ask for a volume, and makes nothing. What it yields is handed to [`Storage::create`].
-    fn prepare<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
-        let _ = ask;
+    /// Collects everything needed to create a volume, and creates nothing. The output is passed to
+    /// [`Storage::create`].
+    fn prepare<'a>(&'a self, context: ProvisionContext<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
+        let _ = context;
         Box::pin(ready(Ok(Value::Null)))
     }
 
-    /// Makes the storage of a volume, by the name in the order. Yields the PersistentVolume: its capacity, its source, where it
-    /// can be reached from. What ties it to its claim is put in by whoever asks.
-    fn create<'a>(&'a self, ask: Ask<'a>, prepared: &'a Value) -> BoxFuture<'a, Result<Value, Failure>>;
+    /// Creates the storage for a volume under the name in the request. Returns a PersistentVolume
+    /// with its capacity, source and node affinity; the worker adds the fields that tie it to its
+    /// claim.
+    fn create<'a>(
+        &'a self,
+        context: ProvisionContext<'a>,
+        prepared: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, Failure>>;
 
-    /// Removes what lies behind a PersistentVolume, which nobody has any more. What is gone already is removed.
+    /// Deletes the backing storage of a PersistentVolume that no claim needs. Storage that does not
+    /// exist counts as deleted.
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>>;
 }

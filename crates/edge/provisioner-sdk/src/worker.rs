@@ -1,108 +1,108 @@
-//! The storekeeper: hands a storage what it needs to know, read live, and answers the engine.
+//! The provisioning worker: reads the objects that a storage needs, calls it, and reports to the
+//! engine.
 
 use std::sync::Arc;
 
 use bindery_model::{ClaimKey, Name};
+use bindery_provisioner::is_current;
 use bindery_rules_api::{Failure, FailureEffect, Operation, OperationOutput, ProvisionRequest, ReleaseProof};
 use bindery_runtime::{Api, GetError, RunOperation};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{Ask, Storage};
+use crate::{ProvisionContext, Storage};
 
-/// Does what a provisioner's rules order, with a storage.
+/// Runs the operations that provisioning rules request, on a storage.
 pub struct ProvisioningWorker {
     api: Arc<Api>,
     storage: Arc<dyn Storage>,
-    others: Option<Arc<dyn RunOperation>>,
+    in_tree: Option<Arc<dyn RunOperation>>,
 }
 
 impl ProvisioningWorker {
-    /// A storekeeper of a storage, on an API server.
+    /// A worker for a storage.
     pub fn new(api: Arc<Api>, storage: Arc<dyn Storage>) -> ProvisioningWorker {
-        ProvisioningWorker { api, storage, others: None }
+        ProvisioningWorker { api, storage, in_tree: None }
     }
 
-    /// The same, beside somebody who does what is not for a storage to do.
+    /// Passes the binder's in-tree operations to another worker, for an engine that hosts both the
+    /// binder and a provisioner.
     #[must_use]
-    pub fn beside(mut self, others: Arc<dyn RunOperation>) -> ProvisioningWorker {
-        self.others = Some(others);
+    pub fn with_in_tree(mut self, worker: Arc<dyn RunOperation>) -> ProvisioningWorker {
+        self.in_tree = Some(worker);
         self
     }
 
-    async fn carry_out(&self, operation: Operation) -> Result<OperationOutput, Failure> {
+    async fn execute(&self, operation: Operation) -> Result<OperationOutput, Failure> {
         match operation {
-            Operation::Prepare(order) => {
-                let (claim, class) = self.objects(&order).await?;
-                let ask = Ask { order: &order, claim: &claim, class: &class };
-                let found = self.storage.prepare(ask).await?;
-                Ok(OperationOutput::of(order.prepared(found)))
+            Operation::Prepare(request) => {
+                let (claim, class) = self.objects(&request).await?;
+                let context = ProvisionContext { request: &request, claim: &claim, class: &class };
+                let found = self.storage.prepare(context).await?;
+                Ok(OperationOutput::of(request.prepared(found)))
             }
-            Operation::Make(order, prepared) => {
-                let (claim, class) = self.objects(&order).await?;
-                if !order.is_intended(&claim) {
-                    let error = format!("somebody else has asked for {}, or knows what there is", order.volume);
-                    return Err(Failure::new(error).with(FailureEffect::Untried));
+            Operation::CreateStorage(request, prepared) => {
+                let (claim, class) = self.objects(&request).await?;
+                if !is_current(&request, &claim) {
+                    let error = format!("a later attempt to provision {} is recorded on the claim", request.volume);
+                    return Err(Failure::new(error).with(FailureEffect::NotAttempted));
                 }
-                let ask = Ask { order: &order, claim: &claim, class: &class };
-                let made = self.storage.create(ask, &prepared["found"]).await?;
-                Ok(OperationOutput::of(order.complete(made)))
+                let context = ProvisionContext { request: &request, claim: &claim, class: &class };
+                let volume = self.storage.create(context, &prepared["found"]).await?;
+                Ok(OperationOutput::of(request.complete(volume)))
             }
-            Operation::Unmake(_, made) => self.storage.delete(&made).await.map(|()| OperationOutput::default()),
-            Operation::Remove(proof) => self.remove(&proof).await.map(|()| OperationOutput::default()),
-            Operation::Provision(_)
-            | Operation::CleanUp(_)
-            | Operation::DeleteStorage { .. }
-            | Operation::Recycle(_) => match &self.others {
-                Some(others) => others.operate(operation).await,
-                None => Err(Failure::new("this is not for a storage to do")),
-            },
+            Operation::DiscardStorage(_, volume) => {
+                self.storage.delete(&volume).await.map(|()| OperationOutput::default())
+            }
+            Operation::DeleteStorage(proof, _) => self.delete(&proof).await.map(|()| OperationOutput::default()),
+            Operation::Recycle(_) => Err(Failure::new("this worker does not recycle volumes")),
         }
     }
 
-    /// The claim of an order and its class, as they are now.
-    async fn objects(&self, order: &ProvisionRequest) -> Result<(Value, Value), Failure> {
-        let untried = |error: String| Failure::new(error).with(FailureEffect::Untried);
+    /// The claim of a request and its class, read live.
+    async fn objects(&self, request: &ProvisionRequest) -> Result<(Value, Value), Failure> {
+        let not_attempted = |error: String| Failure::new(error).with(FailureEffect::NotAttempted);
         let stale = |error: String| Failure::new(error).with(FailureEffect::Stale);
-        let claim = match self.api.get(&claim_path(&order.claim)).await {
+        let claim = match self.api.get(&claim_path(&request.claim)).await {
             Ok(claim) => claim,
             Err(GetError::NotFound(error)) => return Err(stale(error)),
-            Err(GetError::Refused(_, error) | GetError::Lost(error)) => return Err(untried(error)),
+            Err(GetError::Rejected(_, error) | GetError::Lost(error)) => return Err(not_attempted(error)),
         };
-        if claim["metadata"]["uid"] != *order.uid.as_str() {
-            return Err(stale(format!("{} is another claim by now", order.claim)));
+        if claim["metadata"]["uid"] != *request.uid.as_str() {
+            return Err(stale(format!("claim {} was deleted and created again", request.claim)));
         }
-        let class = self.api.get(&class_path(&order.class)).await.map_err(|error| untried(error.to_string()))?;
+        let class =
+            self.api.get(&class_path(&request.class)).await.map_err(|error| not_attempted(error.to_string()))?;
         Ok((claim, class))
     }
 
-    /// Removes what lies behind a volume, if it still is as it was when nobody was found to have it.
-    async fn remove(&self, proof: &ReleaseProof) -> Result<(), Failure> {
-        let seen = proof.volume();
-        let volume = match self.api.get(&volume_path(&seen.name)).await {
-            Ok(volume) => volume,
-            Err(GetError::NotFound(error) | GetError::Refused(_, error) | GetError::Lost(error)) => {
-                return Err(Failure::new(error).with(FailureEffect::Untried));
-            }
-        };
+    /// Deletes the backing storage of a volume, if it has not changed since it was proven released.
+    async fn delete(&self, proof: &ReleaseProof) -> Result<(), Failure> {
+        let not_attempted = |error: String| Failure::new(error).with(FailureEffect::NotAttempted);
+        let proven = proof.volume();
+        let volume =
+            self.api.get(&volume_path(&proven.name)).await.map_err(|error| not_attempted(error.to_string()))?;
         let metadata = &volume["metadata"];
-        if metadata["uid"] != *seen.uid.as_str() || metadata["resourceVersion"] != *seen.version.to_string() {
-            return Err(Failure::new("the volume has changed since it was found released").with(FailureEffect::Untried));
+        if metadata["uid"] != *proven.uid.as_str() || metadata["resourceVersion"] != *proven.version.to_string() {
+            return Err(not_attempted(format!("volume {} has changed since it was read", proven.name)));
         }
         self.storage.delete(&volume).await
     }
 }
 
 impl RunOperation for ProvisioningWorker {
-    fn operate(&self, operation: Operation) -> BoxFuture<'_, Result<OperationOutput, Failure>> {
+    fn run(&self, operation: Operation) -> BoxFuture<'_, Result<OperationOutput, Failure>> {
+        if let Some(in_tree) = self.in_tree.as_ref().filter(|_| operation.is_in_tree()) {
+            return in_tree.run(operation);
+        }
         Box::pin(async move {
             let name = operation.name();
-            tracing::info!(operation = name, "begins");
-            let outcome = self.carry_out(operation).await;
+            tracing::info!(operation = name, "operation started");
+            let outcome = self.execute(operation).await;
             match &outcome {
-                Ok(_) => tracing::info!(operation = name, "is done"),
+                Ok(_) => tracing::info!(operation = name, "operation succeeded"),
                 Err(failure) => {
-                    tracing::warn!(operation = name, error = failure.error, after = ?failure.after, "failed")
+                    tracing::warn!(operation = name, error = failure.error, effect = ?failure.effect, "operation failed");
                 }
             }
             outcome
@@ -110,17 +110,17 @@ impl RunOperation for ProvisioningWorker {
     }
 }
 
-/// Where a claim is.
+/// The API path of a claim.
 pub fn claim_path(claim: &ClaimKey) -> String {
     format!("/api/v1/namespaces/{}/persistentvolumeclaims/{}", claim.namespace, claim.name)
 }
 
-/// Where a class is.
+/// The API path of a StorageClass.
 pub fn class_path(class: &Name) -> String {
     format!("/apis/storage.k8s.io/v1/storageclasses/{class}")
 }
 
-/// Where a volume is.
+/// The API path of a PersistentVolume.
 pub fn volume_path(volume: &Name) -> String {
     format!("/api/v1/persistentvolumes/{volume}")
 }

@@ -1,4 +1,4 @@
-//! The task that owns the engine: takes in what happens, one thing at a time, and has done what the engine orders.
+//! The task that owns the engine: it passes inputs one at a time and carries out the outputs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,51 +8,51 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use crate::caller::Caller;
 use crate::events::EventSink;
-use crate::observe::Observer;
-use crate::send::Caller;
+use crate::observer::Observer;
 
-/// What the brain is told.
+/// A message to the engine task.
 pub enum Message {
-    /// Something happened.
-    Happened(Input),
-    /// Somebody asks how it goes.
-    Asked(Ask),
-    /// It is to stop.
+    /// An input for the engine.
+    Input(Input),
+    /// A query about the engine's state.
+    Query(Query),
+    /// Stop the task.
     Stop,
 }
 
-/// A question to the brain: looks at the engine, and sends what it saw.
-pub struct Ask(Box<dyn FnOnce(&Engine) + Send>);
+/// A read-only query of the engine.
+pub struct Query(Box<dyn FnOnce(&Engine) + Send>);
 
-impl Ask {
-    /// A question, and where its answer arrives.
-    pub fn new<T: Send + 'static>(look: impl FnOnce(&Engine) -> T + Send + 'static) -> (Ask, oneshot::Receiver<T>) {
+impl Query {
+    /// A query, and the receiver of its result.
+    pub fn new<T: Send + 'static>(look: impl FnOnce(&Engine) -> T + Send + 'static) -> (Query, oneshot::Receiver<T>) {
         let (send, receive) = oneshot::channel();
-        let ask = move |engine: &Engine| {
-            // Whoever asked may have gone.
+        let query = move |engine: &Engine| {
+            // The receiver may have been dropped.
             let _ = send.send(look(engine));
         };
-        (Ask(Box::new(ask)), receive)
+        (Query(Box::new(query)), receive)
     }
 }
 
-/// Owns the engine.
+/// The task that owns the engine.
 pub struct EngineTask {
     engine: Engine,
     caller: Caller,
     events: EventSink,
     inbox: UnboundedReceiver<Message>,
-    /// Where answers are sent: to itself.
+    /// Sends answers to the inbox.
     outbox: UnboundedSender<Message>,
     observer: Arc<dyn Observer>,
 }
 
-/// A wait that is over when the process is.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Longer than the process runs.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl EngineTask {
-    /// A brain with all that it needs. The observer hears how it goes.
+    /// A task for an engine. `outbox` sends to `inbox`.
     pub fn new(
         engine: Engine,
         caller: Caller,
@@ -63,21 +63,21 @@ impl EngineTask {
         EngineTask { engine, caller, events, inbox, outbox, observer }
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until [`Message::Stop`].
     pub async fn run(mut self) {
         let start = Instant::now();
-        let mut tick_at = start + FOR_EVER;
+        let mut tick_at = start + FOREVER;
         loop {
             let message = tokio::select! {
                 message = self.inbox.recv() => message,
-                () = sleep_until(tick_at) => Some(Message::Happened(Input::Tick)),
+                () = sleep_until(tick_at) => Some(Message::Input(Input::Tick)),
             };
             match message {
                 None | Some(Message::Stop) => return,
-                Some(Message::Asked(Ask(look))) => look(&self.engine),
-                Some(Message::Happened(input)) => {
+                Some(Message::Query(Query(look))) => look(&self.engine),
+                Some(Message::Input(input)) => {
                     if matches!(input, Input::Tick) {
-                        tick_at = start + FOR_EVER;
+                        tick_at = start + FOREVER;
                     }
                     let now = start.elapsed();
                     let outputs = self.engine.handle(Moment(now), input);
@@ -95,12 +95,12 @@ impl EngineTask {
             Output::Send(id, request) => {
                 let (caller, outbox) = (self.caller.clone(), self.outbox.clone());
                 tokio::spawn(async move {
-                    let answer = caller.carry_out(request).await;
-                    // When the brain is gone, nobody waits for an answer.
-                    let _ = outbox.send(Message::Happened(Input::Answered(id, answer)));
+                    let answer = caller.send(request).await;
+                    // The engine task may have stopped.
+                    let _ = outbox.send(Message::Input(Input::Answered(id, answer)));
                 });
             }
-            Output::Publish(notice) => self.events.publish(notice),
+            Output::Publish(event) => self.events.publish(event),
             Output::TickAt(moment) => *tick_at = start + moment.0,
             Output::Decided(decided) => {
                 log(&decided);
@@ -111,7 +111,7 @@ impl EngineTask {
     }
 }
 
-/// What is done is told at once; what is merely found in order, only to who listens closely.
+/// Logs decisions with a step or a note at info, and the others at debug.
 fn log(decided: &Decided) {
     let Decided { key, rule, step, note, .. } = decided;
     let (note, step) = (note.as_deref().unwrap_or_default(), step.map_or("", |step| step.name));

@@ -1,4 +1,5 @@
-//! The event sink: a bounded queue off the binding path, and a task that writes events one after the other.
+//! The event sink: a bounded queue, and a task that writes one event at a time. The engine never
+//! waits for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,12 +16,12 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 
 use crate::api::{Api, Reply};
-use crate::correlate::{Correlator, Fate};
+use crate::correlator::{Correlated, Correlator};
 
-/// So many events wait at most; more are dropped, and counted. As many as upstream's recorder keeps.
+/// The most events that wait, as in upstream's recorder. Further events are dropped and counted.
 const QUEUE_MAX: usize = 1000;
 
-/// Where events are published. Publishing never waits.
+/// Publishes events without blocking.
 #[derive(Clone)]
 pub struct EventSink {
     queue: Sender<Event>,
@@ -28,7 +29,7 @@ pub struct EventSink {
 }
 
 impl EventSink {
-    /// A sink, and the task that writes what is published. Run it for as long as events are wanted.
+    /// A sink, and the task that writes its events, which the caller must run.
     pub fn new(api: Arc<Api>) -> (EventSink, impl Future<Output = ()> + Send) {
         let (queue, published) = channel(QUEUE_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
@@ -36,14 +37,14 @@ impl EventSink {
         (EventSink { queue, dropped }, writer.run(published))
     }
 
-    /// Publishes a notice, unless too many wait.
-    pub fn publish(&self, notice: Event) {
-        if self.queue.try_send(notice).is_err() {
+    /// Queues an event, or drops it if the queue is full.
+    pub fn publish(&self, event: Event) {
+        if self.queue.try_send(event).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many were dropped: because too many waited, or because there were too many about one object.
+    /// The number of events dropped because the queue was full or an object had too many events.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -58,53 +59,53 @@ struct Writer {
 
 impl Writer {
     async fn run(mut self, mut published: Receiver<Event>) {
-        while let Some(notice) = published.recv().await {
-            match self.correlator.fate(&notice, self.start.elapsed()) {
-                Fate::Drop => {
+        while let Some(event) = published.recv().await {
+            match self.correlator.correlate(&event, self.start.elapsed()) {
+                Correlated::Drop => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                 }
-                Fate::Write(message) => self.write(&notice, message).await,
-                Fate::Count { event, count, message } => self.count(&notice, &event, count, message).await,
+                Correlated::Write(message) => self.write(&event, message).await,
+                Correlated::Count { name, count, message } => self.count(&event, &name, count, message).await,
             }
         }
     }
 
-    async fn write(&mut self, notice: &Event, message: String) {
-        let event = event(notice, &message, Timestamp::now());
-        let name = event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let body = event.to_string().into_bytes();
-        let reply = self.call(Call::new(path(notice)).create(&PostParams::default(), body)).await;
+    async fn write(&mut self, event: &Event, message: String) {
+        let body = event_body(event, &message, Timestamp::now());
+        let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let body = body.to_string().into_bytes();
+        let reply = self.call(Call::new(path(event)).create(&PostParams::default(), body)).await;
         if reply.is_some_and(|reply| reply.status.is_success()) {
-            self.correlator.written(notice, message, name);
+            self.correlator.written(event, message, name);
         }
     }
 
-    async fn count(&mut self, notice: &Event, event: &str, count: u32, message: String) {
+    async fn count(&mut self, event: &Event, name: &str, count: u32, message: String) {
         let now = Timestamp::now();
         let patch = Patch::Merge(json!({
-            "metadata": {"annotations": {Event::NEXT_TRY: next_try(notice, now)}},
+            "metadata": {"annotations": {Event::NEXT_TRY: next_try(event, now)}},
             "count": count,
             "lastTimestamp": wire_time(now),
             "message": message,
         }));
-        let reply = self.call(Call::new(path(notice)).patch(event, &PatchParams::default(), &patch)).await;
-        // An API server forgets events after an hour: then it is a new one.
+        let reply = self.call(Call::new(path(event)).patch(name, &PatchParams::default(), &patch)).await;
+        // Events expire after an hour. Then a new one is created.
         if reply.is_some_and(|reply| reply.status == StatusCode::NOT_FOUND) {
-            self.write(notice, message).await;
+            self.write(event, message).await;
         }
     }
 
-    /// Events are not worth a fight: what cannot be written now is lost, and said so to who listens closely.
+    /// Sends a request once. Events are best effort: one that cannot be written is dropped.
     async fn call(&self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> Option<Reply> {
         match self.api.call(request.ok()?).await {
             Ok(reply) if reply.status.is_success() || reply.status == StatusCode::NOT_FOUND => Some(reply),
             Ok(reply) => {
-                tracing::debug!(error = reply.message(), "an event was refused");
+                tracing::debug!(error = reply.message(), "event rejected");
                 Some(reply)
             }
             Err(lost) => {
-                tracing::debug!(error = lost.0, "an event was lost");
-                // A server that is away shall not have the queue run into it at full speed.
+                tracing::debug!(error = lost.0, "event not written");
+                // Slow down while the API server is unreachable.
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 None
             }
@@ -112,27 +113,27 @@ impl Writer {
     }
 }
 
-/// When it is tried again, if it is.
-fn next_try(notice: &Event, now: Timestamp) -> Option<String> {
-    Some(wire_time(now.checked_add(notice.again_in?).ok()?))
+/// The time of the next retry, if there is one.
+fn next_try(event: &Event, now: Timestamp) -> Option<String> {
+    Some(wire_time(now.checked_add(event.retry_in?).ok()?))
 }
 
-/// Events about objects without a namespace live in `default`.
-fn namespace(notice: &Event) -> &str {
-    if notice.about.namespace.is_empty() { "default" } else { &notice.about.namespace }
+/// Events about cluster-scoped objects are in the namespace `default`.
+fn namespace(event: &Event) -> &str {
+    if event.about.namespace.is_empty() { "default" } else { &event.about.namespace }
 }
 
-fn path(notice: &Event) -> String {
-    format!("/api/v1/namespaces/{}/events", namespace(notice))
+fn path(event: &Event) -> String {
+    format!("/api/v1/namespaces/{}/events", namespace(event))
 }
 
-/// A moment, as the API writes it.
+/// A time as the API formats it.
 pub(crate) fn wire_time(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn event(notice: &Event, message: &str, now: Timestamp) -> Value {
-    let about = &notice.about;
+fn event_body(event: &Event, message: &str, now: Timestamp) -> Value {
+    let about = &event.about;
     let api_version = match about.kind {
         Kind::Claim | Kind::Volume | Kind::Pod | Kind::Node => "v1",
         Kind::Class | Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
@@ -144,25 +145,25 @@ fn event(notice: &Event, message: &str, now: Timestamp) -> Value {
         "kind": "Event",
         "metadata": {
             "name": format!("{}.{:x}", about.name, now.as_nanosecond()),
-            "namespace": namespace(notice),
-            "annotations": next_try(notice, now).map(|moment| json!({Event::NEXT_TRY: moment})),
+            "namespace": namespace(event),
+            "annotations": next_try(event, now).map(|moment| json!({Event::NEXT_TRY: moment})),
         },
         "involvedObject": {
             "kind": about.kind.as_str(),
             "apiVersion": api_version,
             "namespace": about.namespace.as_str(),
             "name": about.name.as_str(),
-            "uid": notice.meta.uid.as_str(),
-            "resourceVersion": notice.meta.version.to_string(),
+            "uid": event.meta.uid.as_str(),
+            "resourceVersion": event.meta.version.to_string(),
         },
-        "type": notice.event_type.as_str(),
-        "reason": notice.reason.as_str(),
+        "type": event.event_type.as_str(),
+        "reason": event.reason.as_str(),
         "message": message,
         "count": 1,
         "firstTimestamp": wire_time(now),
         "lastTimestamp": wire_time(now),
-        "source": {"component": notice.component},
-        "reportingComponent": notice.component,
+        "source": {"component": event.component},
+        "reportingComponent": event.component,
         "reportingInstance": "",
     })
 }

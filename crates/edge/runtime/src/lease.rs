@@ -1,6 +1,7 @@
-//! Leader election on a Lease, by compare-and-swap: every write carries the resourceVersion that was read.
+//! Leader election with a Lease. Every write is conditional on the resourceVersion that was read.
 //!
-//! Who leads is a matter of economy, not of safety: two leaders would only make each other's writes fail.
+//! Leader election avoids duplicate work. Safety does not depend on it: with two leaders,
+//! conflicting writes fail.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,61 +15,62 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::api::Api;
-use crate::observe::{Leased, Observer};
+use crate::observer::{LeaseStatus, Observer};
 
-/// How a lease is held. The defaults are upstream's.
+/// The configuration of a Lease, as in upstream's leader election.
 #[derive(Debug, Clone)]
 pub struct LeaseConfig {
     /// The Lease's namespace.
     pub namespace: String,
     /// The Lease's name.
     pub name: String,
-    /// Who we are.
+    /// Our identity.
     pub identity: String,
-    /// How long others wait after they last saw the lease renewed.
+    /// How long other candidates wait after the last renewal that they observed.
     pub duration: Duration,
-    /// How long we go on trying to renew it before we stop leading.
+    /// How long the leader retries a renewal before it gives up leadership.
     pub renew_deadline: Duration,
-    /// How often we try.
+    /// The interval between attempts.
     pub retry_period: Duration,
-    /// Labels that it is made with.
+    /// Labels to create the Lease with.
     pub labels: Vec<(String, String)>,
 }
 
-/// Why a write of the lease failed that another's came before.
-const CHANGED: &str = "the lease has changed meanwhile";
+/// The error of a write that lost against another.
+const CONFLICT: &str = "the lease was changed by another write";
 
-/// A lease, from our side.
+/// A candidate for a Lease.
 pub struct Lease {
     api: Arc<Api>,
     config: LeaseConfig,
-    /// The lease as last seen, and when that was: expiry is measured by our own clock, whatever the holder's says.
+    /// The lease as last observed, and when. Expiry is measured with the local clock, as in
+    /// upstream.
     seen: Option<(Value, Instant)>,
     observer: Arc<dyn Observer>,
 }
 
 impl Lease {
-    /// A lease that is not held yet. The observer hears who holds it.
+    /// A candidate. Every observed state is reported to the observer.
     pub fn new(api: Arc<Api>, config: LeaseConfig, observer: Arc<dyn Observer>) -> Lease {
         Lease { api, config, seen: None, observer }
     }
 
-    /// Waits until we lead.
+    /// Waits until the lease is acquired.
     pub async fn acquire(&mut self) {
         loop {
             match self.try_hold().await {
                 Ok(true) => {
-                    tracing::info!(identity = self.config.identity, lease = self.config.name, "leads");
+                    tracing::info!(identity = self.config.identity, lease = self.config.name, "lease acquired");
                     return;
                 }
                 Ok(false) => {}
-                Err(error) => tracing::debug!(error, "the lease cannot be had"),
+                Err(error) => tracing::debug!(error, "lease not acquired"),
             }
             sleep(self.config.retry_period).await;
         }
     }
 
-    /// Renews the lease for as long as that succeeds in time. Returns when we lead no more.
+    /// Renews the lease. Returns when a renewal did not succeed within the deadline.
     pub async fn hold(&mut self) {
         loop {
             sleep(self.config.retry_period).await;
@@ -77,36 +79,36 @@ impl Lease {
                 loop {
                     match self.try_hold().await {
                         Ok(held) => return held,
-                        Err(error) => tracing::debug!(error, "the lease cannot be renewed"),
+                        Err(error) => tracing::debug!(error, "lease not renewed, retrying"),
                     }
                     sleep(self.config.retry_period).await;
                 }
             });
             if !matches!(renewed.await, Ok(true)) {
-                tracing::warn!(lease = self.config.name, "leads no more");
+                tracing::warn!(lease = self.config.name, "lease lost");
                 return;
             }
         }
     }
 
-    /// Gives the lease up, so that another need not wait.
+    /// Releases the lease, so that another candidate can acquire it at once.
     pub async fn release(&mut self) {
         let released = timeout(self.config.renew_deadline, async {
             loop {
                 match self.try_release().await {
-                    // A renewal that was under way when we were told to stop came between.
-                    Err(error) if error == CHANGED => {}
+                    // A renewal in flight at shutdown was written first.
+                    Err(error) if error == CONFLICT => {}
                     done => return done,
                 }
             }
         });
-        match released.await.unwrap_or_else(|_| Err("no answer in time".into())) {
-            Ok(()) => tracing::info!(lease = self.config.name, "the lease is released"),
-            Err(error) => tracing::warn!(error, "the lease was not released, and runs out"),
+        match released.await.unwrap_or_else(|_| Err("no response within the deadline".into())) {
+            Ok(()) => tracing::info!(lease = self.config.name, "lease released"),
+            Err(error) => tracing::warn!(error, "lease not released, it will expire"),
         }
     }
 
-    /// Releases the lease as it is now: what was last seen of it may be older than our last renewal.
+    /// Reads and releases the lease. The last observed state may be older than the last renewal.
     async fn try_release(&mut self) -> Result<(), String> {
         let Some(mut lease) = self.read().await?.filter(|lease| self.is_ours(lease)) else { return Ok(()) };
         lease["spec"]["holderIdentity"] = "".into();
@@ -118,26 +120,26 @@ impl Lease {
         lease["spec"]["holderIdentity"] == self.config.identity.as_str()
     }
 
-    /// Takes or renews the lease, if nobody else holds it. `Err` when it could not be found out.
+    /// Acquires or renews the lease, unless another candidate holds it. `Err` if that is unknown.
     async fn try_hold(&mut self) -> Result<bool, String> {
         let Some(lease) = self.read().await? else { return self.create().await.map(|()| true) };
         let is_new = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
         if is_new {
-            self.saw(lease.clone());
+            self.observed(lease.clone());
         }
-        if !self.is_ours(&lease) && !self.is_over(&lease) {
+        if !self.is_ours(&lease) && !self.is_expired(&lease) {
             return Ok(false);
         }
         self.replace(self.held(lease)).await.map(|()| true)
     }
 
-    /// Whether another's lease has run out: it was given up, or not renewed since we saw it.
-    fn is_over(&self, lease: &Value) -> bool {
+    /// Whether the lease was released, or not renewed for its duration.
+    fn is_expired(&self, lease: &Value) -> bool {
         let is_free = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty();
         is_free || self.seen.as_ref().is_some_and(|(_, since)| since.elapsed() > self.config.duration)
     }
 
-    /// The lease as we hold it from now on.
+    /// The lease with us as its holder.
     fn held(&self, mut lease: Value) -> Value {
         let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         if !self.is_ours(&lease) {
@@ -186,24 +188,24 @@ impl Lease {
         self.swap(request.map_err(|error| error.to_string())?).await
     }
 
-    /// Writes the lease if it is as it was read. Who comes second does not have it; but whether the first was another instance,
-    /// or only somebody who put a label on it, the next look tells.
+    /// Writes the lease unless it has changed. After a conflict, the next attempt reads who holds
+    /// it: the other write may only have changed a label.
     async fn swap(&mut self, request: http::Request<Vec<u8>>) -> Result<(), String> {
         let reply = self.api.call(request).await.map_err(|lost| lost.0)?;
         if reply.status == StatusCode::CONFLICT {
-            return Err(CHANGED.into());
+            return Err(CONFLICT.into());
         }
         if !reply.status.is_success() {
             return Err(reply.message());
         }
         let lease = serde_json::from_slice(&reply.body).map_err(|error| error.to_string())?;
-        self.saw(lease);
+        self.observed(lease);
         Ok(())
     }
 
-    fn saw(&mut self, lease: Value) {
+    fn observed(&mut self, lease: Value) {
         let text = |field: &str| lease["spec"][field].as_str().unwrap_or_default().to_owned();
-        self.observer.leased(&Leased {
+        self.observer.lease_observed(&LeaseStatus {
             identity: self.config.identity.clone(),
             holder: text("holderIdentity"),
             renewed: text("renewTime"),

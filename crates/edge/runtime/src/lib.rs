@@ -1,41 +1,42 @@
-//! The only room that awaits.
+//! Runs an engine against a Kubernetes API server. All I/O of the controllers is in this crate.
 //!
-//! Watches tell the engine what happens; what the engine orders is sent, and every request is answered, come what may; events go
-//! to a sink off the binding path; a lease says who leads; an HTTP endpoint tells how it goes.
+//! Watches feed the engine; its requests are sent, and every request gets an answer. Events are
+//! published from a separate queue, and a Lease elects the leader.
 //!
 //! ```text
-//!   watch a kind ─┐                       ┌─▶ Caller: one conditional request, one answer
-//!          lease ─┼─▶ brain (the engine) ─┼─▶ InTreeOperations: work outside the API
-//!          clock ─┘         ▲             └─▶ event sink
-//!                           └── answers ──┘
+//!   watches ─┐               ┌─▶ Caller: one conditional request, one answer
+//!     lease ─┼─▶ EngineTask ─┼─▶ RunOperation: work outside the API server
+//!     clock ─┘       ▲       └─▶ EventSink
+//!                    └─ answers
 //! ```
 //!
-//! This room does not know any rule, and decides nothing: it moves bytes. Safety never rests on the lease, only on the
-//! preconditions that every request carries.
+//! This crate contains no rules and makes no decisions. Safety never depends on the Lease, only on
+//! the preconditions of every request.
 
 mod api;
-mod correlate;
+mod caller;
+mod correlator;
 mod engine_host;
 mod engine_task;
 mod events;
 mod lease;
 mod list;
-mod observe;
-mod operate;
+mod observer;
+mod operation;
 mod paths;
-mod recycle;
-mod send;
+mod recycler;
 mod transport;
 mod watch;
 
 pub use api::{Api, CALL_DEADLINE, GetError};
+pub use caller::Caller;
 pub use engine_host::{EngineHost, shutdown_signal};
-pub use engine_task::{Ask, EngineTask, Message};
+pub use engine_task::{EngineTask, Message, Query};
 pub use events::EventSink;
 pub use lease::{Lease, LeaseConfig};
-pub use list::{Unlisted, list};
-pub use observe::{Leased, NoObserver, Observer, Operated};
-pub use operate::{InTreeOperations, RunOperation};
-pub use send::Caller;
+pub use list::{ListError, list};
+pub use observer::{FinishedOperation, LeaseStatus, NoObserver, Observer};
+pub use operation::RunOperation;
+pub use recycler::Recycler;
 pub use transport::client;
 pub use watch::watch;

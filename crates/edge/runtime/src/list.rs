@@ -1,4 +1,4 @@
-//! Listing a kind, page by page.
+//! Listing the objects of a kind in pages.
 
 use bindery_model::{Kind, Object};
 use http::StatusCode;
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use crate::api::Api;
 use crate::paths;
 
-/// How many objects are listed at a time: enough to be quick, few enough that a page of large ones is not a burden.
+/// The page size: large enough to be fast, small enough for pages of large objects.
 pub const PAGE: u32 = 500;
 
-/// An object as the server wrote it. Decoded once, into what rules read; the rest is never kept.
+/// An object as received. It is decoded into the fields that rules read; the rest is dropped.
 pub type Raw = Box<RawValue>;
 
 #[derive(Deserialize)]
@@ -31,26 +31,26 @@ struct PageMeta {
     r#continue: String,
 }
 
-/// Why a kind was not listed.
+/// Why a kind could not be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unlisted {
-    /// The server does not know the kind.
+pub enum ListError {
+    /// The server does not serve the kind.
     NotServed,
-    /// Anything else, in words.
+    /// Any other error.
     Error(String),
 }
 
-impl std::fmt::Display for Unlisted {
+impl std::fmt::Display for ListError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unlisted::NotServed => f.write_str("the server does not serve this kind"),
-            Unlisted::Error(error) => f.write_str(error),
+            ListError::NotServed => f.write_str("the server does not serve this kind"),
+            ListError::Error(error) => f.write_str(error),
         }
     }
 }
 
-/// Whether a cluster may do without a kind: one of an older version, or with the kind switched off. Of all others a server that
-/// does not know them is broken, and is never taken at its word that there are none.
+/// Whether a server may not serve a kind, because it is older or the API is disabled. For every
+/// other kind, a 404 is an error and never means that there are no objects.
 pub fn is_optional(kind: Kind) -> bool {
     match kind {
         Kind::AttributesClass => true,
@@ -66,19 +66,19 @@ pub fn is_optional(kind: Kind) -> bool {
     }
 }
 
-/// Lists all objects of a kind, and the version that the list is of.
-pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), Unlisted> {
+/// Lists all objects of a kind. Returns the list's resourceVersion and the objects.
+pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), ListError> {
     let mut objects = Vec::new();
     let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
     loop {
-        let request = Call::new(paths::all(kind)).list(&params).map_err(|error| Unlisted::Error(error.to_string()))?;
-        let reply = api.call(request).await.map_err(|lost| Unlisted::Error(lost.0))?;
+        let request = Call::new(paths::all(kind)).list(&params).map_err(|error| ListError::Error(error.to_string()))?;
+        let reply = api.call(request).await.map_err(|lost| ListError::Error(lost.0))?;
         match reply.status {
             status if status.is_success() => {}
-            StatusCode::NOT_FOUND => return Err(Unlisted::NotServed),
-            _ => return Err(Unlisted::Error(reply.message())),
+            StatusCode::NOT_FOUND => return Err(ListError::NotServed),
+            _ => return Err(ListError::Error(reply.message())),
         }
-        let (version, next) = read_page(kind, &reply.body, &mut objects).map_err(Unlisted::Error)?;
+        let (version, next) = read_page(kind, &reply.body, &mut objects).map_err(ListError::Error)?;
         if next.is_empty() {
             return Ok((version, objects));
         }
@@ -86,16 +86,17 @@ pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), Unlist
     }
 }
 
-/// Takes in a page. Returns the version that the list is of, and what to ask for the next page with; empty after the last.
+/// Parses a page. Returns the list's resourceVersion, and the continue token or an empty string.
 pub fn read_page(kind: Kind, body: &[u8], objects: &mut Vec<Object>) -> Result<(String, String), String> {
     let page: Page = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     objects.extend(page.items.iter().filter_map(|raw| decode(kind, raw)));
     Ok((page.metadata.resource_version, page.metadata.r#continue))
 }
 
-/// Decodes an object. One without a name is left out, and said so; it stops nobody else.
+/// Decodes an object. One without a name is logged and skipped, so that it does not block the
+/// others.
 pub fn decode(kind: Kind, raw: &RawValue) -> Option<Object> {
     Object::from_json(kind, raw.get().as_bytes())
-        .inspect_err(|flaw| tracing::warn!(kind = kind.as_str(), %flaw, "an object cannot be read, and is left out"))
+        .inspect_err(|flaw| tracing::warn!(kind = kind.as_str(), %flaw, "object without a name skipped"))
         .ok()
 }

@@ -1,8 +1,8 @@
-//! Where objects live on an API server.
+//! API paths.
 
 use bindery_model::{Kind, ObjectKey};
 
-/// The path of all objects of a kind.
+/// The path of a kind in all namespaces.
 pub(crate) fn all(kind: Kind) -> &'static str {
     match kind {
         Kind::Claim => "/api/v1/persistentvolumeclaims",
@@ -18,7 +18,7 @@ pub(crate) fn all(kind: Kind) -> &'static str {
     }
 }
 
-/// The path of the collection that an object is in.
+/// The path of an object's collection.
 pub(crate) fn collection(key: &ObjectKey) -> String {
     if key.namespace.is_empty() {
         return all(key.kind).to_owned();
@@ -33,7 +33,7 @@ mod tests {
     use bindery_model::ClaimKey;
 
     #[test]
-    fn objects_are_found_where_the_api_has_them() {
+    fn paths_of_namespaced_and_cluster_scoped_objects() {
         assert_eq!(collection(&ObjectKey::volume("v")), "/api/v1/persistentvolumes");
         let claim = ClaimKey::new("ns", "c").into();
         assert_eq!(collection(&claim), "/api/v1/namespaces/ns/persistentvolumeclaims");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::{Ask, Failure, FailureEffect, Storage};
+use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext, Storage};
 use futures::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -138,16 +138,16 @@ impl Driver {
         Ok(())
     }
 
-    fn make(&self, ask: Ask<'_>) -> Result<Value, Failure> {
+    fn make(&self, ask: ProvisionContext<'_>) -> Result<Value, Failure> {
         let request = &ask.claim["spec"]["resources"]["requests"]["storage"];
         let bytes = bytes(request).ok_or_else(|| Failure::new("the claim asks for no amount of storage"))?;
-        let places = match &ask.order.topology {
+        let places = match &ask.request.topology {
             Ok(places) => places.as_ref().map(|places| places.preferred.as_slice()).unwrap_or_default(),
             Err(failure) => return Err(failure.clone()),
         };
         let mut nodes: Vec<&str> = Vec::new();
         nodes.extend(places.iter().flatten().filter(|(key, _)| key == HOSTNAME).map(|(_, node)| node.as_str()));
-        let volume = ask.order.volume.as_str();
+        let volume = ask.request.volume.as_str();
         let taken = self.rooms().take(volume, bytes, &nodes);
         let node = taken.map_err(|full| {
             let node = full.node.as_deref().unwrap_or("any node");
@@ -156,7 +156,7 @@ impl Driver {
                 offer::amount(bytes),
                 offer::amount(full.free)
             );
-            let after = if ask.order.node.is_some() { FailureEffect::Elsewhere } else { FailureEffect::Nothing };
+            let after = if ask.request.node.is_some() { FailureEffect::Reschedule } else { FailureEffect::Nothing };
             Failure::new(error).with(after)
         })?;
         self.shared.changed.notify_one();
@@ -165,11 +165,11 @@ impl Driver {
 }
 
 impl Storage for Driver {
-    fn prepare<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(ready(ask.order.topology.clone().map(|_| Value::Null)))
+    fn prepare<'a>(&'a self, ask: ProvisionContext<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
+        Box::pin(ready(ask.request.topology.clone().map(|_| Value::Null)))
     }
 
-    fn create<'a>(&'a self, ask: Ask<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
+    fn create<'a>(&'a self, ask: ProvisionContext<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
         Box::pin(ready(self.make(ask)))
     }
 

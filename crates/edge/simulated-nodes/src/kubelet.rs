@@ -33,7 +33,7 @@ impl Kubelet {
         match input {
             Input::Listed { kind, version, objects } => self.mirror.listed(kind, version, objects),
             Input::Watched(object) => self.mirror.watched(object).into_iter().collect(),
-            Input::Gone { key, version } => self.mirror.watched_gone(&key, version).into_iter().collect(),
+            Input::Deleted { key, version } => self.mirror.watched_gone(&key, version).into_iter().collect(),
             Input::Bookmark { kind, version } => {
                 self.mirror.watched_up_to(kind, version);
                 Vec::new()
@@ -220,7 +220,7 @@ mod tests {
         going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         assert_eq!(tell(&mut kubelet, Kind::Claim, going, 14), [key()]);
         assert_eq!(next(&kubelet), "waits for two", "a claim that goes is not begun with");
-        let gone = Input::Gone { key: ClaimKey::new("ns", "one").into(), version: 15 };
+        let gone = Input::Deleted { key: ClaimKey::new("ns", "one").into(), version: 15 };
         let changes = kubelet.take(gone);
         assert_eq!(changes.iter().flat_map(|change| kubelet.concerned(change)).collect::<Vec<_>>(), [key()]);
         assert_eq!(next(&kubelet), "waits for one");

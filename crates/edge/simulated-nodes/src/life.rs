@@ -81,8 +81,8 @@ impl Life {
         loop {
             tokio::select! {
                 message = self.inbox.recv() => match message {
-                    Some(Message::Happened(input)) => self.happened(input),
-                    Some(Message::Asked(_)) => {}
+                    Some(Message::Input(input)) => self.happened(input),
+                    Some(Message::Query(_)) => {}
                     Some(Message::Stop) | None => return,
                 },
                 Some(done) = self.work.join_next() => match done {

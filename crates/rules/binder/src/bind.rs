@@ -1,23 +1,23 @@
-//! The four writes of a bind: the next missing piece, in the one order in which a crash loses nothing.
+//! The four writes of a bind, in the order in which a crash loses nothing.
 
 use bindery_model::{Annotation, Claim, Name, Volume, VolumePhase, reservation};
 use bindery_rules_api::{ClaimEdit, Edit, RefEdit, Rule, Verdict, VolumeEdit, VolumeStatusEdit, Write};
 
 use crate::{rules, status};
 
-/// What is next in binding a claim to a volume, for the reason that `rule` gives.
+/// The next write of a bind, decided by `rule`.
 pub(crate) fn verdict(rule: &'static Rule, claim: &Claim, volume: &Volume) -> Verdict {
     let written = || reserve(volume, claim).or_else(|| mark_volume(volume)).or_else(|| point(claim, volume));
     match written() {
         Some(write) => Verdict::write(rule, write),
         None => match status::bound(claim, volume) {
-            Ok(write) => Verdict::write_or_settle(rule, write),
-            Err(error) => Verdict::settle(&rules::BIND_NO_CAPACITY).noting(error),
+            Ok(write) => Verdict::write_or_idle(rule, write),
+            Err(error) => Verdict::idle(&rules::BIND_NO_CAPACITY).with_note(error),
         },
     }
 }
 
-/// The volume points at the claim: from here on it is the claim's.
+/// Sets the volume's claimRef. From now on no other claim can be bound to it.
 fn reserve(volume: &Volume, claim: &Claim) -> Option<Write> {
     let reservation = reservation(volume, claim)?;
     let edit = VolumeEdit {
@@ -38,7 +38,7 @@ fn mark_volume(volume: &Volume) -> Option<Write> {
         .then(|| Write::volume(&rules::BIND_MARK_VOLUME, volume, Edit::VolumeStatus(edit())))
 }
 
-/// The claim points at the volume, and says that its binding is complete.
+/// Sets the claim's volumeName and the bind-completed annotation.
 fn point(claim: &Claim, volume: &Volume) -> Option<Write> {
     let mut edit = ClaimEdit::default();
     let mut annotate = |annotation| {

@@ -1,28 +1,30 @@
-//! How the binder is set up. The names and defaults are those of kube-controller-manager's flags.
+//! The binder's configuration. Names and defaults are those of kube-controller-manager's flags.
 
 use serde_json::Value;
 
 /// The binder's configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// `--enable-dynamic-provisioning`: whether claims without a volume get one made.
+    /// `--enable-dynamic-provisioning`: whether volumes are provisioned for claims.
     pub dynamic_provisioning: bool,
-    /// `--enable-hostpath-provisioner`: whether directories on this host are made into volumes. For tests and single hosts.
+    /// `--enable-hostpath-provisioner`: whether directories on this host are provisioned, for tests
+    /// and single-node clusters.
     pub host_path_provisioner: bool,
-    /// How NFS volumes are scrubbed.
+    /// The recycler of NFS volumes.
     pub recycler_nfs: RecyclerConfig,
-    /// How host-path volumes are scrubbed.
+    /// The recycler of host-path volumes.
     pub recycler_host_path: RecyclerConfig,
 }
 
-/// How volumes of one plugin are scrubbed.
+/// The recycler of a plugin.
 #[derive(Debug, Clone)]
 pub struct RecyclerConfig {
-    /// The pod that does it, instead of the built-in one. Its first volume is replaced by the one to scrub.
+    /// A pod template that replaces the built-in one. Its first volume is replaced by the one to
+    /// scrub.
     pub pod_template: Option<Value>,
-    /// The least time that it gets.
+    /// The minimum of the pod's activeDeadlineSeconds.
     pub timeout_min_seconds: u64,
-    /// The time that it gets for each GiB.
+    /// The pod's activeDeadlineSeconds per GiB of capacity.
     pub timeout_per_gib_seconds: u64,
 }
 

@@ -1,11 +1,11 @@
-//! What every decision is made from.
+//! The input of a decision.
 
 use bindery_cache::Cache;
 use bindery_rules_api::LiveReads;
 
 use crate::Config;
 
-/// What is known, what was found out live for the key at hand, and how the binder is set up.
+/// The configuration, the cache, and the live reads for the key.
 #[derive(Clone, Copy)]
 pub(crate) struct Decision<'a> {
     pub config: &'a Config,

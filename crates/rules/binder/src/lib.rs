@@ -1,11 +1,12 @@
 //! The rules that bind claims to volumes.
 //!
-//! What kube-controller-manager's PersistentVolume controller does, as pure functions: the claim side ([`claim`], [`named`]), the
-//! volume side ([`volume`]), choosing a volume ([`matching`]), the four writes of a bind ([`bind`]), provisioning
-//! ([`provision`], [`host_path`]) and reclaiming ([`reclaim`]). All rules are declared in [`rules`].
+//! The PersistentVolume controller of kube-controller-manager as pure functions: claims ([`claim`],
+//! [`named`]), volumes ([`volume`]), matching ([`matching`]), the four writes of a bind ([`bind`]),
+//! provisioning ([`provision`], [`host_path`]) and reclaiming ([`reclaim`]). All rules are declared
+//! in [`rules`].
 //!
-//! This room does not know a clock, a queue or a client. It is shown what is known and says what is next; it never waits, and it
-//! remembers nothing.
+//! The rules use no clock, queue or client, and keep no state: they receive the cache and return
+//! the next step.
 
 mod bind;
 mod claim;
@@ -31,7 +32,7 @@ use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 pub use config::{Config, RecyclerConfig};
 use decision::Decision;
 
-/// The component that the binder's events name as their source, as upstream.
+/// The source component of the binder's events, as upstream.
 pub const COMPONENT: &str = "persistentvolume-controller";
 
 /// The binder's rule set.
@@ -41,10 +42,10 @@ pub struct Binder {
 }
 
 impl Binder {
-    /// Its name among the rule sets.
+    /// The rule set's name.
     pub const NAME: &'static str = "persistentvolume-binder";
 
-    /// A binder with its configuration.
+    /// A binder with this configuration.
     pub fn new(config: Config) -> Binder {
         Binder { config }
     }
@@ -55,9 +56,9 @@ impl RuleSet for Binder {
         Profile {
             name: Binder::NAME,
             component: COMPONENT,
-            tempo: ResyncInterval::Often,
-            sees: &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod, Kind::Node],
-            // Claims come first: a volume that a claim takes need not be marked Available before.
+            resync: ResyncInterval::Often,
+            watches: &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Pod, Kind::Node],
+            // Claims first: a volume that a claim takes need not be marked Available before.
             queues: &[(Kind::Claim, "claims"), (Kind::Volume, "volumes")],
         }
     }
@@ -74,7 +75,7 @@ impl RuleSet for Binder {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => Verdict::settle(&rules::NOT_OURS),
+            | Kind::Attachment => Verdict::idle(&rules::NOT_HANDLED),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Choosing a volume for a claim, and a claim for a volume. Both by lookup, never by a scan.
+//! Finding a volume for a claim, and a claim for a volume, by index lookups.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use bindery_model::{Claim, ClaimKey, Request, Volume, mismatch};
 
 pub use bindery_model::Choice;
 
-/// Whether a claim is bound only when a pod uses it; why that cannot be said, when its class is not clear.
-/// A class that does not exist delays nothing.
+/// Whether a claim's class uses WaitForFirstConsumer; an error if its binding mode is invalid. A
+/// class that does not exist counts as Immediate.
 pub fn is_delayed(known: &Cache, claim: &Claim) -> Result<bool, String> {
     bindery_model::is_delayed(claim, |name| known.class(name))
 }
 
-/// The volume that a claim gets: one that is reserved for it, else a free one that fits. Of several the one with the fewest
-/// access modes, then the smallest, then the first by name. A delayed claim gets only what is reserved for it.
+/// The volume for a claim: one reserved for it, otherwise an available match with the fewest access
+/// modes, then the smallest capacity, then the first name. A delayed claim gets only a reserved
+/// one.
 pub fn choose<'a>(known: &'a Cache, request: &Request<'_>) -> Option<Choice<'a>> {
     let claim = request.claim;
     bindery_model::choose(
@@ -26,8 +27,8 @@ pub fn choose<'a>(known: &'a Cache, request: &Request<'_>) -> Option<Choice<'a>>
     )
 }
 
-/// The claim that a free volume is offered to: of those that look for one like it the one that asks for most, then the first by
-/// key. `skip` are claims that were offered it already.
+/// The claim that an available volume is handed to: the matching one that requests most, then the
+/// first key. `skip` excludes claims that it was handed to before.
 pub fn taker<'a>(known: &'a Cache, volume: &Volume, skip: impl Fn(&ClaimKey) -> bool) -> Option<&'a ClaimKey> {
     if !volume.is_free() || known.is_requested_by_name(volume) {
         return None;

@@ -1,4 +1,4 @@
-//! CSI migration: annotations and finalizers that say who is in charge of a volume.
+//! CSI migration: annotations and finalizers that show whether a CSI driver is responsible.
 
 use bindery_model::migration::{IN_TREE_PREFIX, driver_of};
 use bindery_model::{Annotation, Annotations, Claim, Name, ReclaimPolicy, Volume, finalizer};
@@ -8,7 +8,7 @@ use crate::rules;
 
 type AnnotationEdit = (Annotation, Option<Name>);
 
-/// Brings a claim's annotation in line with who provisions for it.
+/// Updates a claim's migrated-to annotation for its provisioner.
 pub(crate) fn claim(claim: &Claim) -> Option<Write> {
     let annotations = &claim.annotations;
     let provisioner = annotations
@@ -18,7 +18,7 @@ pub(crate) fn claim(claim: &Claim) -> Option<Write> {
     Some(Write::claim(&rules::CLAIM_MIGRATION, claim, Edit::Claim(edit)))
 }
 
-/// Brings a volume's annotation and finalizers in line with who provisioned it.
+/// Updates a volume's migrated-to annotation and finalizers for its provisioner.
 pub(crate) fn volume(volume: &Volume) -> Option<Write> {
     let provisioner = volume.annotations.get(Annotation::ProvisionedBy)?;
     let edit = VolumeEdit {
@@ -29,7 +29,7 @@ pub(crate) fn volume(volume: &Volume) -> Option<Write> {
     (edit != VolumeEdit::default()).then(|| Write::volume(&rules::VOLUME_MIGRATION, volume, Edit::Volume(edit)))
 }
 
-/// The change that the migrated-to annotation needs, if any.
+/// The change of the migrated-to annotation, if it is wrong.
 pub(crate) fn migrated_to(annotations: &Annotations, provisioner: &str) -> Option<AnnotationEdit> {
     let current = annotations.get(Annotation::MigratedTo).map(Name::as_str).unwrap_or_default();
     match driver_of(provisioner) {
@@ -39,15 +39,15 @@ pub(crate) fn migrated_to(annotations: &Annotations, provisioner: &str) -> Optio
     }
 }
 
-/// The finalizers that a volume is to have, where they differ from those it has. The binder guards what an in-tree plugin made
-/// and what is to be deleted; a volume that has moved to CSI is guarded by its driver's provisioner.
+/// The correct finalizers of a volume, if they differ. The binder adds one to in-tree volumes with
+/// policy Delete; for migrated volumes, the driver's provisioner adds its own.
 fn finalizers(volume: &Volume, provisioner: &str) -> Option<Box<[Name]>> {
     let mut wanted: Vec<Name> = volume.finalizers.to_vec();
     if driver_of(provisioner).is_some() {
         wanted.retain(|name| name != finalizer::PV_CONTROLLER);
     } else if provisioner.starts_with(IN_TREE_PREFIX) {
         match volume.policy {
-            // An API server refuses new finalizers on what is being deleted.
+            // The API server rejects new finalizers on a Terminating object.
             ReclaimPolicy::Delete
                 if !volume.deleting && !wanted.iter().any(|name| name == finalizer::PV_CONTROLLER) =>
             {

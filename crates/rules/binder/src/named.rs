@@ -1,4 +1,4 @@
-//! A claim that names the volume it wants, and is not bound yet.
+//! A claim that names a volume and is not bound yet.
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Claim, Name, points_to, satisfies};
@@ -9,17 +9,17 @@ use crate::decision::Decision;
 use crate::{bind, rules, status};
 
 impl Decision<'_> {
-    /// What a claim needs next that names its volume.
+    /// Decides about a claim that names its volume.
     pub fn named(self, claim: &Claim, name: &Name) -> Verdict {
         let Some(volume) = self.known.volume(name) else {
-            return Verdict::write_or_settle(&rules::CLAIM_NAMED_MISSING, status::pending(claim));
+            return Verdict::write_or_idle(&rules::CLAIM_NAMED_MISSING, status::pending(claim));
         };
         if let Some(flaw) = &volume.flaw {
-            let verdict = Verdict::write_or_settle(&rules::CLAIM_NAMED_UNREADABLE, status::pending(claim));
-            return verdict.noting(format!("{name}: {flaw}"));
+            let verdict = Verdict::write_or_idle(&rules::CLAIM_NAMED_VOLUME_MALFORMED, status::pending(claim));
+            return verdict.with_note(format!("{name}: {flaw}"));
         }
         match &volume.claim_ref {
-            // A claim that was bound to it comes first: its side of the volume is about to be restored.
+            // A claim that was bound to the volume has priority: its claimRef will be restored.
             None if self.belongs_to_another(claim, name) => taken(claim, name),
             None => match satisfies(claim, volume) {
                 Ok(()) => bind::verdict(&rules::CLAIM_NAMED_FREE, claim, volume),
@@ -38,15 +38,15 @@ impl Decision<'_> {
                         name.as_str(),
                         other.key.to_string()
                     );
-                    let notice = Event::claim(claim, EventType::Warning, Reason::FailedBinding, taken_message(name));
-                    return Verdict::settle(&rules::CLAIM_NAMED_TAKEN_FROM_US).noting(error).tell(notice);
+                    let event = Event::claim(claim, EventType::Warning, Reason::FailedBinding, taken_message(name));
+                    return Verdict::idle(&rules::CLAIM_NAMED_CONFLICT).with_note(error).publish(event);
                 }
                 taken(claim, name)
             }
         }
     }
 
-    /// Whether another claim was bound to a volume that nobody is written on.
+    /// Whether another claim was bound to a volume without claimRef.
     fn belongs_to_another(self, claim: &Claim, volume: &Name) -> bool {
         let mut naming = self.known.claims_naming(volume);
         naming.any(|other| other.is_bind_completed() && other.meta.uid != claim.meta.uid)

@@ -1,4 +1,4 @@
-//! The pod that scrubs a volume. Made anew for each: nothing is shared between two scrubs.
+//! The recycler pod that scrubs a volume.
 
 use bindery_model::{Source, Volume};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use crate::RecyclerConfig;
 
 const IMAGE: &str = "registry.k8s.io/build-image/debian-base:bookworm-v1.0.6";
 
-/// Removes everything below the mount point, and fails when something is left.
+/// Deletes everything below the mount point, and fails if anything is left.
 const SCRIPT: &str = "test -e /scrub && find /scrub -mindepth 1 -delete && test -z \"$(ls -A /scrub)\" || exit 1";
 
-/// The pod for a volume, from the template that the controller was given or the built-in one.
+/// The pod for a volume, from the configured template or the built-in one.
 pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
     let mut pod = config.pod_template.clone().unwrap_or_else(built_in);
     let seconds = deadline_seconds(volume, config);
@@ -35,7 +35,7 @@ pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
     pod
 }
 
-/// More time for larger volumes: so much a GiB, and never less than the minimum.
+/// The deadline grows with the capacity and has a minimum.
 fn deadline_seconds(volume: &Volume, config: &RecyclerConfig) -> u64 {
     let gibs = u64::try_from(volume.holds().whole_units(1 << 30)).unwrap_or(0);
     gibs.saturating_mul(config.timeout_per_gib_seconds).max(config.timeout_min_seconds).min(i64::MAX as u64)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn each_plugin_scrubs_its_own_source_within_its_own_time() {
+    fn pod_mounts_the_volumes_source_with_the_plugins_deadline() {
         let config = Config::default();
         let nfs = volume(json!({
             "metadata": {"name": "a"},
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_keeps_what_is_its_own() {
+    fn template_fields_are_kept_except_the_first_volume() {
         let template = json!({
             "metadata": {"namespace": "scrubbers", "labels": {"a": "b"}},
             "spec": {"volumes": [{"name": "data", "emptyDir": {}}, {"name": "tools"}]},

@@ -1,30 +1,30 @@
-//! What is said of a claim or a volume in its status. Nothing is written that is there already.
+//! Status updates of claims and volumes. Nothing is written that is already set.
 
 use bindery_model::{Annotation, Claim, ClaimPhase, Name, Volume, VolumePhase};
 use bindery_rules_api::{ClaimStatusEdit, Edit, Event, VolumeStatusEdit, Write};
 
 use crate::rules;
 
-/// Marks a claim Pending, if it is not, and removes what was said of a former volume.
+/// Marks a claim Pending, and removes the capacity and access modes of a former volume.
 pub(crate) fn pending(claim: &Claim) -> Option<Write> {
     let edit = ClaimStatusEdit { phase: ClaimPhase::Pending, ..ClaimStatusEdit::default() };
     differs(claim, &edit).then(|| Write::claim(&rules::STATUS_PENDING, claim, Edit::ClaimStatus(edit)))
 }
 
-/// Marks a claim Lost, if it is not, and tells it.
-pub(crate) fn lost(claim: &Claim, notice: Event) -> Option<Write> {
+/// Marks a claim Lost and publishes an event, unless it is Lost already.
+pub(crate) fn lost(claim: &Claim, event: Event) -> Option<Write> {
     let edit = ClaimStatusEdit { phase: ClaimPhase::Lost, ..ClaimStatusEdit::default() };
     (claim.status.phase != ClaimPhase::Lost)
-        .then(|| Write::claim(&rules::STATUS_LOST, claim, Edit::ClaimStatus(edit)).then(notice))
+        .then(|| Write::claim(&rules::STATUS_LOST, claim, Edit::ClaimStatus(edit)).then(event))
 }
 
-/// Marks a claim Bound, with what its volume gives it. Capacity is told when the claim becomes Bound, and is the resizer's
-/// from then on; the attributes class likewise.
+/// Marks a claim Bound, with the volume's access modes. The capacity and the attributes class are
+/// copied only when the claim becomes Bound; later the resizer writes them.
 pub(crate) fn bound(claim: &Claim, volume: &Volume) -> Result<Option<Write>, String> {
     let is_new = claim.status.phase != ClaimPhase::Bound;
     let mut edit = ClaimStatusEdit {
         phase: ClaimPhase::Bound,
-        // An API server does not keep an empty list.
+        // The API server drops empty lists.
         modes: (volume.modes.iter().next().is_some()).then_some(volume.modes),
         capacity: claim.status.capacity.clone(),
         attributes_class: claim.status.attributes_class.clone(),
@@ -50,15 +50,15 @@ fn differs(claim: &Claim, edit: &ClaimStatusEdit) -> bool {
         || status.attributes_class != edit.attributes_class
 }
 
-/// Marks a volume with a phase, if it has another.
+/// Sets a volume's phase.
 pub(crate) fn volume(volume: &Volume, phase: VolumePhase) -> Option<Write> {
     let edit = VolumeStatusEdit { phase, message: Name::default() };
     (volume.phase != phase).then(|| Write::volume(&rules::STATUS_VOLUME, volume, Edit::VolumeStatus(edit)))
 }
 
-/// Marks a volume Failed with the reason that the notice gives, if it is not Failed yet, and tells it.
-pub(crate) fn volume_failed(volume: &Volume, notice: Event) -> Option<Write> {
-    let edit = VolumeStatusEdit { phase: VolumePhase::Failed, message: Name::from(notice.message.as_str()) };
+/// Marks a volume Failed with the event's message and publishes it, unless it is Failed already.
+pub(crate) fn volume_failed(volume: &Volume, event: Event) -> Option<Write> {
+    let edit = VolumeStatusEdit { phase: VolumePhase::Failed, message: Name::from(event.message.as_str()) };
     (volume.phase != VolumePhase::Failed)
-        .then(|| Write::volume(&rules::STATUS_VOLUME, volume, Edit::VolumeStatus(edit)).then(notice))
+        .then(|| Write::volume(&rules::STATUS_VOLUME, volume, Edit::VolumeStatus(edit)).then(event))
 }

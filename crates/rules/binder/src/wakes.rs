@@ -1,9 +1,9 @@
-//! Whom a change wakes: exactly the claims and volumes whose verdict it can change.
+//! Which claims and volumes a change wakes: exactly those whose verdict it can affect.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Claim, Class, Object, ObjectKey, Pod, Volume};
 
-/// Wakes the keys that a change concerns.
+/// Wakes the keys that a change affects.
 pub(crate) fn wake(known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
     for object in change.after.iter().chain(&change.before) {
         match object {
@@ -11,7 +11,7 @@ pub(crate) fn wake(known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKe
             Object::Volume(volume) => of_volume(known, volume, wake),
             Object::Class(class) => of_class(known, class, wake),
             Object::Pod(pod) => of_pod(known, pod, wake),
-            // The binder reads nodes only when it provisions, and retries that by itself.
+            // Nodes are read only for provisioning, which is retried anyway.
             Object::AttributesClass(_)
             | Object::Node(_)
             | Object::CsiNode(_)
@@ -22,7 +22,8 @@ pub(crate) fn wake(known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKe
     }
 }
 
-/// A claim concerns itself, the volumes that belong to it, the one that it names, and other claims that name that one.
+/// A claim affects itself, the volumes whose claimRef names it, the volume that it names, and other
+/// claims that name the same volume.
 fn of_claim(known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
     let key = claim.key();
     if let Some(volume) = &claim.volume {
@@ -37,8 +38,8 @@ fn of_claim(known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
     wake(key.into());
 }
 
-/// A volume concerns the claim it belongs to and the claims that name it. Claims that wait for one like it are woken when the
-/// volume itself is decided about, one at a time.
+/// A volume affects itself, the claim in its claimRef, and the claims that name it. Claims that it
+/// may match are handed the volume one at a time, when the volume is decided about.
 fn of_volume(known: &Cache, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
     if let Some(claim) = &volume.claim_ref {
         wake(claim.key.clone().into());
@@ -49,7 +50,7 @@ fn of_volume(known: &Cache, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
     wake(ObjectKey::volume(volume.name().clone()));
 }
 
-/// A class concerns the claims that look for a volume of it, and as a default those that say nothing of a class.
+/// A class affects its unbound claims; a default class also those without a class.
 fn of_class(known: &Cache, class: &Class, wake: &mut dyn FnMut(ObjectKey)) {
     for claim in known.looking(Some(&class.meta.name)) {
         wake(claim.clone().into());
@@ -61,7 +62,8 @@ fn of_class(known: &Cache, class: &Class, wake: &mut dyn FnMut(ObjectKey)) {
     }
 }
 
-/// A pod concerns the claims it uses while they look for a volume, and released volumes that it holds back from being scrubbed.
+/// A pod affects the unbound claims that it uses, and the released volumes that cannot be scrubbed
+/// while it runs.
 fn of_pod(known: &Cache, pod: &Pod, wake: &mut dyn FnMut(ObjectKey)) {
     for key in pod.claim_keys() {
         for volume in known.volumes_of(&key).filter(|volume| volume.phase.is_released()) {

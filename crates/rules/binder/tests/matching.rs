@@ -1,4 +1,4 @@
-//! The index chooses what a naive scan over all volumes chooses, whatever happened to the pool before.
+//! Index lookups choose the same volumes and claims as a naive scan, after any sequence of changes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use bindery_model::{
 };
 use proptest::prelude::*;
 
-/// Something that happens to the cluster.
+/// A change in the cluster.
 #[derive(Debug, Clone)]
 enum Event {
     Volume(Volume),
-    VolumeGone(Name),
+    VolumeDeleted(Name),
     Claim(Claim),
-    ClaimGone(ClaimKey),
-    /// A write of ours reserves a volume for a claim, and is not answered yet.
+    ClaimDeleted(ClaimKey),
+    /// A pending write reserves a volume for a claim.
     Reserve(Name, ClaimKey),
-    /// The write came to nothing.
-    Settle(Name),
+    /// The pending write failed.
+    DropPending(Name),
 }
 
 const SIZES: [&str; 6] = ["0", "1Gi", "1500M", "2Gi", "1.5Gi", "800E"];
@@ -43,7 +43,7 @@ fn volume_mode() -> impl Strategy<Value = VolumeMode> {
     prop_oneof![5 => Just(VolumeMode::Filesystem), 1 => Just(VolumeMode::Block)]
 }
 
-/// Mostly nothing, now and then one of two.
+/// Mostly `None`, sometimes one of two words.
 fn rarely(words: [&'static str; 2]) -> impl Strategy<Value = Option<Name>> {
     prop_oneof![3 => Just(None), 1 => prop::sample::select(words.to_vec()).prop_map(|word| Some(word.into()))]
 }
@@ -129,15 +129,15 @@ fn claim() -> impl Strategy<Value = Claim> {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => volume().prop_map(Event::Volume),
-        1 => volume_name().prop_map(Event::VolumeGone),
+        1 => volume_name().prop_map(Event::VolumeDeleted),
         3 => claim().prop_map(Event::Claim),
-        1 => claim_key().prop_map(Event::ClaimGone),
+        1 => claim_key().prop_map(Event::ClaimDeleted),
         1 => (volume_name(), claim_key()).prop_map(|(volume, claim)| Event::Reserve(volume, claim)),
-        1 => volume_name().prop_map(Event::Settle),
+        1 => volume_name().prop_map(Event::DropPending),
     ]
 }
 
-/// What the naive scan knows: everything, in plain maps.
+/// The state of the naive scan, in plain maps.
 #[derive(Default)]
 struct Naive {
     volumes: BTreeMap<Name, Volume>,
@@ -174,13 +174,13 @@ impl Naive {
         reserved.or_else(free).map(|volume| volume.name().clone())
     }
 
-    /// Of the claims that look and have nothing reserved, who asks for most and fits.
+    /// Of the unbound claims without a reserved volume, the matching one that requests most.
     fn taker(&self, volume: &Volume) -> Option<ClaimKey> {
         if !volume.is_free() || self.is_requested_by_name(volume) {
             return None;
         }
         let looks = |claim: &&Claim| {
-            let request = Request::of(claim, false).expect("these selectors make sense");
+            let request = Request::of(claim, false).expect("valid selectors");
             let serves = |other: &Volume| points_to(other, claim) && reserved_mismatch(&request, other).is_none();
             claim.is_looking() && !self.shown().any(serves) && mismatch(&request, volume).is_none()
         };
@@ -188,7 +188,7 @@ impl Naive {
         most.min_by_key(|claim| (Reverse(claim.requested().clone()), claim.key())).map(Claim::key)
     }
 
-    fn happen(&mut self, known: &mut Cache, event: &Event, version: u64) {
+    fn apply(&mut self, known: &mut Cache, event: &Event, version: u64) {
         match event {
             Event::Volume(volume) => {
                 let mut volume = volume.clone();
@@ -196,7 +196,7 @@ impl Naive {
                 self.volumes.insert(volume.name().clone(), volume.clone());
                 known.watched(Object::Volume(Arc::new(volume)));
             }
-            Event::VolumeGone(name) => {
+            Event::VolumeDeleted(name) => {
                 self.volumes.remove(name);
                 known.watched_gone(&ObjectKey::volume(name.clone()), version);
             }
@@ -206,7 +206,7 @@ impl Naive {
                 self.claims.insert(claim.key(), claim.clone());
                 known.watched(Object::Claim(Arc::new(claim)));
             }
-            Event::ClaimGone(key) => {
+            Event::ClaimDeleted(key) => {
                 self.claims.remove(key);
                 known.watched_gone(&key.clone().into(), version);
             }
@@ -218,7 +218,7 @@ impl Naive {
                     known.assume_volume(Arc::new(volume));
                 }
             }
-            Event::Settle(name) => {
+            Event::DropPending(name) => {
                 self.assumed.remove(name);
                 known.settle(&ObjectKey::volume(name.clone()));
             }
@@ -236,15 +236,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn the_index_chooses_what_a_scan_chooses(
+    fn index_and_scan_choose_the_same(
         events in prop::collection::vec(event(), 1..40),
-        asks in prop::collection::vec(claim(), 1..8),
+        requests in prop::collection::vec(claim(), 1..8),
     ) {
         let (mut naive, mut known) = (Naive::default(), Cache::default());
         for (version, event) in events.iter().enumerate() {
-            naive.happen(&mut known, event, version as u64 + 1);
-            for claim in &asks {
-                let request = Request::of(claim, false).expect("these selectors make sense");
+            naive.apply(&mut known, event, version as u64 + 1);
+            for claim in &requests {
+                let request = Request::of(claim, false).expect("valid selectors");
                 prop_assert_eq!(chosen(choose(&known, &request)), naive.choose(&request), "for {:?}", claim);
             }
             for volume in naive.shown() {
@@ -254,15 +254,15 @@ proptest! {
     }
 
     #[test]
-    fn a_delayed_claim_gets_only_what_is_reserved_for_it(
+    fn delayed_claim_gets_only_a_reserved_volume(
         volumes in prop::collection::vec(volume(), 1..20),
         claim in claim(),
     ) {
         let (mut naive, mut known) = (Naive::default(), Cache::default());
         for (version, volume) in volumes.into_iter().enumerate() {
-            naive.happen(&mut known, &Event::Volume(volume), version as u64 + 1);
+            naive.apply(&mut known, &Event::Volume(volume), version as u64 + 1);
         }
-        let request = Request::of(&claim, true).expect("these selectors make sense");
+        let request = Request::of(&claim, true).expect("valid selectors");
         let got = choose(&known, &request);
         prop_assert!(!matches!(got, Some(Choice::Fits(_))));
         if let Some(Choice::Reserved(volume)) = got {

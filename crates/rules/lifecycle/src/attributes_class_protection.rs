@@ -1,4 +1,5 @@
-//! The attributes-class-protection controller: an attributes class that claims or volumes refer to does not go.
+//! The attributes-class-protection controller: protects VolumeAttributesClasses from deletion while
+//! claims or volumes refer to them.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, Name, Object, ObjectKey};
@@ -18,66 +19,69 @@ impl RuleSet for AttributesClassProtection {
         Profile {
             name: "volumeattributesclass-protection",
             component: "volumeattributesclass-protection",
-            tempo: ResyncInterval::Rarely,
-            sees: &[Kind::AttributesClass, Kind::Claim, Kind::Volume],
+            resync: ResyncInterval::Rarely,
+            watches: &[Kind::AttributesClass, Kind::Claim, Kind::Volume],
             queues: &[(Kind::AttributesClass, "vacprotection")],
         }
     }
 
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::AttributesClass {
-            return Verdict::settle(&rules::NOT_OURS);
+            return Verdict::idle(&rules::NOT_HANDLED);
         }
-        let Some(class) = known.attributes_class(&key.name) else { return Verdict::settle(&rules::GONE) };
+        let Some(class) = known.attributes_class(&key.name) else { return Verdict::idle(&rules::DELETED) };
         if let Some(flaw) = &class.flaw {
-            return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
+            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
-        let guarded = ProtectedObject::AttributesClass(class);
-        if guarded.is_deleting_with_finalizer() {
-            // What could not be understood may be a user.
+        let protected = ProtectedObject::AttributesClass(class);
+        if protected.is_deleting_with_finalizer() {
+            // An object that could not be parsed may be a user.
             let flawed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.flawed_anywhere(kind));
             let known_users: Vec<ObjectKey> =
                 known.attributes_users(&class.meta.name).iter().chain(flawed).cloned().collect();
             if !known_users.is_empty() {
-                return Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&known_users)));
+                return Verdict::idle(&rules::IN_USE).with_note(format!("referred to by {}", users(&known_users)));
             }
             return match UnusedProof::of_attributes_class(class, live_reads) {
-                Ok(proof) => Verdict::write(&rules::LET_GO, Write::remove_finalizer(&rules::LET_GO, guarded, &proof)),
-                Err(NotUnused::Look(listing)) => Verdict::request(&rules::LOOK, Request::List(listing)),
+                Ok(proof) => Verdict::write(
+                    &rules::REMOVE_FINALIZER,
+                    Write::remove_finalizer(&rules::REMOVE_FINALIZER, protected, &proof),
+                ),
+                Err(NotUnused::NeedsList(listing)) => Verdict::request(&rules::LIST_USERS, Request::List(listing)),
                 Err(NotUnused::UsedBy(live)) => {
-                    Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&live)))
+                    Verdict::idle(&rules::IN_USE).with_note(format!("referred to by {}", users(&live)))
                 }
             };
         }
-        if guarded.is_missing_finalizer() {
-            return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
+        if protected.is_missing_finalizer() {
+            return Verdict::write(&rules::ADD_FINALIZER, Write::add_finalizer(&rules::ADD_FINALIZER, protected));
         }
-        Verdict::settle(&rules::AT_REST)
+        Verdict::idle(&rules::NO_ACTION)
     }
 
     fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         let mut wake_class = |name: &Name| wake(ObjectKey::cluster(Kind::AttributesClass, name.clone()));
         if let Some(Object::AttributesClass(class)) = &change.after {
-            let guarded = ProtectedObject::AttributesClass(class);
-            if guarded.is_deleting_with_finalizer() || guarded.is_missing_finalizer() {
+            let protected = ProtectedObject::AttributesClass(class);
+            if protected.is_deleting_with_finalizer() || protected.is_missing_finalizer() {
                 wake_class(&class.meta.name);
             }
         }
         if change.before.as_ref().is_some_and(|before| before.flaw().is_some()) {
-            // NoObserver knows which classes it referred to: it held all of them.
+            // It could not be parsed, so it may have referred to any class.
             let mut classes = known.keys(Kind::AttributesClass);
             classes.sort_unstable();
-            classes.iter().filter(|key| is_deleted(known, &key.name)).for_each(|key| wake_class(&key.name));
+            classes.iter().filter(|key| is_terminating(known, &key.name)).for_each(|key| wake_class(&key.name));
         }
-        // Only who stops referring to a class can let it go.
-        let mut wake_deleted = |name: &Name| {
-            if is_deleted(known, name) {
+        // A class can only become unused when an object stops referring to it.
+        let mut wake_terminating = |name: &Name| {
+            if is_terminating(known, name) {
                 wake_class(name);
             }
         };
         match &change.before {
-            Some(Object::Claim(claim)) => claim.attributes_classes().for_each(&mut wake_deleted),
-            Some(Object::Volume(volume)) => volume.attributes_class.iter().for_each(&mut wake_deleted),
+            Some(Object::Claim(claim)) => claim.attributes_classes().for_each(&mut wake_terminating),
+            Some(Object::Volume(volume)) => volume.attributes_class.iter().for_each(&mut wake_terminating),
             Some(
                 Object::Class(_)
                 | Object::AttributesClass(_)
@@ -93,6 +97,6 @@ impl RuleSet for AttributesClassProtection {
     }
 }
 
-fn is_deleted(known: &Cache, class: &Name) -> bool {
+fn is_terminating(known: &Cache, class: &Name) -> bool {
     known.attributes_class(class).is_some_and(|class| class.deleting)
 }

@@ -1,4 +1,5 @@
-//! The claim-protection controller: a claim that pods use does not go; and of a bound one it is said whether pods refer to it.
+//! The claim-protection controller: protects claims from deletion while pods use them, and
+//! maintains the `Unused` condition of bound claims.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Claim, ClaimPhase, Condition, Kind, Name, Object, ObjectKey, Pod};
@@ -12,13 +13,14 @@ use crate::rules::claim_protection as rules;
 /// The rule set of the claim-protection controller.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimProtection {
-    /// Whether bound claims get the `Unused` condition (upstream's feature gate `PersistentVolumeClaimUnusedSinceTime`).
-    pub says_unused: bool,
+    /// Whether bound claims get the `Unused` condition (upstream's feature gate
+    /// `PersistentVolumeClaimUnusedSinceTime`).
+    pub reports_unused: bool,
 }
 
 impl Default for ClaimProtection {
     fn default() -> ClaimProtection {
-        ClaimProtection { says_unused: true }
+        ClaimProtection { reports_unused: true }
     }
 }
 
@@ -27,31 +29,31 @@ impl RuleSet for ClaimProtection {
         Profile {
             name: "persistentvolumeclaim-protection",
             component: "persistentvolumeclaim-protection",
-            tempo: ResyncInterval::Rarely,
-            sees: &[Kind::Claim, Kind::Pod],
+            resync: ResyncInterval::Rarely,
+            watches: &[Kind::Claim, Kind::Pod],
             queues: &[(Kind::Claim, "pvcprotection")],
         }
     }
 
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Claim {
-            return Verdict::settle(&rules::NOT_OURS);
+            return Verdict::idle(&rules::NOT_HANDLED);
         }
-        let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::settle(&rules::GONE) };
+        let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::idle(&rules::DELETED) };
         if let Some(flaw) = &claim.flaw {
-            return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
+            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
         if let Some(verdict) = self.report(known, claim, live_reads) {
             return verdict;
         }
-        let guarded = ProtectedObject::Claim(claim);
-        if guarded.is_deleting_with_finalizer() {
-            return let_go(known, claim, live_reads);
+        let protected = ProtectedObject::Claim(claim);
+        if protected.is_deleting_with_finalizer() {
+            return remove_finalizer(known, claim, live_reads);
         }
-        if guarded.is_missing_finalizer() {
-            return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
+        if protected.is_missing_finalizer() {
+            return Verdict::write(&rules::ADD_FINALIZER, Write::add_finalizer(&rules::ADD_FINALIZER, protected));
         }
-        Verdict::settle(&rules::AT_REST)
+        Verdict::idle(&rules::NO_ACTION)
     }
 
     fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
@@ -63,8 +65,8 @@ impl RuleSet for ClaimProtection {
         for object in change.after.iter().chain(&change.before) {
             let Object::Pod(pod) = object else { continue };
             if pod.flaw.is_some() {
-                // NoObserver knows which claims it used: it held all of them.
-                wake_deleted(known, &pod.meta.namespace, wake);
+                // It could not be parsed, so it may have used any claim of its namespace.
+                wake_terminating(known, &pod.meta.namespace, wake);
             }
             for key in pod.claim_keys() {
                 if known.claim(&key).is_some_and(|claim| self.depends_on_pods(claim)) {
@@ -76,9 +78,9 @@ impl RuleSet for ClaimProtection {
 }
 
 impl ClaimProtection {
-    /// Whether the `Unused` condition is kept on a claim.
+    /// Whether the `Unused` condition of a claim is maintained.
     fn reports_on(&self, claim: &Claim) -> bool {
-        self.says_unused && !claim.deleting && claim.status.phase == ClaimPhase::Bound
+        self.reports_unused && !claim.deleting && claim.status.phase == ClaimPhase::Bound
     }
 
     fn depends_on_pods(&self, claim: &Claim) -> bool {
@@ -86,8 +88,8 @@ impl ClaimProtection {
     }
 
     fn concerns_claim(&self, before: Option<&Object>, claim: &Claim) -> bool {
-        let guarded = ProtectedObject::Claim(claim);
-        let has_news = || match before {
+        let protected = ProtectedObject::Claim(claim);
+        let has_changed = || match before {
             Some(Object::Claim(before)) => {
                 !self.reports_on(before)
                     || before.status.unused != claim.status.unused
@@ -96,10 +98,12 @@ impl ClaimProtection {
             }
             Some(_) | None => true,
         };
-        guarded.is_deleting_with_finalizer() || guarded.is_missing_finalizer() || self.reports_on(claim) && has_news()
+        protected.is_deleting_with_finalizer()
+            || protected.is_missing_finalizer()
+            || self.reports_on(claim) && has_changed()
     }
 
-    /// Brings the `Unused` condition in line with the pods; `None` when it is, or is not kept.
+    /// Updates the `Unused` condition; `None` if it is correct or not maintained.
     fn report(&self, known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Option<Verdict> {
         if !self.reports_on(claim) {
             return None;
@@ -112,7 +116,7 @@ impl ClaimProtection {
             }
             let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
             let Some(pods) = live_reads.listed(&listing) else {
-                return Some(Verdict::request(&rules::LOOK, Request::List(listing)));
+                return Some(Verdict::request(&rules::LIST_PODS, Request::List(listing)));
             };
             used = pods.iter().any(|object| matches!(object, Object::Pod(pod) if is_used(pod)));
         }
@@ -141,8 +145,8 @@ impl ClaimProtection {
     }
 }
 
-/// Wakes the claims of a namespace that somebody deleted.
-fn wake_deleted(known: &Cache, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)) {
+/// Wakes the Terminating claims of a namespace.
+fn wake_terminating(known: &Cache, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)) {
     let is_deleting_with_finalizer = |key: &ObjectKey| {
         let claim = known.claim(&key.claim_key());
         key.namespace == *namespace
@@ -153,21 +157,21 @@ fn wake_deleted(known: &Cache, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)
     keys.into_iter().for_each(wake);
 }
 
-/// Lets a deleted claim go, if no pod holds it: none that is known, and none of all that there are.
-fn let_go(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Verdict {
+/// Removes the finalizer of a Terminating claim if no pod uses it, by the cache and by a live list.
+fn remove_finalizer(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Verdict {
     let key = claim.key();
-    let holders = known.pods_using(&key).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into());
-    // A pod that could not be understood may be one.
-    let holders: Vec<ObjectKey> = holders.chain(known.flawed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
-    if !holders.is_empty() {
-        return Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&holders)));
+    let users_of = known.pods_using(&key).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into());
+    // A pod that could not be parsed may be a user.
+    let known_users: Vec<ObjectKey> = users_of.chain(known.flawed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
+    if !known_users.is_empty() {
+        return Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&known_users)));
     }
     match UnusedProof::of_claim(claim, live_reads) {
         Ok(proof) => Verdict::write(
-            &rules::LET_GO,
-            Write::remove_finalizer(&rules::LET_GO, ProtectedObject::Claim(claim), &proof),
+            &rules::REMOVE_FINALIZER,
+            Write::remove_finalizer(&rules::REMOVE_FINALIZER, ProtectedObject::Claim(claim), &proof),
         ),
-        Err(NotUnused::Look(listing)) => Verdict::request(&rules::LOOK, Request::List(listing)),
-        Err(NotUnused::UsedBy(pods)) => Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&pods))),
+        Err(NotUnused::NeedsList(listing)) => Verdict::request(&rules::LIST_PODS, Request::List(listing)),
+        Err(NotUnused::UsedBy(pods)) => Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&pods))),
     }
 }

@@ -1,4 +1,5 @@
-//! The ephemeral-volume controller: makes the claims of pods' ephemeral volumes. It deletes none: they go with their pods.
+//! The ephemeral-volume controller: creates the claims of pods' ephemeral volumes. Garbage
+//! collection deletes them with their pods.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::event::{EventType, Reason};
@@ -19,47 +20,47 @@ impl RuleSet for Ephemeral {
         Profile {
             name: "ephemeral-volume",
             component: "ephemeral_volume",
-            tempo: ResyncInterval::Rarely,
-            sees: &[Kind::Pod, Kind::Claim],
+            resync: ResyncInterval::Rarely,
+            watches: &[Kind::Pod, Kind::Claim],
             queues: &[(Kind::Pod, "ephemeral_volume")],
         }
     }
 
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Pod {
-            return Verdict::settle(&rules::NOT_OURS);
+            return Verdict::idle(&rules::NOT_HANDLED);
         }
-        let Some(pod) = known.pod(&key.pod_key()) else { return Verdict::settle(&rules::POD_GONE) };
+        let Some(pod) = known.pod(&key.pod_key()) else { return Verdict::idle(&rules::POD_DELETED) };
         if let Some(flaw) = &pod.flaw {
-            return Verdict::settle(&rules::POD_MALFORMED).noting(flaw.to_string());
+            return Verdict::idle(&rules::POD_MALFORMED).with_note(flaw.to_string());
         }
         if pod.ephemeral().next().is_none() {
-            return Verdict::settle(&rules::NO_VOLUMES);
+            return Verdict::idle(&rules::NO_VOLUMES);
         }
         if pod.deleting {
-            return Verdict::settle(&rules::POD_DELETED);
+            return Verdict::idle(&rules::POD_TERMINATING);
         }
-        // In order: a volume whose claim cannot be had holds up those after it, as upstream.
+        // In order, as upstream: a volume whose claim fails delays those after it.
         pod.ephemeral()
-            .find_map(|(place, volume)| Missing { pod, place, volume }.verdict(known, live_reads))
-            .unwrap_or_else(|| Verdict::settle(&rules::SERVED))
+            .find_map(|(index, volume)| EphemeralVolume { pod, index, volume }.verdict(known, live_reads))
+            .unwrap_or_else(|| Verdict::idle(&rules::COMPLETE))
     }
 
     fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         match (&change.before, &change.after) {
-            // Nothing of a pod that claims depend on changes while it lives, unless it could not be understood before.
+            // The volumes of a pod are immutable, unless it could not be parsed before.
             (before, Some(Object::Pod(pod))) => {
                 let is_same =
                     |before: &Object| before.meta().uid == pod.meta.uid && before.flaw() == pod.flaw.as_deref();
-                if !before.as_ref().is_some_and(is_same) && is_served(pod) {
+                if !before.as_ref().is_some_and(is_same) && needs_claims(pod) {
                     wake(pod.key().into());
                 }
             }
-            // What was said of it is over.
+            // Clears the last published events.
             (Some(Object::Pod(pod)), None) if pod.ephemeral().next().is_some() => wake(pod.key().into()),
-            // A claim that is gone is made again; one that was another's may be there for the pod now.
+            // A deleted claim is created again, and a conflict may be resolved.
             (Some(Object::Claim(before)), after) => {
-                let is_as_before = |after: &Object| match after {
+                let is_same_owner = |after: &Object| match after {
                     Object::Claim(after) => after.meta.uid == before.meta.uid && after.controller == before.controller,
                     Object::Volume(_)
                     | Object::Class(_)
@@ -71,8 +72,8 @@ impl RuleSet for Ephemeral {
                     | Object::Capacity(_)
                     | Object::Attachment(_) => true,
                 };
-                if !after.as_ref().is_some_and(is_as_before) {
-                    for pod in known.pods_using(&before.key()).filter(|pod| is_served(pod)) {
+                if !after.as_ref().is_some_and(is_same_owner) {
+                    for pod in known.pods_using(&before.key()).filter(|pod| needs_claims(pod)) {
                         wake(pod.key().into());
                     }
                 }
@@ -82,63 +83,64 @@ impl RuleSet for Ephemeral {
     }
 }
 
-/// Whether claims are made for a pod.
-fn is_served(pod: &Pod) -> bool {
+/// Whether claims are created for a pod.
+fn needs_claims(pod: &Pod) -> bool {
     !pod.deleting && pod.ephemeral().next().is_some()
 }
 
-/// A pod's ephemeral volume, whose claim may be missing.
-struct Missing<'a> {
+/// An ephemeral volume of a pod.
+struct EphemeralVolume<'a> {
     pod: &'a Pod,
-    place: usize,
+    index: usize,
     volume: &'a PodVolume,
 }
 
-impl Missing<'_> {
-    /// What is to be done about it; `None` when it has its claim.
+impl EphemeralVolume<'_> {
+    /// The next step; `None` if it has its claim.
     fn verdict(&self, known: &Cache, live_reads: &LiveReads) -> Option<Verdict> {
         let key = self.pod.claim_key(self.volume);
-        let task = Task::MakeClaim(self.place);
+        let task = Task::CreateClaim(self.index);
         let live = live_reads.claim(&key);
         if let Some(claim) = known.claim(&key).or(live.flatten()) {
             return self.conflict(claim);
         }
-        // What went unanswered is tried once more at once, if it was not done: then it is a failure like any other.
-        let is_uncertain = |failure: &Failure| {
-            failure.after == FailureEffect::Unknown && (live.is_none() || live_reads.failure_count(task) < 2)
+        // After an unknown outcome and a read that finds no claim, it is tried once more at once.
+        // The next failure counts.
+        let is_unknown = |failure: &Failure| {
+            failure.effect == FailureEffect::Unknown && (live.is_none() || live_reads.failure_count(task) < 2)
         };
-        if let Some(failure) = live_reads.last_failure(task).filter(|failure| !is_uncertain(failure)) {
+        if let Some(failure) = live_reads.last_failure(task).filter(|failure| !is_unknown(failure)) {
             let error = format!("create PVC {}: {}", key.name, failure.error);
-            return Some(self.complain(Verdict::retry(&rules::FAILED, Backoff::Api, &error), &error));
+            return Some(self.with_warning(Verdict::retry(&rules::FAILED, Backoff::Api, &error), &error));
         }
-        // Somebody made it, or we did and do not know.
-        let may_be_there = live_reads.is_done(task) || live_reads.failure_count(task) > 0;
-        if may_be_there && live.is_none() {
-            return Some(Verdict::request(&rules::CHECK_CLAIM, Request::Read(key.into())));
+        // It already existed, or the outcome of its creation is unknown.
+        let may_exist = live_reads.is_done(task) || live_reads.failure_count(task) > 0;
+        if may_exist && live.is_none() {
+            return Some(Verdict::request(&rules::READ_CLAIM, Request::Read(key.into())));
         }
         let body = self.claim(&key);
-        let create = Create { key: key.into(), body, purpose: &rules::MAKE_CLAIM, task, then: Vec::new() };
-        Some(Verdict::request(&rules::MAKE_CLAIM, Request::Create(create)))
+        let create = Create { key: key.into(), body, purpose: &rules::CREATE_CLAIM, task, then: Vec::new() };
+        Some(Verdict::request(&rules::CREATE_CLAIM, Request::Create(create)))
     }
 
-    /// A claim of that name is there: either it was made for the pod, or it is somebody else's.
+    /// A claim of that name exists: reports a conflict unless the pod owns it.
     fn conflict(&self, claim: &Claim) -> Option<Verdict> {
         if self.pod.owns(claim) {
             return None;
         }
         let error = format!("PVC {} was not created for pod {} (pod is not owner)", claim.key(), self.pod.key());
-        Some(self.complain(Verdict::settle(&rules::CONFLICT).noting(&error), &error))
+        Some(self.with_warning(Verdict::idle(&rules::CONFLICT).with_note(&error), &error))
     }
 
-    fn complain(&self, verdict: Verdict, error: &str) -> Verdict {
+    fn with_warning(&self, verdict: Verdict, error: &str) -> Verdict {
         let message = format!("ephemeral volume {}: {error}", self.volume.name);
-        verdict.tell(Event::pod(self.pod, EventType::Warning, Reason::FailedBinding, message))
+        verdict.publish(Event::pod(self.pod, EventType::Warning, Reason::FailedBinding, message))
     }
 
     /// The claim, from the volume's template.
     fn claim(&self, key: &ClaimKey) -> Value {
         let template = self.volume.template.as_deref().unwrap_or_default();
-        // The template was cut out of JSON: it is JSON.
+        // The template was taken from a JSON object, so it parses.
         let template: Value = serde_json::from_str(template).unwrap_or_default();
         let mut metadata = json!({
             "name": key.name.as_str(),

@@ -1,4 +1,5 @@
-//! The expander: says who makes a claim's volume grow. What is left to do here is done for Flex volumes only, by [`crate::flex`].
+//! The expand controller: requests expansion from external resizers. Only FlexVolumes are expanded
+//! here, by [`crate::flex`].
 
 use bindery_cache::{Cache, Change};
 use bindery_model::event::{EventType, Reason};
@@ -11,7 +12,7 @@ use bindery_rules_api::{
 use crate::flex;
 use crate::rules::expander as rules;
 
-/// The rule set of the expander.
+/// The rule set of the expand controller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Expander;
 
@@ -20,39 +21,39 @@ impl RuleSet for Expander {
         Profile {
             name: "persistentvolume-expander",
             component: "volume_expand",
-            tempo: ResyncInterval::Rarely,
-            sees: &[Kind::Claim, Kind::Volume],
+            resync: ResyncInterval::Rarely,
+            watches: &[Kind::Claim, Kind::Volume],
             queues: &[(Kind::Claim, "volume_expand")],
         }
     }
 
     fn decide(&self, known: &Cache, key: &ObjectKey, _: &LiveReads) -> Verdict {
         if key.kind != Kind::Claim {
-            return Verdict::settle(&rules::NOT_OURS);
+            return Verdict::idle(&rules::NOT_HANDLED);
         }
-        let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::settle(&rules::CLAIM_GONE) };
+        let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::idle(&rules::CLAIM_DELETED) };
         if let Some(flaw) = &claim.flaw {
-            return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
+            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
         if claim.status.phase != ClaimPhase::Bound {
-            return Verdict::settle(&rules::NOT_BOUND);
+            return Verdict::idle(&rules::NOT_BOUND);
         }
         let volume = claim.volume.as_ref().and_then(|name| known.volume(name));
-        let Some(volume) = volume.filter(|volume| is_of(volume, claim)) else {
-            return Verdict::settle(&rules::NOT_ITS_VOLUME);
+        let Some(volume) = volume.filter(|volume| is_bound_to(volume, claim)) else {
+            return Verdict::idle(&rules::VOLUME_NOT_BOUND);
         };
         if let Some(flaw) = &volume.flaw {
-            return Verdict::settle(&rules::MALFORMED).noting(format!("{}: {flaw}", volume.name()));
+            return Verdict::idle(&rules::MALFORMED).with_note(format!("{}: {flaw}", volume.name()));
         }
-        if !wants_more(claim) && !volume.annotations.has(Annotation::PreResizeCapacity) {
-            return Verdict::settle(&rules::BIG_ENOUGH);
+        if !requests_more(claim) && !volume.annotations.has(Annotation::PreResizeCapacity) {
+            return Verdict::idle(&rules::LARGE_ENOUGH);
         }
         match &volume.source {
             Source::Migrated(plugin) => migrated(claim, plugin),
-            Source::Flex(driver) => flex::grow(claim, volume, driver),
+            Source::Flex(driver) => flex::expand(claim, volume, driver),
             Source::HostPath(_) | Source::Nfs(_) | Source::Csi(_) | Source::Local(_) | Source::Other => {
                 let message = "waiting for an external controller to expand this PVC";
-                Verdict::settle(&rules::WAITS).tell(external(claim, EventType::Normal, message))
+                Verdict::idle(&rules::EXTERNAL).publish(external(claim, EventType::Normal, message))
             }
         }
     }
@@ -60,11 +61,11 @@ impl RuleSet for Expander {
     fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         for object in change.after.iter().chain(&change.before) {
             match object {
-                Object::Claim(claim) if may_grow(known, claim) => wake(claim.key().into()),
+                Object::Claim(claim) if may_expand(known, claim) => wake(claim.key().into()),
                 Object::Volume(volume) => {
-                    let remembers = volume.annotations.has(Annotation::PreResizeCapacity);
+                    let has_former_size = volume.annotations.has(Annotation::PreResizeCapacity);
                     for claim in known.claims_naming(volume.name()) {
-                        if remembers && claim.status.phase == ClaimPhase::Bound || may_grow(known, claim) {
+                        if has_former_size && claim.status.phase == ClaimPhase::Bound || may_expand(known, claim) {
                             wake(claim.key().into());
                         }
                     }
@@ -83,40 +84,41 @@ impl RuleSet for Expander {
     }
 }
 
-/// Whether a volume is bound to a claim. The claim's name is not looked at, as upstream.
-fn is_of(volume: &Volume, claim: &Claim) -> bool {
-    let refers = volume.claim_ref.as_ref();
-    refers.is_some_and(|found| found.key.namespace == claim.meta.namespace && found.uid == claim.meta.uid)
+/// Whether a volume is bound to a claim. As upstream, the claim's name is not compared.
+fn is_bound_to(volume: &Volume, claim: &Claim) -> bool {
+    let claim_ref = volume.claim_ref.as_ref();
+    claim_ref.is_some_and(|found| found.key.namespace == claim.meta.namespace && found.uid == claim.meta.uid)
 }
 
-/// Whether a claim asks for more than it has.
-fn wants_more(claim: &Claim) -> bool {
-    flex::had(claim) < claim.requested()
+/// Whether a claim requests more than its capacity.
+fn requests_more(claim: &Claim) -> bool {
+    flex::capacity(claim) < claim.requested()
 }
 
-/// Whether there is anything to say or do about a claim.
-fn may_grow(known: &Cache, claim: &Claim) -> bool {
+/// Whether a claim may need expansion, or has an unfinished one.
+fn may_expand(known: &Cache, claim: &Claim) -> bool {
     let is_unfinished = || {
         let volume = claim.volume.as_ref().and_then(|name| known.volume(name));
         volume.is_some_and(|volume| volume.annotations.has(Annotation::PreResizeCapacity))
     };
-    claim.status.phase == ClaimPhase::Bound && (wants_more(claim) || claim.status.change.is_some() || is_unfinished())
+    claim.status.phase == ClaimPhase::Bound
+        && (requests_more(claim) || claim.status.change.is_some() || is_unfinished())
 }
 
-/// Names the resizer of the CSI driver that an in-tree plugin has moved to.
+/// Annotates the claim with the resizer of the CSI driver that its plugin was migrated to.
 fn migrated(claim: &Claim, plugin: &str) -> Verdict {
     let message = format!("CSI migration enabled for {plugin}; waiting for external resizer to expand the pvc");
-    let notice = external(claim, EventType::Normal, message);
+    let event = external(claim, EventType::Normal, message);
     let driver = driver_of(plugin).unwrap_or_default();
     if claim.annotations.get(Annotation::StorageResizer).is_some_and(|resizer| resizer == driver) {
-        return Verdict::settle(&rules::MIGRATED).tell(notice);
+        return Verdict::idle(&rules::MIGRATED).publish(event);
     }
     let report =
         ClaimReport { annotations: vec![(Annotation::StorageResizer, Some(driver.into()))], ..ClaimReport::default() };
-    let regret = format!("error setting resizer annotation to pvc {}, with error ", claim.key());
+    let prefix = format!("error setting resizer annotation to pvc {}, with error ", claim.key());
     let write = Write::report(&rules::MIGRATED, claim, report);
-    let write = write.on_rejection(RejectionEvent::claim(claim, Reason::ExternalExpanding, &regret));
-    Verdict::write(&rules::MIGRATED, write).tell(notice)
+    let write = write.on_rejection(RejectionEvent::claim(claim, Reason::ExternalExpanding, &prefix));
+    Verdict::write(&rules::MIGRATED, write).publish(event)
 }
 
 fn external(claim: &Claim, event_type: EventType, message: impl Into<String>) -> Event {

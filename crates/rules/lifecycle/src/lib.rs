@@ -1,12 +1,15 @@
-//! The rules of the controllers that work beside the binder.
+//! The rules of the lifecycle controllers.
 //!
-//! - [`Ephemeral`] makes the claims of pods' ephemeral volumes.
-//! - [`ClaimProtection`], [`VolumeProtection`] and [`AttributesClassProtection`] keep what is in use from going.
-//! - [`Expander`] says who makes a claim's volume grow, and does what is left to do for Flex volumes.
+//! - [`Ephemeral`] creates the claims of pods' ephemeral volumes.
+//! - [`ClaimProtection`], [`VolumeProtection`] and [`AttributesClassProtection`] protect objects in
+//!   use from deletion.
+//! - [`Expander`] requests the expansion of volumes from external resizers, and expands
+//!   FlexVolumes.
 //!
-//! Each is a rule set of its own, and can be left out. All rules are declared in [`rules`].
+//! Each is a separate rule set and can be disabled. All rules are declared in [`rules`].
 //!
-//! This room does not know a clock, a queue or a client, nor the binder: they meet only in the objects that they write.
+//! The rules use no clock, queue or client, and share nothing with the binder but the objects that
+//! both write.
 
 mod attributes_class_protection;
 mod claim_protection;

@@ -1,86 +1,86 @@
-//! Every rule of the companions: a name that never changes, and a sentence of why. docs/rules.md is made from this.
+//! The rules of the lifecycle controllers. docs/rules.md is generated from these declarations.
 
-/// The ephemeral-volume controller's.
+/// Rules of the ephemeral-volume controller.
 pub mod ephemeral {
     bindery_rules_api::rules! {
-        NOT_OURS = "ephemeral.not-ours": "Only pods have ephemeral volumes.";
-        POD_GONE = "ephemeral.pod-gone": "The pod does not exist: no claim is made for it.";
-        POD_MALFORMED = "ephemeral.pod-malformed": "A field of the pod cannot be understood: no claim is made for it until that is mended.";
-        POD_DELETED = "ephemeral.pod-deleted": "Somebody deleted the pod: no claim is made for it any more.";
-        NO_VOLUMES = "ephemeral.no-volumes": "The pod has no ephemeral volume.";
-        SERVED = "ephemeral.served": "Every ephemeral volume of the pod has its claim.";
-        MAKE_CLAIM = "ephemeral.make-claim": "An ephemeral volume of the pod has no claim: one is made from its template, owned by the pod.";
-        CHECK_CLAIM = "ephemeral.check-claim": "The claim was made by somebody meanwhile, or nobody knows whether it was: it is read live before anything is said.";
-        CONFLICT = "ephemeral.conflict": "A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone.";
-        FAILED = "ephemeral.failed": "The claim could not be made: it is tried again, less and less often.";
+        NOT_HANDLED = "ephemeral.not-handled": "The ephemeral-volume controller handles only pods. It does nothing with other objects.";
+        POD_DELETED = "ephemeral.pod-deleted": "The pod does not exist. No claim is created.";
+        POD_MALFORMED = "ephemeral.pod-malformed": "A field of the pod cannot be parsed. No claim is created until the field is fixed.";
+        POD_TERMINATING = "ephemeral.pod-terminating": "The pod is Terminating. No claim is created for it.";
+        NO_VOLUMES = "ephemeral.no-volumes": "The pod has no ephemeral volumes. No claim is needed.";
+        COMPLETE = "ephemeral.complete": "Every ephemeral volume of the pod has its claim. Nothing is done.";
+        CREATE_CLAIM = "ephemeral.create-claim": "An ephemeral volume of the pod has no claim. A claim owned by the pod is created from the volume's template.";
+        READ_CLAIM = "ephemeral.read-claim": "The claim already exists, or the outcome of its creation is unknown. It is read live before an error is reported.";
+        CONFLICT = "ephemeral.conflict": "A claim with the name for this volume exists but is not owned by the pod. It is left unchanged, and the pod waits until the claim is deleted.";
+        FAILED = "ephemeral.failed": "The claim could not be created. It is tried again with back-off.";
     }
 }
 
-/// The claim-protection controller's.
+/// Rules of the claim-protection controller.
 pub mod claim_protection {
     bindery_rules_api::rules! {
-        NOT_OURS = "protection.claim.not-ours": "Only claims are protected here.";
-        GONE = "protection.claim.gone": "The claim does not exist: there is nothing to protect.";
-        MALFORMED = "protection.claim.malformed": "A field of the claim cannot be understood: it is neither guarded nor let go until that is mended.";
-        GUARD = "protection.claim.guard": "The claim is guarded by a finalizer, so that it does not go while pods use it.";
-        HELD = "protection.claim.held": "Somebody deleted the claim, and pods that have a node use it: it stays until they are gone.";
-        LOOK = "protection.claim.look": "No pod that is known uses the claim: all pods of its namespace are listed live before it is called unused.";
-        LET_GO = "protection.claim.let-go": "Somebody deleted the claim, and a live list shows that no pod uses it: it may go.";
-        USED = "protection.claim.used": "A pod refers to the claim: its condition says so.";
-        UNUSED = "protection.claim.unused": "A live list shows that no pod refers to the claim: its condition says so, and since when.";
-        AT_REST = "protection.claim.at-rest": "The claim is guarded and nobody wants it gone, or somebody does, and it is not held back here any more.";
+        NOT_HANDLED = "protection.claim.not-handled": "PVC protection handles only PersistentVolumeClaims. It does nothing with other objects.";
+        DELETED = "protection.claim.deleted": "The claim does not exist. Nothing is done.";
+        MALFORMED = "protection.claim.malformed": "A field of the claim cannot be parsed. Its finalizer is neither added nor removed until the field is fixed.";
+        ADD_FINALIZER = "protection.claim.add-finalizer": "The claim has no protection finalizer. It is added, so that the claim is not removed while pods use it.";
+        IN_USE = "protection.claim.in-use": "The claim is Terminating, and pods that are scheduled to a node use it. It stays until these pods are deleted or have ended.";
+        LIST_PODS = "protection.claim.list-pods": "No pod in the cache uses the claim. The pods of its namespace are listed live before it is considered unused.";
+        REMOVE_FINALIZER = "protection.claim.remove-finalizer": "The claim is Terminating, and a live list shows that no pod uses it. The protection finalizer is removed, and the claim can be deleted.";
+        USED = "protection.claim.used": "A pod refers to the claim. Its `Unused` condition is set to False.";
+        UNUSED = "protection.claim.unused": "A live list shows that no pod refers to the claim. Its `Unused` condition is set to True.";
+        NO_ACTION = "protection.claim.no-action": "The claim is protected, or it is Terminating without the protection finalizer. Nothing is done.";
     }
 }
 
-/// The volume-protection controller's.
+/// Rules of the volume-protection controller.
 pub mod volume_protection {
     bindery_rules_api::rules! {
-        NOT_OURS = "protection.volume.not-ours": "Only volumes are protected here.";
-        GONE = "protection.volume.gone": "The volume does not exist: there is nothing to protect.";
-        MALFORMED = "protection.volume.malformed": "A field of the volume cannot be understood: it is neither guarded nor let go until that is mended.";
-        GUARD = "protection.volume.guard": "The volume is guarded by a finalizer, so that it does not go while it is bound.";
-        HELD = "protection.volume.held": "Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone.";
-        LET_GO = "protection.volume.let-go": "Somebody deleted the volume, and it is not bound: it may go.";
-        AT_REST = "protection.volume.at-rest": "The volume is guarded and nobody wants it gone, or somebody does, and it is not held back here any more.";
+        NOT_HANDLED = "protection.volume.not-handled": "PV protection handles only PersistentVolumes. It does nothing with other objects.";
+        DELETED = "protection.volume.deleted": "The volume does not exist. Nothing is done.";
+        MALFORMED = "protection.volume.malformed": "A field of the volume cannot be parsed. Its finalizer is neither added nor removed until the field is fixed.";
+        ADD_FINALIZER = "protection.volume.add-finalizer": "The volume has no protection finalizer. It is added, so that the volume is not removed while it is bound.";
+        IN_USE = "protection.volume.in-use": "The volume is Terminating and bound to a claim. It stays until the claim is deleted.";
+        REMOVE_FINALIZER = "protection.volume.remove-finalizer": "The volume is Terminating and not bound. The protection finalizer is removed, and the volume can be deleted.";
+        NO_ACTION = "protection.volume.no-action": "The volume is protected, or it is Terminating without the protection finalizer. Nothing is done.";
     }
 }
 
-/// The attributes-class-protection controller's.
+/// Rules of the attributes-class-protection controller.
 pub mod attributes_class_protection {
     bindery_rules_api::rules! {
-        NOT_OURS = "protection.attributes-class.not-ours": "Only attributes classes are protected here.";
-        GONE = "protection.attributes-class.gone": "The attributes class does not exist: there is nothing to protect.";
-        MALFORMED = "protection.attributes-class.malformed": "A field of the attributes class cannot be understood: it is neither guarded nor let go until that is mended.";
-        GUARD = "protection.attributes-class.guard": "The attributes class is guarded by a finalizer, so that it does not go while claims or volumes refer to it.";
-        HELD = "protection.attributes-class.held": "Somebody deleted the attributes class, and claims or volumes refer to it: it stays until they do not.";
-        LOOK = "protection.attributes-class.look": "Nothing that is known refers to the attributes class: claims and volumes are listed live before it is called unused.";
-        LET_GO = "protection.attributes-class.let-go": "Somebody deleted the attributes class, and live lists show that nothing refers to it: it may go.";
-        AT_REST = "protection.attributes-class.at-rest": "The attributes class is guarded and nobody wants it gone, or somebody does, and it is not held back here any more.";
+        NOT_HANDLED = "protection.attributes-class.not-handled": "VolumeAttributesClass protection handles only VolumeAttributesClasses. It does nothing with other objects.";
+        DELETED = "protection.attributes-class.deleted": "The VolumeAttributesClass does not exist. Nothing is done.";
+        MALFORMED = "protection.attributes-class.malformed": "A field of the VolumeAttributesClass cannot be parsed. Its finalizer is neither added nor removed until the field is fixed.";
+        ADD_FINALIZER = "protection.attributes-class.add-finalizer": "The VolumeAttributesClass has no protection finalizer. It is added, so that the class is not removed while claims or volumes refer to it.";
+        IN_USE = "protection.attributes-class.in-use": "The VolumeAttributesClass is Terminating, and claims or volumes refer to it. It stays until they no longer do.";
+        LIST_USERS = "protection.attributes-class.list-users": "No claim or volume in the cache refers to the VolumeAttributesClass. Claims and volumes are listed live before it is considered unused.";
+        REMOVE_FINALIZER = "protection.attributes-class.remove-finalizer": "The VolumeAttributesClass is Terminating, and live lists show that nothing refers to it. The protection finalizer is removed, and the class can be deleted.";
+        NO_ACTION = "protection.attributes-class.no-action": "The VolumeAttributesClass is protected, or it is Terminating without the protection finalizer. Nothing is done.";
     }
 }
 
-/// The expander's.
+/// Rules of the expand controller.
 pub mod expander {
     bindery_rules_api::rules! {
-        NOT_OURS = "expansion.not-ours": "Only claims are made to grow.";
-        CLAIM_GONE = "expansion.claim-gone": "The claim does not exist: nothing grows.";
-        MALFORMED = "expansion.malformed": "A field of the claim or of its volume cannot be understood: nothing grows until that is mended.";
-        NOT_BOUND = "expansion.not-bound": "The claim is not bound: it has nothing that could grow.";
-        NOT_ITS_VOLUME = "expansion.not-its-volume": "The volume that the claim names is not there, or not the claim's: nothing grows.";
-        BIG_ENOUGH = "expansion.big-enough": "The claim has what it asks for.";
-        WAITS = "expansion.waits": "The claim asks for more than it has: an external resizer makes its volume grow.";
-        MIGRATED = "expansion.migrated": "The claim asks for more than it has, and its in-tree plugin has moved to a CSI driver: the driver's resizer is named on the claim, and makes its volume grow.";
-        FLEX_BEGIN = "expansion.flex.begin": "The claim asks for more of its Flex volume: that it grows, and to which size, is written down first.";
-        FLEX_GROW = "expansion.flex.grow": "The Flex volume is said to have the size that was written down: its driver makes it so when it is next mounted.";
-        FLEX_PENDING = "expansion.flex.pending": "The file system on the Flex volume has yet to grow: that happens on a node, and is said on the claim.";
-        FLEX_REMEMBER = "expansion.flex.remember": "What the claim had before is written on the Flex volume, so that its node can go on if the claim is deleted.";
-        FLEX_ON_NODE = "expansion.flex.on-node": "The Flex volume has its new size: its node does the rest.";
-        FLEX_FINISH = "expansion.flex.finish": "The Flex volume is a block device and has its new size: the claim has what it asks for.";
-        FLEX_FORGET = "expansion.flex.forget": "The node is done: what the claim had before is removed from the Flex volume.";
+        NOT_HANDLED = "expansion.not-handled": "The expand controller handles only PersistentVolumeClaims. It does nothing with other objects.";
+        CLAIM_DELETED = "expansion.claim-deleted": "The claim does not exist. Nothing is expanded.";
+        MALFORMED = "expansion.malformed": "A field of the claim or of its volume cannot be parsed. Nothing is expanded until the field is fixed.";
+        NOT_BOUND = "expansion.not-bound": "The claim is not bound. There is no volume to expand.";
+        VOLUME_NOT_BOUND = "expansion.volume-not-bound": "The claim's volume does not exist or is not bound to the claim. Nothing is expanded.";
+        LARGE_ENOUGH = "expansion.large-enough": "The claim's capacity is at least its request. Nothing is expanded.";
+        EXTERNAL = "expansion.external": "The claim requests more than its capacity. An external resizer expands the volume.";
+        MIGRATED = "expansion.migrated": "The claim requests more than its capacity, and its in-tree plugin was migrated to a CSI driver. The claim is annotated with the driver's resizer, which expands the volume.";
+        FLEX_START = "expansion.flex.start": "The claim requests more than the capacity of its FlexVolume. The target size is recorded in the claim's status first.";
+        FLEX_RESIZE = "expansion.flex.resize": "The target size is recorded. The FlexVolume's capacity is set to it; the driver resizes the storage at the next mount.";
+        FLEX_PENDING = "expansion.flex.pending": "The file system of the FlexVolume must be expanded on a node. The claim's FileSystemResizePending condition is set.";
+        FLEX_RECORD_SIZE = "expansion.flex.record-size": "The file system of the FlexVolume must be expanded on a node. The former size is recorded on the volume, so that the node can finish even if the claim is deleted.";
+        FLEX_WAIT_FOR_NODE = "expansion.flex.wait-for-node": "The FlexVolume has its new size. The kubelet expands the file system.";
+        FLEX_FINISH = "expansion.flex.finish": "The FlexVolume has volumeMode Block and its new size. The claim's capacity is updated, and the expansion is complete.";
+        FLEX_CLEAR_SIZE = "expansion.flex.clear-size": "The file system was expanded. The former size is removed from the FlexVolume.";
     }
 }
 
-/// Every rule of every companion.
+/// All rules of all lifecycle controllers.
 pub fn all() -> impl Iterator<Item = &'static bindery_rules_api::Rule> {
     let sets = [
         ephemeral::ALL,

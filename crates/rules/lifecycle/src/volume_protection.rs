@@ -1,4 +1,4 @@
-//! The volume-protection controller: a volume that is bound does not go.
+//! The volume-protection controller: protects volumes from deletion while they are bound.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, Object, ObjectKey};
@@ -17,38 +17,41 @@ impl RuleSet for VolumeProtection {
         Profile {
             name: "persistentvolume-protection",
             component: "persistentvolume-protection",
-            tempo: ResyncInterval::Rarely,
-            sees: &[Kind::Volume],
+            resync: ResyncInterval::Rarely,
+            watches: &[Kind::Volume],
             queues: &[(Kind::Volume, "pvprotection")],
         }
     }
 
     fn decide(&self, known: &Cache, key: &ObjectKey, _: &LiveReads) -> Verdict {
         if key.kind != Kind::Volume {
-            return Verdict::settle(&rules::NOT_OURS);
+            return Verdict::idle(&rules::NOT_HANDLED);
         }
-        let Some(volume) = known.volume(&key.name) else { return Verdict::settle(&rules::GONE) };
+        let Some(volume) = known.volume(&key.name) else { return Verdict::idle(&rules::DELETED) };
         if let Some(flaw) = &volume.flaw {
-            return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
+            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
-        let guarded = ProtectedObject::Volume(volume);
-        if guarded.is_deleting_with_finalizer() {
-            // What a volume is used for, it says itself: the write is refused if it says otherwise by now.
+        let protected = ProtectedObject::Volume(volume);
+        if protected.is_deleting_with_finalizer() {
+            // The volume's own phase is the proof: the write fails if the volume has changed.
             return match UnusedProof::of_volume(volume) {
-                Ok(proof) => Verdict::write(&rules::LET_GO, Write::remove_finalizer(&rules::LET_GO, guarded, &proof)),
-                Err(claims) => Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&claims))),
+                Ok(proof) => Verdict::write(
+                    &rules::REMOVE_FINALIZER,
+                    Write::remove_finalizer(&rules::REMOVE_FINALIZER, protected, &proof),
+                ),
+                Err(claims) => Verdict::idle(&rules::IN_USE).with_note(format!("bound to {}", users(&claims))),
             };
         }
-        if guarded.is_missing_finalizer() {
-            return Verdict::write(&rules::GUARD, Write::guard(&rules::GUARD, guarded));
+        if protected.is_missing_finalizer() {
+            return Verdict::write(&rules::ADD_FINALIZER, Write::add_finalizer(&rules::ADD_FINALIZER, protected));
         }
-        Verdict::settle(&rules::AT_REST)
+        Verdict::idle(&rules::NO_ACTION)
     }
 
     fn wake(&self, _: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
         if let Some(Object::Volume(volume)) = &change.after {
-            let guarded = ProtectedObject::Volume(volume);
-            if guarded.is_deleting_with_finalizer() || guarded.is_missing_finalizer() {
+            let protected = ProtectedObject::Volume(volume);
+            if protected.is_deleting_with_finalizer() || protected.is_missing_finalizer() {
                 wake(ObjectKey::volume(volume.name().clone()));
             }
         }

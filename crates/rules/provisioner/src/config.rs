@@ -1,78 +1,77 @@
-//! How a provisioner is set up.
+//! The configuration of a provisioner.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use bindery_model::{Claim, Labels, Name, Volume};
 
-/// Which provisioner it is, and what its storage can do.
+/// A provisioner's identity and the capabilities of its storage.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Its name: claims and classes ask for it by that.
+    /// The name that StorageClasses and claims refer to.
     pub name: Name,
-    /// Other names that it answers to.
-    pub also: Vec<Name>,
-    /// What tells this instance from all others that ever were.
+    /// Other names of the same provisioner, such as a migrated in-tree plugin's.
+    pub aliases: Vec<Name>,
+    /// A name that is unique to this process.
     pub instance: Name,
-    /// Who its events say that they are from.
+    /// The source component of its events.
     pub component: &'static str,
-    /// Whether it makes volumes for claims, and does not only remove what lies behind some.
-    pub makes_volumes: bool,
-    /// Whether its volumes are guarded by a finalizer until what lies behind them is removed.
-    pub guards_volumes: bool,
-    /// Whether its storage can be had as a block device.
-    pub makes_blocks: bool,
-    /// Whether volumes are attached to nodes, so that none is removed while it is.
-    pub attaches: bool,
-    /// Whether claims are filled from other claims, which are guarded meanwhile.
-    pub clones: bool,
-    /// What the names of volumes begin with.
+    /// Whether it provisions volumes; otherwise it only deletes backing storage.
+    pub provisions: bool,
+    /// Whether its volumes get a finalizer that keeps them until the backing storage is deleted.
+    pub adds_finalizer: bool,
+    /// Whether the storage supports volumeMode Block.
+    pub supports_block: bool,
+    /// Whether volumes are attached to nodes. Then no storage is deleted while it is attached.
+    pub attachable: bool,
+    /// Whether the storage clones volumes. Then the source claims are protected while it does.
+    pub supports_cloning: bool,
+    /// The prefix of volume names.
     pub prefix: Name,
-    /// How many characters of a claim's UID they end in; `None` for all of it.
+    /// The number of characters of the claim's UID in volume names; `None` for all of them.
     pub uid_length: Option<usize>,
-    /// How it deals with places, where the storage knows any.
+    /// How topology is handled, if the storage supports it.
     pub topology: Option<TopologyConfig>,
-    /// The node that it makes and removes volumes for, where there is a provisioner on each.
+    /// The node that this instance serves, if there is one provisioner on each node.
     pub node: Option<OwnNode>,
 }
 
-/// The one node that a provisioner is for.
+/// The only node that a provisioner serves.
 #[derive(Debug, Clone)]
 pub struct OwnNode {
-    /// Its name.
+    /// The node's name.
     pub name: Name,
-    /// Where it is, in the storage's own words. Volumes that are not reachable from there are others' to look after.
-    pub place: Labels,
+    /// The node's topology segment. Volumes that are not accessible from it are ignored.
+    pub segment: Labels,
 }
 
-/// How a provisioner deals with places.
+/// How a provisioner handles topology.
 #[derive(Debug, Clone, Copy)]
 pub struct TopologyConfig {
-    /// Whether a volume is to be reachable from just the node that was chosen.
+    /// Whether a volume must be accessible from the selected node only.
     pub strict: bool,
-    /// Whether places are asked for where no node was chosen.
+    /// Whether topology is required for Immediate binding, when no node is selected.
     pub immediate: bool,
 }
 
-/// A name that nobody else has. It is chosen once, before anything is decided.
-fn any_name() -> Name {
+fn random_name() -> Name {
     format!("{:016x}", RandomState::new().build_hasher().finish()).into()
 }
 
 impl Config {
-    /// A provisioner of that name, whose storage can do nothing special.
+    /// A provisioner whose storage has no optional capabilities.
     pub fn new(name: impl Into<Name>) -> Config {
         let name = name.into();
         Config {
-            // There is one a process, for as long as it runs.
+            // There is one per process, and it lives as long as the process.
             component: String::leak(name.to_string()),
             name,
-            also: Vec::new(),
-            instance: any_name(),
-            makes_volumes: true,
-            guards_volumes: true,
-            makes_blocks: false,
-            attaches: false,
-            clones: false,
+            aliases: Vec::new(),
+            instance: random_name(),
+            provisions: true,
+            adds_finalizer: true,
+            supports_block: false,
+            attachable: false,
+            supports_cloning: false,
             prefix: Name::new_static("pvc"),
             uid_length: None,
             topology: None,
@@ -80,25 +79,26 @@ impl Config {
         }
     }
 
-    /// Whether it answers to a name.
-    pub fn answers_to(&self, name: &str) -> bool {
-        self.name == name || self.also.iter().any(|other| other == name)
+    /// Whether this is the provisioner's name or one of its aliases.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|alias| alias == name)
     }
 
-    /// Whether a node, or none, is the one that it is for.
-    pub(crate) fn is_for(&self, node: Option<&Name>) -> bool {
+    /// Whether this instance serves the selected node, or the absence of one.
+    pub(crate) fn serves_node(&self, node: Option<&Name>) -> bool {
         self.node.as_ref().is_none_or(|own| node == Some(&own.name))
     }
 
-    /// Whether a volume is reachable from the node that it is for.
-    pub(crate) fn reaches(&self, volume: &Volume) -> bool {
-        let is_here = |own: &OwnNode| {
-            own.place == Labels::default() || volume.nodes.as_ref().is_none_or(|nodes| nodes.matches(&own.place, None))
+    /// Whether a volume is accessible from the node that this instance serves.
+    pub(crate) fn can_access(&self, volume: &Volume) -> bool {
+        let is_accessible = |own: &OwnNode| {
+            own.segment == Labels::default()
+                || volume.nodes.as_ref().is_none_or(|nodes| nodes.matches(&own.segment, None))
         };
-        self.node.as_ref().is_none_or(is_here)
+        self.node.as_ref().is_none_or(is_accessible)
     }
 
-    /// The name of the volume of a claim. It derives from the claim's UID alone.
+    /// The name of a claim's volume. It derives from the claim's UID alone.
     pub fn volume_name(&self, claim: &Claim) -> Name {
         let uid = &claim.meta.uid;
         match self.uid_length {

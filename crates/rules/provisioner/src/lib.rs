@@ -1,14 +1,15 @@
-//! The rules of a provisioner: having storage made for claims, and removed again.
+//! The rules of a provisioner: creating storage for claims, and deleting it again.
 //!
 //! ```text
-//!  claim names us ─▶ find out what to ask for ─▶ put the intent on the claim ─▶ ask ─▶ create the volume ─▶ take the intent off
-//!                                                       │                        │
-//!                                                       └── whoever restarts here asks for just the same again
-//!  volume is Released ─▶ prove by live reads that nobody has it ─▶ remove its storage ─▶ delete the volume ─▶ let go of it
+//!  claim:  prepare ─▶ record intent ─▶ create storage ─▶ save volume ─▶ remove intent
+//!                           │                 │
+//!                           └── a restart here repeats the call with identical parameters
+//!  volume: released ─▶ verify live ─▶ delete storage ─▶ delete volume ─▶ remove finalizer
 //! ```
 //!
-//! What the storage is, this room does not know: a CSI driver, directories, disks. It orders, and hears how it went. It does not
-//! know a clock, a queue or a client, nor the binder: they meet only in the objects that they write.
+//! The rules do not depend on the kind of storage, such as a CSI driver, directories or disks: they
+//! request operations and receive the outcomes. They use no clock, queue or client, and share
+//! nothing with the binder but the objects that both write.
 
 mod claim;
 mod clone;
@@ -16,11 +17,12 @@ mod config;
 mod failure;
 mod intent;
 pub mod rules;
-mod set;
+mod ruleset;
 mod spread;
 mod topology;
 mod volume;
 mod wakes;
 
 pub use config::{Config, OwnNode, TopologyConfig};
-pub use set::Provisioner;
+pub use intent::{Intent, is_current};
+pub use ruleset::Provisioner;

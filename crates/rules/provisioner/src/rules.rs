@@ -1,52 +1,55 @@
-//! Every rule of a provisioner: a name that never changes, and a sentence of why. docs/rules.md is made from this.
+//! The rules of a provisioner. docs/rules.md is generated from these declarations.
 
 bindery_rules_api::rules! {
-    NOT_OURS = "provision.not-ours": "Only claims and volumes are looked at here.";
-    CLAIM_GONE = "provision.claim.gone": "The claim does not exist: nothing is made for it.";
-    CLAIM_MALFORMED = "provision.claim.malformed": "A field of the claim cannot be understood: nothing is made for it until that is mended.";
-    HAS_VOLUME = "provision.claim.has-volume": "The claim names a volume: none is made for it.";
-    NOT_ASKED = "provision.claim.not-asked": "NoObserver has asked a provisioner to make a volume for the claim, or another was asked.";
-    CLASS_MISSING = "provision.claim.class-missing": "The claim's class does not exist: once it does, the claim is looked at again.";
-    CLASS_OTHERS = "provision.claim.class-others": "Another provisioner makes the volumes of the claim's class.";
-    WAITS_FOR_NODE = "provision.claim.waits-for-node": "Volumes of this class are made where a pod will run, and no node was chosen yet.";
-    NO_BLOCK = "provision.claim.no-block": "The claim wants a block device, and the storage has none.";
-    NAME_TAKEN = "provision.claim.name-taken": "A volume of the name that this claim's would have belongs to another claim: nothing is made.";
-    GOING = "provision.claim.volume-going": "The volume that was made for the claim is being deleted: another is made once it is gone.";
-    PREPARE = "provision.claim.prepare": "What to ask the storage for is found out first: nothing is made by that.";
-    STALE = "provision.claim.stale": "What was found out was for another node, or for another claim of that name: it is found out again.";
-    INTEND = "provision.claim.intend": "That storage will be asked for is put down on the claim before it is, so that no crash leaves storage that nobody knows of.";
-    INTEND_AGAIN = "provision.claim.intend-again": "Storage was asked for before, and nobody knows what became of it: that it is asked for again is put down first, so that nobody takes the intent off on the grounds of what was known before.";
-    MAKE = "provision.claim.make": "The storage is asked to make a volume. Asked again, it is asked for just the same, and makes no second.";
-    SAVE = "provision.claim.save": "The storage has made it: the volume is created, tied to its claim.";
-    SAVE_FAILED = "provision.claim.save-failed": "The volume could not be created: it is tried again, and what was made is kept meanwhile.";
-    CHECK = "provision.claim.check": "There was a volume of that name already: it is read live before it is taken for this claim's.";
-    UNMAKE = "provision.claim.unmake": "There is a volume of that name with other storage behind it: what was made in vain is removed.";
-    UNMAKE_FAILED = "provision.claim.unmake-failed": "What was made in vain could not be removed: it is tried again.";
-    UNMADE = "provision.claim.unmade": "What was made in vain is removed: it is begun anew later.";
-    PROVISIONED = "provision.claim.provisioned": "The claim's volume exists: the claim need not be watched over any more.";
-    FAILED = "provision.claim.failed": "The storage said no, and nothing was made: it is asked again, less and less often.";
-    UNCERTAIN = "provision.claim.uncertain": "The storage did not answer, or is not ready yet: nobody knows what it made, and it is asked for the same again.";
-    UNTRIED = "provision.claim.untried": "The storage could not even be asked: it is tried again, and what was known of it still holds.";
-    OVERTAKEN = "provision.claim.overtaken": "Somebody else has put down an intent since the storage was asked: what it answered is not all there is to know, and it is asked again.";
-    OTHERWISE = "provision.claim.otherwise": "There is something under the volume's name that was asked for otherwise, by the class as it was then: it is not forgotten, and is had once the class asks for the same again.";
-    HOPELESS = "provision.claim.hopeless": "The storage said that it will never make such a volume: it is asked again, but seldom.";
-    OTHERS = "provision.claim.others": "The volume is somebody else's to make: a populator's, or a provisioner's on another node.";
-    ELSEWHERE = "provision.claim.elsewhere": "There is nothing to be had on the node that was chosen, and nothing was made: a scheduler is asked for another.";
-    RELEASE_SOURCE = "provision.claim.release-source": "Somebody deleted the claim, and no other is being filled from it any more: it may go.";
-    SOURCE_NEEDED = "provision.claim.source-needed": "Somebody deleted the claim, and another is being filled from it: it stays until that is done.";
+    NOT_HANDLED = "provisioner.not-handled": "The provisioner handles only PersistentVolumeClaims and PersistentVolumes. It does nothing with other objects.";
 
-    VOLUME_GONE = "provision.volume.gone": "The volume does not exist.";
-    VOLUME_MALFORMED = "provision.volume.malformed": "A field of the volume cannot be understood: nothing is done to it until that is mended.";
-    VOLUME_OTHERS = "provision.volume.others": "The volume is another provisioner's.";
-    GUARD = "provision.volume.guard": "The volume is guarded by a finalizer, so that it does not go before what lies behind it.";
-    UNGUARD = "provision.volume.remove_finalizer": "The volume's policy is not to delete: nothing of it is guarded.";
-    KEPT = "provision.volume.kept": "The volume is not released, or its policy is not to delete: what lies behind it stays.";
-    PROVE = "provision.volume.prove": "Before anything is removed, the volume, its claim and what it is attached to are read live.";
-    NOT_RELEASED = "provision.volume.not-released": "A live read shows that the volume may still be used, or has changed: what lies behind it stays.";
-    ATTACHED = "provision.volume.attached": "The volume is attached to a node: what lies behind it is removed once it is not.";
-    REMOVE = "provision.volume.remove": "Live reads show that nobody has the volume: what lies behind it is removed.";
-    REMOVE_FAILED = "provision.volume.remove-failed": "What lies behind the volume could not be removed: it is tried again, less and less often.";
-    REMOVE_OTHERS = "provision.volume.remove-others": "What lies behind the volume is somebody else's to remove: a provisioner's on another node.";
-    DELETE = "provision.volume.delete": "What lies behind the volume is gone: so may the volume be.";
-    LET_GO = "provision.volume.let-go": "What lies behind the volume is gone, and somebody deleted it: it is not held back any more.";
+    // === Claims ===
+    CLAIM_DELETED = "provisioner.claim.deleted": "The claim does not exist. No volume is provisioned.";
+    CLAIM_MALFORMED = "provisioner.claim.malformed": "A field of the claim cannot be parsed. No volume is provisioned until the field is fixed.";
+    HAS_VOLUME = "provisioner.claim.has-volume": "The claim's spec.volumeName is set. No volume is provisioned.";
+    NOT_REQUESTED = "provisioner.claim.not-requested": "The claim does not request a volume from this provisioner. It is handled elsewhere, or once its provisioner annotation is set.";
+    CLASS_MISSING = "provisioner.claim.class-missing": "The claim's StorageClass does not exist. No volume is provisioned until it does.";
+    CLASS_NOT_OURS = "provisioner.claim.class-not-ours": "The claim's StorageClass names another provisioner. This one does not provision a volume.";
+    WAITS_FOR_NODE = "provisioner.claim.waits-for-node": "The StorageClass uses WaitForFirstConsumer, and the scheduler has not selected a node. No volume is provisioned until it does.";
+    NO_BLOCK = "provisioner.claim.no-block": "The claim requests volumeMode Block, which the storage does not support. No volume is provisioned.";
+    NAME_TAKEN = "provisioner.claim.name-taken": "A volume with the name for this claim belongs to another claim. No volume is provisioned until that volume is deleted.";
+    VOLUME_TERMINATING = "provisioner.claim.volume-terminating": "The volume provisioned for the claim is being deleted. Another one is provisioned once it is deleted.";
+    PREPARE = "provisioner.claim.prepare": "A volume is needed. The parameters of the request to the storage are collected first; nothing is created yet.";
+    STALE = "provisioner.claim.stale": "The parameters were collected for another node, or for a former claim of the same name. They are collected again.";
+    RECORD_INTENT = "provisioner.claim.record-intent": "The storage is about to be called. The intent is recorded in an annotation with a finalizer first, so that a crash cannot leak storage.";
+    RECORD_RETRY = "provisioner.claim.record-retry": "The outcome of an earlier call to the storage is unknown. A new attempt is recorded in the intent before the storage is called again, so that no late write of the earlier attempt removes the intent.";
+    CREATE = "provisioner.claim.create": "The intent is recorded. The storage creates the volume; repeating the call with the same parameters creates no second volume.";
+    SAVE = "provisioner.claim.save": "The storage has created the volume. The PersistentVolume is created with a claimRef to the claim.";
+    SAVE_FAILED = "provisioner.claim.save-failed": "The PersistentVolume could not be created. It is tried again; the created storage is kept.";
+    CHECK = "provisioner.claim.check": "A PersistentVolume with the name for this claim already exists. It is read live and used only if it belongs to the claim.";
+    DISCARD = "provisioner.claim.discard": "A PersistentVolume with the same name has other backing storage. The storage just created is deleted, because no PersistentVolume refers to it.";
+    DISCARD_FAILED = "provisioner.claim.discard-failed": "The unused storage could not be deleted. It is tried again.";
+    DISCARDED = "provisioner.claim.discarded": "The unused storage was deleted. Provisioning starts again after a back-off.";
+    PROVISIONED = "provisioner.claim.provisioned": "The claim's PersistentVolume exists. The recorded intent is removed from the claim.";
+    FAILED = "provisioner.claim.failed": "The storage reported an error and created nothing. Provisioning is retried with back-off.";
+    OUTCOME_UNKNOWN = "provisioner.claim.outcome-unknown": "The storage did not answer, or is still working. The outcome is unknown, so the call is repeated with identical parameters.";
+    NOT_ATTEMPTED = "provisioner.claim.not-attempted": "The storage could not be called. It is tried again; the outcome of earlier calls is unchanged.";
+    SUPERSEDED = "provisioner.claim.superseded": "Another instance has recorded an attempt since the storage was called. This answer may not be the last, so the storage is called again.";
+    PARAMETERS_CHANGED = "provisioner.claim.parameters-changed": "Storage with this volume's name exists and was created with other StorageClass parameters. The intent is kept, so that the storage is not leaked; provisioning succeeds once the class has the earlier parameters again.";
+    INFEASIBLE = "provisioner.claim.infeasible": "The storage reported that it can never create such a volume. Provisioning is retried at long intervals.";
+    NOT_OURS = "provisioner.claim.not-ours": "Another controller provisions the volume: a volume populator, or the provisioner on another node. This one does nothing.";
+    RESCHEDULE = "provisioner.claim.reschedule": "The storage cannot create the volume on the selected node, and created nothing. The selected-node annotation is removed, so that the scheduler selects another node.";
+    RELEASE_SOURCE = "provisioner.claim.release-source": "The claim is Terminating, and no other claim is being cloned from it. The cloning finalizer is removed.";
+    SOURCE_IN_USE = "provisioner.claim.source-in-use": "The claim is Terminating, and another claim is being cloned from it. It stays until cloning has finished.";
+
+    // === Volumes ===
+    VOLUME_DELETED = "provisioner.volume.deleted": "The volume does not exist. Nothing is done.";
+    VOLUME_MALFORMED = "provisioner.volume.malformed": "A field of the volume cannot be parsed. The volume is not processed until the field is fixed.";
+    VOLUME_NOT_OURS = "provisioner.volume.not-ours": "The volume belongs to another provisioner, or to the instance on another node. This one does nothing.";
+    ADD_FINALIZER = "provisioner.volume.add-finalizer": "The volume is Bound, and its reclaim policy is Delete. A finalizer is added, so that the PersistentVolume is not removed before its backing storage.";
+    REMOVE_FINALIZER = "provisioner.volume.remove-finalizer": "The volume's reclaim policy is not Delete, or finalizers are disabled. The finalizer is removed, because the backing storage is kept.";
+    KEPT = "provisioner.volume.kept": "The volume is not Released, or its reclaim policy is not Delete. Its backing storage is kept.";
+    VERIFY = "provisioner.volume.verify": "The backing storage is about to be deleted. The volume, its claim and, if volumes are attached to nodes, its VolumeAttachments are read live first.";
+    NOT_RELEASED = "provisioner.volume.not-released": "A live read shows that the volume has changed or may still be in use. Its backing storage is kept.";
+    ATTACHED = "provisioner.volume.attached": "The volume is attached to a node. Its backing storage is deleted once it is detached.";
+    DELETE_STORAGE = "provisioner.volume.delete-storage": "Live reads show that no claim needs the volume. Its backing storage is deleted.";
+    DELETE_STORAGE_FAILED = "provisioner.volume.delete-storage-failed": "The backing storage could not be deleted. Deletion is retried with back-off.";
+    DELETE_STORAGE_NOT_OURS = "provisioner.volume.delete-storage-not-ours": "The provisioner on another node deletes the backing storage. This one does nothing.";
+    DELETE = "provisioner.volume.delete": "The backing storage is deleted. The PersistentVolume is deleted.";
+    DELETED_FINALIZER = "provisioner.volume.deleted-finalizer": "The backing storage is deleted, and the PersistentVolume is Terminating. The finalizer that protected it is removed.";
 }

@@ -1,23 +1,24 @@
-//! Spreading: claims of the same set go to different places, and the same claim always to the same.
+//! Spreading: the claims of a StatefulSet start with different topology segments, and a claim
+//! always with the same one.
 
-/// FNV-1, 32 bits: multiplies first. Its twin FNV-1a, which spreads otherwise, is used elsewhere.
+/// FNV-1 with 32 bits, which multiplies first; FNV-1a would give other results than upstream.
 fn fnv1(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash: u32, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte))
 }
 
-/// By how much the places of a claim of that name are turned, before it is known how many there are. The claims of a
-/// StatefulSet end in a number, and are turned one further each.
+/// By how much the list of segments is rotated for a claim of this name, modulo its length. The
+/// claims of a StatefulSet end in a number, and are rotated by one more each.
 pub(crate) fn offset(claim: &str) -> u32 {
     let numbered = claim.rsplit_once('-').and_then(|(rest, number)| Some((rest, parse(number)?)));
     let (text, index) = match numbered {
-        // What is before the last dash is the name of the claim's template: the set's name counts.
+        // `rest` is TEMPLATE-SET; only the name of the StatefulSet counts.
         Some((rest, index)) => (rest.rsplit_once('-').map_or(rest, |(_, set)| set), index),
         None => (claim, 0),
     };
     fnv1(text).wrapping_add(index)
 }
 
-/// A number without a sign.
+/// Parses digits only, without a sign.
 fn parse(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -27,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn upstreams_hashes_and_turns() {
+    fn offsets_equal_upstreams() {
         let cases = [
             ("web-0", 1_181_096_325, 0, 0),
             ("data-web-0", 1_181_096_325, 0, 0),
@@ -40,7 +41,7 @@ mod tests {
             assert_eq!(offset(claim), u32::wrapping_add(hash, index), "{claim}");
             assert_eq!(offset(claim) % 3, of_three, "{claim}");
         }
-        assert_eq!(offset("claim-+1"), fnv1("claim-+1"), "a sign makes no number");
-        assert_eq!(offset("claim-99999999999"), fnv1("claim-99999999999"), "nor does too large a one");
+        assert_eq!(offset("claim-+1"), fnv1("claim-+1"), "a sign is not part of a number");
+        assert_eq!(offset("claim-99999999999"), fnv1("claim-99999999999"), "the number is too large");
     }
 }

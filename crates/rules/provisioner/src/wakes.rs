@@ -1,4 +1,4 @@
-//! Who looks again when something changes: those whose verdict it can change.
+//! Which claims and volumes a change wakes: those whose verdict it can affect.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Annotation, Claim, ClaimKey, CsiNode, Kind, Name, Object, ObjectKey, Volume, finalizer};
@@ -10,7 +10,7 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
     match (&change.before, &change.after) {
         (before, Some(Object::Claim(claim))) => {
             let before = before.as_ref().and_then(as_claim);
-            if concerns(config, claim) && before.is_none_or(|before| is_new(before, claim)) {
+            if concerns(config, claim) && before.is_none_or(|before| has_changed(before, claim)) {
                 wake(claim.key().into());
             }
             if before.is_none_or(|before| before.status.phase != claim.status.phase) {
@@ -30,7 +30,7 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
                         for claim in known.looking(Some(&class.meta.name)) {
                             wake(claim.clone().into());
                         }
-                        wake_intended(config, known, &class.meta.name, wake);
+                        wake_with_intent(config, known, &class.meta.name, wake);
                     }
                     Object::Claim(_)
                     | Object::AttributesClass(_)
@@ -61,16 +61,16 @@ fn as_claim(object: &Object) -> Option<&Claim> {
     }
 }
 
-/// Whether a claim may be ours to do something about.
+/// Whether a claim may concern this provisioner.
 fn concerns(config: &Config, claim: &Claim) -> bool {
-    intent::is_asked(claim, config)
+    intent::is_requested(claim, config)
         || intent::of(claim, config).is_some()
-        || config.clones && claim.deleting && !claim.finalizers.is_empty()
+        || config.supports_cloning && claim.deleting && !claim.finalizers.is_empty()
 }
 
-/// Whether anything has changed of a claim that rules read and others decide. What others say in its status ends no back-off, nor
-/// do their intents: where two work at once, each would wake the other for ever.
-fn is_new(before: &Claim, after: &Claim) -> bool {
+/// Whether a claim's input to the rules has changed. Status updates and intents of other instances
+/// do not count: they must not reset the back-off, or two instances would wake each other forever.
+fn has_changed(before: &Claim, after: &Claim) -> bool {
     fn annotations(claim: &Claim) -> impl Iterator<Item = (Annotation, &Name)> {
         claim.annotations.iter().filter(|(annotation, _)| *annotation != Annotation::Provisioning)
     }
@@ -86,8 +86,8 @@ fn is_new(before: &Claim, after: &Claim) -> bool {
         || before.flaw != after.flaw
 }
 
-/// Claims that have got a volume meanwhile, and an intent all the same. Looks at all claims: a class changes seldom.
-fn wake_intended(config: &Config, known: &Cache, class: &Name, wake: &mut dyn FnMut(ObjectKey)) {
+/// Wakes bound claims that still have an intent. Scans all claims; classes rarely change.
+fn wake_with_intent(config: &Config, known: &Cache, class: &Name, wake: &mut dyn FnMut(ObjectKey)) {
     for key in known.keys(Kind::Claim) {
         let claim = known.claim(&key.claim_key()).filter(|claim| claim.class() == class && claim.volume.is_some());
         if claim.is_some_and(|claim| intent::of(claim, config).is_some()) {
@@ -96,9 +96,9 @@ fn wake_intended(config: &Config, known: &Cache, class: &Name, wake: &mut dyn Fn
     }
 }
 
-/// A claim that is filled, or gone, frees the one that it is filled from.
+/// Wakes the source of a clone when the clone is complete or deleted.
 fn wake_source(config: &Config, known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
-    let Some(source) = claim.source.as_ref().filter(|_| config.clones) else { return };
+    let Some(source) = claim.source.as_ref().filter(|_| config.supports_cloning) else { return };
     let key = ClaimKey { namespace: claim.meta.namespace.clone(), name: source.name.clone() };
     if known.claim(&key).is_some_and(|source| source.deleting) {
         wake(key.into());
@@ -115,8 +115,8 @@ fn wake_for_volume(config: &Config, known: &Cache, volume: &Volume, wake: &mut d
     }
 }
 
-/// A node on which the driver runs now is one that volumes can be made for. Where it is the first, that is news to everybody who
-/// waits; else only to those for whom it was chosen.
+/// Wakes claims when the driver is registered on a node: all waiting claims if it is the first
+/// node, otherwise those for which this node is selected.
 fn wake_for_node(
     config: &Config,
     known: &Cache,
@@ -132,10 +132,10 @@ fn wake_for_node(
     let others = known.keys(Kind::CsiNode).into_iter().filter(|key| key.name != node.meta.name);
     let is_first = !others.filter_map(|key| known.csi_node(&key.name)).any(|other| has_driver(other));
     let classes = known.keys(Kind::Class).into_iter().filter_map(|key| known.class(&key.name));
-    for class in classes.filter(|class| config.answers_to(&class.provisioner)) {
+    for class in classes.filter(|class| config.has_name(&class.provisioner)) {
         for key in known.looking(Some(&class.meta.name)) {
-            let chosen = known.claim(key).and_then(|claim| intent::chosen(claim));
-            if is_first || chosen == Some(&node.meta.name) {
+            let selected = known.claim(key).and_then(|claim| intent::selected_node(claim));
+            if is_first || selected == Some(&node.meta.name) {
                 wake(key.clone().into());
             }
         }

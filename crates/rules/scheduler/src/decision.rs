@@ -44,7 +44,7 @@ pub(crate) fn decide_out_of_turn(scheduler: &Scheduler, known: &Cache, key: &Pod
 
 /// The pod, if it is to be placed.
 fn to_place<'k>(scheduler: &Scheduler, known: &'k Cache, key: &PodKey) -> Result<&'k Arc<Pod>, Box<Verdict>> {
-    let settled = |rule| Err(Verdict::settle(rule).into());
+    let settled = |rule| Err(Verdict::idle(rule).into());
     let Some(pod) = known.pod(key) else { return settled(&rules::POD_GONE) };
     if !scheduler.is_ours(pod) {
         settled(&rules::NOT_OURS)
@@ -53,7 +53,7 @@ fn to_place<'k>(scheduler: &Scheduler, known: &'k Cache, key: &PodKey) -> Result
     } else if pod.is_over() || pod.deleting {
         settled(&rules::OVER)
     } else if let Some(flaw) = &pod.flaw {
-        Err(Verdict::settle(&rules::POD_MALFORMED).noting(flaw.to_string()).into())
+        Err(Verdict::idle(&rules::POD_MALFORMED).with_note(flaw.to_string()).into())
     } else if pod.scheduling.is_gated {
         settled(&rules::GATED)
     } else {
@@ -131,7 +131,7 @@ fn is_meant(pod: &Pod, node: &Node) -> bool {
 /// A volume that a claim of the pod has was not heard of yet, or is gone: then its claim is lost, and that is told.
 fn awaits(pod: &Pod, volume: &Name) -> Verdict {
     let node = &pod.scheduling.nominated;
-    Verdict::settle(&rules::WAITS_FOR_VOLUMES).noting(format!("on node {node}: volume {volume} is awaited"))
+    Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}: volume {volume} is awaited"))
 }
 
 /// The node to go on with.
@@ -193,10 +193,10 @@ fn proceed(known: &Cache, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
         return nominate(pod, node);
     }
     match plan.next(known) {
-        Step::Write(write) => Verdict::write(&rules::VOLUMES, *write).noting(format!("on node {node}")),
+        Step::Write(write) => Verdict::write(&rules::VOLUMES, *write).with_note(format!("on node {node}")),
         Step::Done => bind(pod, node),
         Step::Wait if !is_nominated => nominate(pod, node),
-        Step::Wait => Verdict::settle(&rules::WAITS_FOR_VOLUMES).noting(format!("on node {node}")),
+        Step::Wait => Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}")),
         Step::Fail(failure) => {
             let message = format!("running PreBind plugin \"VolumeBinding\": binding volumes: {failure}");
             unschedulable(&rules::FAULT, pod, message)
@@ -206,14 +206,14 @@ fn proceed(known: &Cache, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
 
 fn nominate(pod: &Pod, node: &Name) -> Verdict {
     let edit = PodStatusEdit { nominated: Some(node.clone()), unschedulable: None };
-    Verdict::write(&rules::NOMINATE, Write::pod(&rules::NOMINATE, pod, edit)).noting(format!("node {node}"))
+    Verdict::write(&rules::NOMINATE, Write::pod(&rules::NOMINATE, pod, edit)).with_note(format!("node {node}"))
 }
 
 fn bind(pod: &Pod, node: &Name) -> Verdict {
     let message = format!("Successfully assigned {} to {node}", pod.key());
     let bind = Bind::new(&rules::BIND, pod, node);
     let bind = bind.then(Event::pod(pod, EventType::Normal, Why::Scheduled, message));
-    Verdict::request(&rules::BIND, Request::Bind(bind)).noting(format!("to node {node}"))
+    Verdict::request(&rules::BIND, Request::Bind(bind)).with_note(format!("to node {node}"))
 }
 
 /// No node will do: it is told, and written on the pod.
@@ -225,8 +225,8 @@ fn unschedulable(rule: &'static Rule, pod: &Pod, message: String) -> Verdict {
         unschedulable: (!is_said).then(|| message.as_str().into()),
     };
     let verdict = match edit == PodStatusEdit::default() {
-        true => Verdict::settle(rule),
+        true => Verdict::idle(rule),
         false => Verdict::write(rule, Write::pod(rule, pod, edit)),
     };
-    verdict.noting(message).tell(notice)
+    verdict.with_note(message).publish(notice)
 }

@@ -84,7 +84,7 @@ impl RuleSet for Scheduler {
         Profile {
             name: Scheduler::NAME,
             component: self.component,
-            tempo: ResyncInterval::Rarely,
+            resync: ResyncInterval::Rarely,
             sees: &[
                 Kind::Pod,
                 Kind::Node,
@@ -102,7 +102,7 @@ impl RuleSet for Scheduler {
 
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Pod {
-            return Verdict::settle(&rules::NOT_OURS);
+            return Verdict::idle(&rules::NOT_OURS);
         }
         decision::decide(self, known, &key.pod_key(), live_reads)
     }

@@ -65,7 +65,7 @@ pub fn sync_once(world: &mut World, known: &mut Cache, rules: &dyn RuleSet, key:
             report.events.extend(verdict.events);
         }
         match verdict.action {
-            Action::Settle | Action::Retry(_) => return report,
+            Action::Idle | Action::Retry(_) => return report,
             Action::Pause(_) => live_reads.note_pause(),
             // Another key is none of this one's business.
             Action::HandOff(claim) => live_reads.note_hand_off(claim),
@@ -92,12 +92,12 @@ fn take_in(
     match (request, answer) {
         (Request::Write(write), Answer::Written(object)) => {
             known.answered(object);
-            live_reads.forget_passing();
+            live_reads.clear_reads();
             report.events.extend(write.then);
         }
         (Request::Bind(bind), Answer::Written(object)) => {
             known.answered(object);
-            live_reads.forget_passing();
+            live_reads.clear_reads();
             report.events.extend(bind.then);
         }
         (Request::Create(create), Answer::Written(object)) => {
@@ -105,21 +105,21 @@ fn take_in(
             live_reads.note_outcome(create.task, Ok(OperationOutput::default()));
             report.events.extend(create.then);
             // A volume that it made is another object's business; a pod may want another claim.
-            return matches!(create.task, Task::MakeClaim(_));
+            return matches!(create.task, Task::CreateClaim(_));
         }
-        (Request::Create(create), Answer::Refused(refusal)) => {
+        (Request::Create(create), Answer::Rejected(refusal)) => {
             let outcome = match &refusal {
                 RequestError::AlreadyExists => {
                     report.events.extend(create.then);
                     Ok(OperationOutput::default())
                 }
-                RequestError::Lost => Err(Failure::uncertain(refusal.to_string())),
-                RequestError::Later(..) => return false,
+                RequestError::Lost => Err(Failure::unknown(refusal.to_string())),
+                RequestError::RetryAfter(..) => return false,
                 RequestError::Conflict | RequestError::NotFound | RequestError::Error(_) => {
                     Err(Failure::new(refusal.to_string()))
                 }
             };
-            live_reads.forget_passing();
+            live_reads.clear_reads();
             live_reads.note_outcome(create.task, outcome);
         }
         (Request::Read(key), Answer::Read(found)) => {
@@ -132,10 +132,10 @@ fn take_in(
         (Request::List(listing), Answer::Listed(found)) => live_reads.note_list(listing, found.into()),
         (Request::Delete(_), Answer::Deleted(Some(object))) => {
             known.answered(object);
-            live_reads.forget_passing();
+            live_reads.clear_reads();
         }
         (Request::RunOperation(operation), Answer::Done(outcome)) => {
-            live_reads.forget_passing();
+            live_reads.clear_reads();
             live_reads.note_outcome(operation.task(), outcome);
         }
         (_, _) => return false,
@@ -158,7 +158,7 @@ pub type Rules<'a> = &'a dyn Fn() -> Vec<Box<dyn RuleSet + Send>>;
 /// The controllers that work beside the binder.
 pub fn companions() -> Vec<Box<dyn RuleSet + Send>> {
     // The states that were recorded know nothing of the `Unused` condition.
-    let claims = ClaimProtection { says_unused: false };
+    let claims = ClaimProtection { reports_unused: false };
     vec![
         Box::new(Ephemeral),
         Box::new(claims),

@@ -45,21 +45,24 @@ pub struct Seen<'a> {
 impl Seen<'_> {
     /// Looks at how things stand. An operation that is not about them any more is not even tried.
     pub fn find<'a>(operation: &Operation, objects: &'a BTreeMap<ObjectKey, Value>) -> Result<Seen<'a>, Failure> {
-        let untried = |why: &str| Failure::new(why).with(FailureEffect::Untried);
+        let untried = |why: &str| Failure::new(why).with(FailureEffect::NotAttempted);
+        if operation.is_in_tree() {
+            return Ok(Seen::default());
+        }
         match operation {
-            Operation::Prepare(order) | Operation::Make(order, _) => {
+            Operation::Prepare(order) | Operation::CreateStorage(order, _) => {
                 let claim = objects.get(&ObjectKey::from(order.claim.clone()));
                 if claim.is_none_or(|claim| claim["metadata"]["uid"] != *order.uid.as_str()) {
                     return Err(untried("it is another claim by now, or gone"));
                 }
-                let is_asked = matches!(operation, Operation::Make(..));
-                if is_asked && claim.is_none_or(|claim| !order.is_intended(claim)) {
+                let is_asked = matches!(operation, Operation::CreateStorage(..));
+                if is_asked && claim.is_none_or(|claim| !bindery_provisioner::is_current(order, claim)) {
                     return Err(untried("somebody else has asked, or knows what there is"));
                 }
                 let class = objects.get(&ObjectKey::cluster(Kind::Class, order.class.clone()));
                 Ok(Seen { class: Some(class.ok_or_else(|| untried("the class is gone"))?), volume: None })
             }
-            Operation::Remove(proof) => {
+            Operation::DeleteStorage(proof, _) => {
                 let seen = proof.volume();
                 let volume = objects.get(&ObjectKey::volume(seen.name.clone()));
                 let volume = volume.ok_or_else(|| untried("there is no such volume"))?;
@@ -69,11 +72,7 @@ impl Seen<'_> {
                 }
                 Ok(Seen { class: None, volume: Some(volume) })
             }
-            Operation::Unmake(..)
-            | Operation::Provision(_)
-            | Operation::CleanUp(_)
-            | Operation::DeleteStorage { .. }
-            | Operation::Recycle(_) => Ok(Seen::default()),
+            Operation::DiscardStorage(..) | Operation::Recycle(_) => Ok(Seen::default()),
         }
     }
 }
@@ -102,19 +101,19 @@ pub struct Backend {
 impl Backend {
     /// Does what it is asked to. `None` when it is not a storage's to do.
     pub fn operate(&mut self, operation: &Operation, seen: Seen<'_>) -> Option<Result<OperationOutput, Failure>> {
+        if operation.is_in_tree() {
+            return None;
+        }
         Some(match operation {
             Operation::Prepare(order) => match (&order.topology, self.prepares.pop_front()) {
                 (Err(failure), _) => Err(failure.clone()),
                 (Ok(_), Some(after)) => Err(Failure::new("told to fail").with(after)),
                 (Ok(_), None) => Ok(OperationOutput::of(order.prepared(parameters(seen.class)))),
             },
-            Operation::Make(order, prepared) => self.make(order, prepared, seen.class),
-            Operation::Unmake(_, made) => self.remove(made),
-            Operation::Remove(_) => self.remove(seen.volume.unwrap_or(&Value::Null)),
-            Operation::Provision(_)
-            | Operation::CleanUp(_)
-            | Operation::DeleteStorage { .. }
-            | Operation::Recycle(_) => return None,
+            Operation::CreateStorage(order, prepared) => self.make(order, prepared, seen.class),
+            Operation::DiscardStorage(_, made) => self.remove(made),
+            Operation::DeleteStorage(..) => self.remove(seen.volume.unwrap_or(&Value::Null)),
+            Operation::Recycle(_) => return None,
         })
     }
 
@@ -131,7 +130,7 @@ impl Backend {
         }
         let mut says = self.makes.pop_front().unwrap_or(Says::Done);
         // What is there is not denied.
-        let denies = |after: FailureEffect| was_tried(after) && after != FailureEffect::Taken;
+        let denies = |after: FailureEffect| was_tried(after) && after != FailureEffect::NameTaken;
         if self.holds.contains_key(&name) && matches!(says, Says::Fails(after) if denies(after)) {
             says = Says::DoneUnheard;
         }
@@ -139,7 +138,7 @@ impl Backend {
             self.asked.insert(name.clone(), asked);
         }
         match says {
-            Says::Fails(FailureEffect::Unknown) => Err(Failure::uncertain("told not to answer")),
+            Says::Fails(FailureEffect::Unknown) => Err(Failure::unknown("told not to answer")),
             Says::Fails(after) => {
                 if denies(after) {
                     self.asked.remove(&name);
@@ -148,7 +147,7 @@ impl Backend {
             }
             Says::DoneUnheard => {
                 self.put(&name);
-                Err(Failure::uncertain("told not to answer"))
+                Err(Failure::unknown("told not to answer"))
             }
             Says::Done => {
                 let handle = self.put(&name);
@@ -185,7 +184,7 @@ impl Backend {
         let gone: Vec<String> = self.holds.extract_if(.., |_, held| *held == handle).map(|(name, _)| name).collect();
         self.asked.retain(|name, _| !gone.contains(name));
         match says {
-            Says::DoneUnheard => Err(Failure::uncertain("told not to answer")),
+            Says::DoneUnheard => Err(Failure::unknown("told not to answer")),
             Says::Done | Says::Fails(_) => Ok(OperationOutput::default()),
         }
     }
@@ -208,5 +207,5 @@ fn affinity(order: &ProvisionRequest) -> Value {
 
 /// Whether a storage that failed so was asked at all.
 fn was_tried(after: FailureEffect) -> bool {
-    after != FailureEffect::Untried && after != FailureEffect::Stale
+    after != FailureEffect::NotAttempted && after != FailureEffect::Stale
 }

@@ -38,7 +38,7 @@ impl From<Told> for Input {
     fn from(told: Told) -> Input {
         match told {
             Told::Changed(object) => Input::Watched(object),
-            Told::Gone(key, version) => Input::Gone { key, version },
+            Told::Gone(key, version) => Input::Deleted { key, version },
         }
     }
 }
@@ -150,10 +150,10 @@ impl World {
                 self.effects += 1;
             }
             self.history.push(format!("{words}: {refusal}"));
-            return Answer::Refused(refusal);
+            return Answer::Rejected(refusal);
         }
         let answer = self.carry_out(request);
-        let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
+        let refused = if let Answer::Rejected(refusal) = &answer { format!(": {refusal}") } else { String::new() };
         if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
             self.effects += 1;
         }
@@ -185,9 +185,9 @@ impl World {
             Request::Write(write) => self.write(write),
             Request::Bind(bind) => {
                 let key = bind.target();
-                let Some(pod) = self.objects.get(key) else { return Answer::Refused(RequestError::NotFound) };
+                let Some(pod) = self.objects.get(key) else { return Answer::Rejected(RequestError::NotFound) };
                 if !is_as_seen(pod, bind.uid(), bind.version()) || !pod["spec"]["nodeName"].is_null() {
-                    return Answer::Refused(RequestError::Conflict);
+                    return Answer::Rejected(RequestError::Conflict);
                 }
                 let mut bound = pod.clone();
                 bound["spec"]["nodeName"] = bind.node().as_str().into();
@@ -198,7 +198,7 @@ impl World {
             }
             Request::Create(create) => {
                 if self.objects.contains_key(&create.key) {
-                    return Answer::Refused(RequestError::AlreadyExists);
+                    return Answer::Rejected(RequestError::AlreadyExists);
                 }
                 let mut object = create.body.clone();
                 object["metadata"]["uid"] = self.new_uid(&create.key).into();
@@ -210,9 +210,9 @@ impl World {
                 let volume = delete.proof().volume();
                 let key = ObjectKey::volume(volume.name.clone());
                 match self.objects.get(&key) {
-                    None => return Answer::Refused(RequestError::NotFound),
+                    None => return Answer::Rejected(RequestError::NotFound),
                     Some(object) if !is_as_seen(object, &volume.uid, volume.version) => {
-                        return Answer::Refused(RequestError::Conflict);
+                        return Answer::Rejected(RequestError::Conflict);
                     }
                     Some(_) => self.delete(&key),
                 }
@@ -241,13 +241,13 @@ impl World {
 impl World {
     fn write(&mut self, write: &Write) -> Answer {
         let key = write.target();
-        let Some(object) = self.objects.get(key) else { return Answer::Refused(RequestError::NotFound) };
+        let Some(object) = self.objects.get(key) else { return Answer::Rejected(RequestError::NotFound) };
         if !is_as_seen(object, write.uid(), write.version()) {
-            return Answer::Refused(RequestError::Conflict);
+            return Answer::Rejected(RequestError::Conflict);
         }
         let changed = patched(object, write);
         if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
-            return Answer::Refused(RequestError::Error(error));
+            return Answer::Rejected(RequestError::Error(error));
         }
         let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
         if is_over {

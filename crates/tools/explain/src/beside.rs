@@ -16,9 +16,9 @@ pub(crate) fn of_claim(known: &Cache, claim: &Claim) -> Vec<Beside> {
     let mut all = Vec::new();
     if claim.deleting {
         // The condition of claims in use is of no interest to who asks why one does not go.
-        all.extend(said(&ClaimProtection { says_unused: false }, known, &key, &[&claim_protection::AT_REST]));
+        all.extend(said(&ClaimProtection { reports_unused: false }, known, &key, &[&claim_protection::NO_ACTION]));
     }
-    let quiet = [&expander::NOT_BOUND, &expander::NOT_ITS_VOLUME, &expander::BIG_ENOUGH, &expander::MALFORMED];
+    let quiet = [&expander::NOT_BOUND, &expander::VOLUME_NOT_BOUND, &expander::LARGE_ENOUGH, &expander::MALFORMED];
     all.extend(said(&Expander, known, &key, &quiet));
     all
 }
@@ -28,7 +28,7 @@ pub(crate) fn of_volume(known: &Cache, volume: &Volume) -> Vec<Beside> {
     let key = ObjectKey::volume(volume.name().clone());
     volume
         .deleting
-        .then(|| said(&VolumeProtection, known, &key, &[&volume_protection::AT_REST]))
+        .then(|| said(&VolumeProtection, known, &key, &[&volume_protection::NO_ACTION]))
         .flatten()
         .into_iter()
         .collect()
@@ -38,10 +38,10 @@ pub(crate) fn of_volume(known: &Cache, volume: &Volume) -> Vec<Beside> {
 pub(crate) fn of_pod(known: &Cache, key: &PodKey) -> Vec<Beside> {
     let quiet = [
         &ephemeral::NO_VOLUMES,
-        &ephemeral::SERVED,
-        &ephemeral::POD_DELETED,
+        &ephemeral::COMPLETE,
+        &ephemeral::POD_TERMINATING,
         &ephemeral::POD_MALFORMED,
-        &ephemeral::POD_GONE,
+        &ephemeral::POD_DELETED,
     ];
     said(&Ephemeral, known, &key.clone().into(), &quiet).into_iter().collect()
 }

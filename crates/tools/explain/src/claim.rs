@@ -85,7 +85,7 @@ pub(crate) fn events(verdict: &Verdict) -> Vec<String> {
         Action::Request(Ask::Create(create)) => &create.then,
         Action::Request(Ask::Bind(bind)) => &bind.then,
         Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::RunOperation(_)) => &[],
-        Action::Settle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => &[],
+        Action::Idle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => &[],
     };
     let said = |notice: &Event| format!("{}: {}", notice.reason.as_str(), notice.message);
     verdict.events.iter().chain(later).map(said).collect()

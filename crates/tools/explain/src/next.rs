@@ -24,7 +24,7 @@ pub(crate) fn verdict(rules: &dyn RuleSet, known: &Cache, key: &ObjectKey) -> Ve
             }
             Action::Request(Request::Write(_) | Request::Create(_) | Request::Bind(_))
             | Action::Request(Request::Delete(_) | Request::RunOperation(_))
-            | Action::Settle
+            | Action::Idle
             | Action::HandOff(_)
             | Action::Retry(_)
             | Action::Pause(_) => break,
@@ -38,8 +38,8 @@ pub(crate) fn verdict(rules: &dyn RuleSet, known: &Cache, key: &ObjectKey) -> Ve
 pub(crate) fn bound_volume(claim: &Claim, verdict: &Verdict) -> Option<(Name, bool)> {
     match &verdict.action {
         Action::Request(Request::Write(write)) => written_bind(claim, write).map(|volume| (volume, false)),
-        Action::Settle if verdict.rule == &rules::CLAIM_BOUND => claim.volume.clone().map(|volume| (volume, true)),
-        Action::Settle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => None,
+        Action::Idle if verdict.rule == &rules::CLAIM_BOUND => claim.volume.clone().map(|volume| (volume, true)),
+        Action::Idle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => None,
         Action::Request(Request::Create(_) | Request::Bind(_) | Request::Delete(_)) => None,
         Action::Request(Request::Read(_) | Request::List(_) | Request::RunOperation(_)) => None,
     }
@@ -68,7 +68,7 @@ fn written_bind(claim: &Claim, write: &Write) -> Option<Name> {
 /// What a verdict does next.
 pub(crate) fn next(verdict: &Verdict) -> Next {
     match &verdict.action {
-        Action::Settle => say("nothing", None, "nothing, until something changes".into()),
+        Action::Idle => say("nothing", None, "nothing, until something changes".into()),
         Action::HandOff(to) if to.kind == Kind::Claim => {
             say("offer", None, format!("{} is decided about first: it may take this volume", to.claim_key()))
         }
@@ -108,14 +108,11 @@ fn of_request(request: &Request) -> Next {
 
 fn of_operation(operation: &Operation) -> String {
     match operation {
-        Operation::Provision(provision) => format!("makes {} with {}", provision.path, provision.plugin.as_str()),
-        Operation::CleanUp(provision) => format!("removes {}, which was made in vain", provision.path),
-        Operation::DeleteStorage { plugin, path, .. } => format!("removes {path} with {}", plugin.as_str()),
         Operation::Recycle(_) => "scrubs the volume with a pod".into(),
         Operation::Prepare(order) => format!("finds out what to ask the storage for, to make {}", order.volume),
-        Operation::Make(order, _) => format!("asks the storage to make {}", order.volume),
-        Operation::Unmake(claim, _) => format!("asks the storage to remove what was made for {claim} in vain"),
-        Operation::Remove(proof) => format!("asks the storage to remove what lies behind {}", proof.name()),
+        Operation::CreateStorage(order, _) => format!("asks the storage to make {}", order.volume),
+        Operation::DiscardStorage(claim, _) => format!("asks the storage to remove what was made for {claim} in vain"),
+        Operation::DeleteStorage(proof, _) => format!("asks the storage to remove what lies behind {}", proof.name()),
     }
 }
 

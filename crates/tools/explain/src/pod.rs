@@ -76,7 +76,7 @@ fn note(scheduler: &Scheduler, known: &Cache, key: &PodKey, verdict: &Verdict, e
     let in_turn = scheduler.decide(known, &key.clone().into(), &LiveReads::default());
     let first = match &in_turn.action {
         Action::HandOff(first) => Some(format!("{} goes first", first.pod_key())),
-        Action::Settle | Action::Request(_) | Action::Retry(_) | Action::Pause(_) => None,
+        Action::Idle | Action::Request(_) | Action::Retry(_) | Action::Pause(_) => None,
     };
     match (note, first) {
         (Some(note), Some(first)) => Some(format!("{note}; {first}")),

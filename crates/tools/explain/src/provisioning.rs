@@ -3,7 +3,8 @@
 use bindery_cache::Cache;
 use bindery_model::event::Reason;
 use bindery_model::{Annotation, Claim, Name};
-use bindery_rules_api::{Event, Intent, Term};
+use bindery_provisioner::Intent;
+use bindery_rules_api::{Event, Term};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -28,14 +28,14 @@ pub(crate) fn claim(
         format!("It binds when {any}.")
     } else if is(&rules::PROVISION_CLASS_MISSING) {
         format!("It goes on when StorageClass {class:?} exists, or when {any}.")
-    } else if is(&rules::PROVISION_WAIT) || is(&rules::PROVISION_ASK) {
+    } else if is(&rules::PROVISION_WAIT) || is(&rules::PROVISION_REQUEST) {
         let provisioner = known.class(claim.class()).map(|class| class.provisioner.to_string()).unwrap_or_default();
         format!("It binds when {provisioner} has made a volume for it, or when {any}.")
     } else if is(&rules::CLAIM_WAITS_FOR_CONSUMER) {
         "It goes on when a pod uses it and a scheduler has chosen a node.".into()
     } else if is(&rules::CLAIM_WAITS_FOR_SCHEDULING) {
         "It goes on when a scheduler has chosen a node for its pod.".into()
-    } else if is(&rules::CLAIM_CLASS_UNCLEAR) {
+    } else if is(&rules::CLAIM_CLASS_INVALID) {
         format!("It goes on when StorageClass {class:?} is mended.")
     } else if is(&rules::CLAIM_SELECTOR_INVALID) {
         "It never goes on: a claim's selector cannot be changed, so make a new claim.".into()
@@ -43,9 +43,9 @@ pub(crate) fn claim(
         format!("It binds when PersistentVolume {named:?} exists and is not another claim's.")
     } else if is(&rules::CLAIM_NAMED_MISMATCH) {
         format!("It binds when PersistentVolume {named:?} can serve it.")
-    } else if is(&rules::CLAIM_NAMED_TAKEN) || is(&rules::CLAIM_NAMED_TAKEN_FROM_US) {
+    } else if is(&rules::CLAIM_NAMED_TAKEN) || is(&rules::CLAIM_NAMED_CONFLICT) {
         format!("It binds when PersistentVolume {named:?} is set free by its claim.")
-    } else if is(&rules::CLAIM_NAMED_UNREADABLE) || is(&rules::CLAIM_VOLUME_UNREADABLE) {
+    } else if is(&rules::CLAIM_NAMED_VOLUME_MALFORMED) || is(&rules::CLAIM_VOLUME_MALFORMED) {
         format!("It goes on when PersistentVolume {named:?} can be read.")
     } else if is(&rules::CLAIM_MALFORMED) {
         "It goes on when that field is mended.".into()
@@ -73,7 +73,7 @@ pub(crate) fn volume(volume: &Volume, verdict: &Verdict, terms: &Terms) -> Optio
         "It is offered again when somebody removes spec.claimRef; what it holds stays on it.".into()
     } else if is(&rules::VOLUME_MALFORMED) {
         "It goes on when that field is mended.".into()
-    } else if is(&rules::VOLUME_CLAIM_UNREADABLE) {
+    } else if is(&rules::VOLUME_CLAIM_MALFORMED) {
         format!("It goes on when claim {owner} is mended.")
     } else if is(&rules::VOLUME_MODE_MISMATCH) {
         format!("It never binds to claim {owner}: remove spec.claimRef to offer it to others.")

@@ -90,7 +90,7 @@ impl OneByOne {
             if let Some(told) = self.world.untold.pop_front() {
                 self.tell(match told {
                     Told::Changed(object) => Input::Watched(object),
-                    Told::Gone(key, version) => Input::Gone { key, version },
+                    Told::Gone(key, version) => Input::Deleted { key, version },
                 });
             } else if let Some((id, request)) = self.inbox.pop_front() {
                 let answer = self.world.answer(&request);

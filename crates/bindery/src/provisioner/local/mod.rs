@@ -148,12 +148,12 @@ impl Agent {
             component,
             hears: Arc::new(self.metrics.clone()),
         };
-        let mut hosted = EngineHost::start_with(&self.api, engine, &observer, |events| {
+        let mut hosted = EngineHost::start(&self.api, engine, &observer, |events| {
             Arc::new(ProvisioningWorker::new(self.api.clone(), Arc::new(disks(events)))) as Arc<dyn RunOperation>
         });
         knowledge.is_at(hosted.outbox.clone());
         self.pages.is_at(knowledge.clone(), owner.clone());
-        hosted.lead(true)?;
+        hosted.set_leader(true)?;
         let rounds = Rounds {
             api: self.api.clone(),
             config: config.clone(),
@@ -168,7 +168,7 @@ impl Agent {
             failed: BTreeSet::new(),
         };
         tokio::select! {
-            failed = hosted.failed() => Err(failed),
+            failed = hosted.task_failure() => Err(failed),
             never = self.go_round(args, rounds) => match never {},
             changed = self.watch_config(args, &config) => Ok(changed),
         }

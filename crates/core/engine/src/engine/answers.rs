@@ -1,170 +1,172 @@
-//! Answers: what is learnt from them, and how it goes on, even when there was none.
+//! Handling answers: updating the cache, and deciding again about the key.
 
 use bindery_model::{Object, ObjectKey};
 use bindery_rules_api::{Backoff, Create, Failure, FailureEffect, OperationOutput, Request, Task};
 
 use super::Engine;
-use crate::flights::Flight;
-use crate::progress::Work;
+use crate::in_flight::InFlightRequest;
+use crate::queue::Work;
 use crate::{Answer, RequestError, RequestId};
 
-/// What an answer says of an object.
+/// The state of an object in an answer.
 pub(super) enum Found {
-    /// It is there, and so.
-    Here(Object),
-    /// There was none, when this version of it was known.
-    Gone { asked_at: Option<u64> },
+    /// It exists.
+    Exists(Object),
+    /// It does not exist. The cached version when the request was sent.
+    Missing { cached_version: Option<u64> },
 }
 
 impl Engine {
     pub(super) fn answered(&mut self, id: RequestId, answer: Answer) {
-        if let Some((listing, askers)) = self.flights.arrive_list(id) {
-            return self.listed_live(&listing, askers, answer);
+        if let Some((listing, waiting)) = self.in_flight.complete_list(id) {
+            return self.listed_live(&listing, waiting, answer);
         }
-        let Some(flight) = self.flights.arrive(id) else { return };
-        let is_operation = matches!(flight.request, Request::RunOperation(_));
-        let (work, target) = (flight.work.clone(), flight.request.target());
-        self.land(flight, answer);
-        if !self.flights.is_busy(&target) {
-            // What those who waited for the object mean to do was shown to others: now they look at it as it is.
-            self.give_back(&work, &target);
-            for work in self.flights.unpark(&target) {
-                self.agenda.hurry(work);
+        let Some(completed) = self.in_flight.complete(id) else { return };
+        let is_operation = matches!(completed.request, Request::RunOperation(_));
+        let (work, target) = (completed.work.clone(), completed.request.target());
+        self.handle_answer(completed, answer);
+        if !self.in_flight.is_locked(&target) {
+            // Keys waiting for the object may have applied pending writes to the cache. They are
+            // dropped, and the keys are decided about again.
+            self.drop_pending_write(&work, &target);
+            for work in self.in_flight.take_waiting(&target) {
+                self.queue.enqueue_first(work);
             }
         }
-        if is_operation && let Some(work) = self.flights.unpark_for_operation() {
-            self.agenda.hurry(work);
+        if is_operation && let Some(work) = self.in_flight.take_waiting_for_operation() {
+            self.queue.enqueue_first(work);
         }
     }
 
-    /// Takes in an answer, and has its key looked at again.
-    pub(super) fn land(&mut self, flight: Flight, answer: Answer) {
-        let purpose = match &flight.request {
+    /// Handles the answer to a request, and decides about its key again.
+    pub(super) fn handle_answer(&mut self, completed: InFlightRequest, answer: Answer) {
+        let purpose = match &completed.request {
             Request::Write(write) => Some(write.purpose),
             Request::Create(create) => Some(create.purpose),
             Request::Bind(bind) => Some(bind.purpose),
             Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::RunOperation(_) => None,
         };
         if let Some(purpose) = purpose {
-            self.stats.count_write(purpose, !matches!(answer, Answer::Refused(_)));
+            self.stats.count_write(purpose, !matches!(answer, Answer::Rejected(_)));
         }
-        if let Answer::Refused(refusal) = &answer {
-            self.stats.refused += 1;
-            return self.refused(flight, refusal.clone());
+        if let Answer::Rejected(error) = &answer {
+            self.stats.rejected += 1;
+            return self.rejected(completed, error.clone());
         }
-        let Flight { work, request, asked_at, checks_version } = flight;
+        let InFlightRequest { work, request, cached_version, checks_version } = completed;
         match (request, answer) {
             (Request::Write(write), Answer::Written(object)) => {
-                let found = if is_over(&object) { Found::Gone { asked_at } } else { Found::Here(object) };
-                self.learn(&work, write.target(), found);
-                for notice in write.then {
-                    self.publish(work.set, notice);
+                let found = if is_deleted(&object) { Found::Missing { cached_version } } else { Found::Exists(object) };
+                self.update_cache(&work, write.target(), found);
+                for event in write.then {
+                    self.publish(work.set, event);
                 }
-                self.go_on(work);
+                self.next_step(work);
             }
             (Request::Bind(bind), Answer::Written(object)) => {
-                self.learn(&work, bind.target(), Found::Here(object));
-                for notice in bind.then {
-                    self.publish(work.set, notice);
+                self.update_cache(&work, bind.target(), Found::Exists(object));
+                for event in bind.then {
+                    self.publish(work.set, event);
                 }
-                self.go_on(work);
+                self.next_step(work);
             }
             (Request::Create(create), Answer::Written(object)) => {
-                self.learn(&work, &create.key, Found::Here(object));
+                self.update_cache(&work, &create.key, Found::Exists(object));
                 self.created(work, create);
             }
             (Request::Read(key), Answer::Read(found)) => {
-                self.learn(&work, &key, found.clone().map_or(Found::Gone { asked_at }, Found::Here));
+                self.update_cache(&work, &key, found.clone().map_or(Found::Missing { cached_version }, Found::Exists));
                 match checks_version {
                     None => {
-                        // What is known may be from later, and then it is what counts.
+                        // A later version in the cache takes precedence.
                         let is_current = self.known.seen_version(&key) == found.as_ref().map(|f| f.meta().version);
-                        if let Some(progress) = self.agenda.get_mut(&work).filter(|_| is_current) {
+                        if let Some(progress) = self.queue.get_mut(&work).filter(|_| is_current) {
                             progress.live_reads.note_read(key, found);
                         }
-                        self.agenda.hurry(work);
+                        self.queue.enqueue_first(work);
                     }
                     Some(version) => self.checked(work, version, found),
                 }
             }
             (Request::RunOperation(operation), Answer::Done(outcome)) => {
                 self.note_outcome(&work, operation.task(), outcome);
-                self.agenda.hurry(work);
+                self.queue.enqueue_first(work);
             }
             (Request::Delete(_), Answer::Deleted(Some(object))) => {
                 let key = object.key();
-                self.learn(&work, &key, Found::Here(object));
-                self.go_on(work);
+                self.update_cache(&work, &key, Found::Exists(object));
+                self.next_step(work);
             }
-            // The watch tells when it is gone; until then there is nothing to do.
-            (Request::Delete(_), Answer::Deleted(None)) => self.agenda.rest_or_hurry(work),
+            // The watch reports the deletion; until then there is nothing to do.
+            (Request::Delete(_), Answer::Deleted(None)) => self.queue.idle_unless_woken(work),
             (request, answer) => {
-                debug_assert!(false, "{answer:?} is no answer to {request:?}");
-                self.give_back(&work, &request.target());
+                debug_assert!(false, "{answer:?} cannot answer {request:?}");
+                self.drop_pending_write(&work, &request.target());
                 self.retry(&work, Backoff::Api);
             }
         }
     }
 
-    /// Takes in what an answer says of an object, and wakes all whom it concerns.
-    pub(super) fn learn(&mut self, work: &Work, key: &ObjectKey, found: Found) {
+    /// Updates the cache from an answer, and wakes the keys that the change affects.
+    pub(super) fn update_cache(&mut self, work: &Work, key: &ObjectKey, found: Found) {
         let change = match found {
-            Found::Here(object) => self.known.answered(object),
-            Found::Gone { asked_at } => self.known.answered_gone(key, asked_at),
+            Found::Exists(object) => self.known.answered(object),
+            Found::Missing { cached_version } => self.known.answered_gone(key, cached_version),
         };
-        // Whoever was shown it as assumed looks again, unless it came just so and the change tells them anyway.
+        // Keys that were decided about with the pending write are woken, unless the object is as
+        // the write predicted and the change wakes them anyway.
         let settled = self.known.settle(key);
         let settled = settled.filter(|settled| change.is_none() || settled.before != settled.after);
         self.changed(settled, Some(work));
         self.changed(change, Some(work));
         if !self.is_active() {
-            self.agenda.rest(work);
+            self.queue.set_idle(work);
         }
     }
 
-    /// Shows an object as it was seen again, and has whoever was shown it as assumed look again.
-    pub(super) fn give_back(&mut self, work: &Work, key: &ObjectKey) {
+    /// Drops the pending write of an object from the cache, and wakes the keys that this affects.
+    pub(super) fn drop_pending_write(&mut self, work: &Work, key: &ObjectKey) {
         let settled = self.known.settle(key);
         self.changed(settled, Some(work));
     }
 
     pub(super) fn created(&mut self, work: Work, create: Create) {
-        for notice in create.then {
-            self.publish(work.set, notice);
+        for event in create.then {
+            self.publish(work.set, event);
         }
         self.note_outcome(&work, create.task, Ok(OperationOutput::default()));
-        self.agenda.hurry(work);
+        self.queue.enqueue_first(work);
     }
 
     pub(super) fn note_outcome(&mut self, work: &Work, task: Task, outcome: Result<OperationOutput, Failure>) {
-        if let Some(progress) = self.agenda.get_mut(work) {
-            progress.live_reads.forget_passing();
+        if let Some(progress) = self.queue.get_mut(work) {
+            progress.live_reads.clear_reads();
             progress.live_reads.note_outcome(task, outcome);
         }
     }
 
-    /// A step is done: the next is looked for at once.
-    pub(super) fn go_on(&mut self, work: Work) {
-        if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.live_reads.forget_passing();
-            progress.refusals = 0;
-            self.agenda.hurry(work);
+    /// A step is done: decides about the next one at once.
+    pub(super) fn next_step(&mut self, work: Work) {
+        if let Some(progress) = self.queue.get_mut(&work) {
+            progress.live_reads.clear_reads();
+            progress.rejections = 0;
+            self.queue.enqueue_first(work);
         }
     }
 
-    pub(super) fn refused(&mut self, flight: Flight, refusal: RequestError) {
-        let Flight { work, request, .. } = flight;
-        match (request, refusal) {
+    pub(super) fn rejected(&mut self, completed: InFlightRequest, error: RequestError) {
+        let InFlightRequest { work, request, .. } = completed;
+        match (request, error) {
             (Request::Create(create), RequestError::AlreadyExists) => self.created(work, create),
-            (Request::Create(create), refusal) if !matches!(refusal, RequestError::Later(..)) => {
-                self.note_outcome(&work, create.task, Err(failure(&refusal, FailureEffect::Nothing)));
-                self.agenda.hurry(work);
+            (Request::Create(create), error) if !matches!(error, RequestError::RetryAfter(..)) => {
+                self.note_outcome(&work, create.task, Err(failure(&error, FailureEffect::Nothing)));
+                self.queue.enqueue_first(work);
             }
-            (Request::RunOperation(operation), refusal) => {
-                self.note_outcome(&work, operation.task(), Err(failure(&refusal, FailureEffect::Untried)));
-                self.agenda.hurry(work);
+            (Request::RunOperation(operation), error) => {
+                self.note_outcome(&work, operation.task(), Err(failure(&error, FailureEffect::NotAttempted)));
+                self.queue.enqueue_first(work);
             }
-            // What is known is behind, or nobody knows what became of it: a live read tells.
+            // The cache is stale, or the outcome is unknown. A live read shows the current state.
             (Request::Write(write), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
                 self.check(work, write.target().clone(), write.version());
             }
@@ -175,19 +177,19 @@ impl Engine {
                 let volume = delete.proof().volume();
                 self.check(work, ObjectKey::volume(volume.name.clone()), volume.version);
             }
-            (request, refusal) => {
+            (request, error) => {
                 if let Request::Write(write) = &request
-                    && let Some(regret) = &write.regret
+                    && let Some(event) = &write.rejection_event
                 {
-                    self.publish(work.set, regret.notice(&refusal.to_string()));
+                    self.publish(work.set, event.with_error(&error.to_string()));
                 }
-                self.give_back(&work, &request.target());
-                match refusal {
-                    RequestError::Later(delay, _) => {
-                        if let Some(progress) = self.agenda.get_mut(&work) {
+                self.drop_pending_write(&work, &request.target());
+                match error {
+                    RequestError::RetryAfter(delay, _) => {
+                        if let Some(progress) = self.queue.get_mut(&work) {
                             progress.live_reads = Default::default();
                         }
-                        self.agenda.due(&work, self.now + delay, false);
+                        self.queue.schedule(&work, self.now + delay, false);
                     }
                     RequestError::Conflict
                     | RequestError::NotFound
@@ -199,39 +201,40 @@ impl Engine {
         }
     }
 
-    /// Reads an object whose write or deletion was refused. It stays as assumed until it is known what became of it.
+    /// Reads an object whose write or deletion was rejected. Its pending write stays until the
+    /// answer.
     pub(super) fn check(&mut self, work: Work, key: ObjectKey, version: u64) {
         self.send(work, Request::Read(key), Some(version));
     }
 
-    /// Goes on after such a read: at once when there is news, else after a while.
+    /// Continues after such a read: at once if the object has changed, otherwise after a back-off.
     pub(super) fn checked(&mut self, work: Work, version: u64, found: Option<Object>) {
         if found.is_some_and(|object| object.meta().version <= version) {
             return self.retry(&work, Backoff::Api);
         }
-        if let Some(progress) = self.agenda.get_mut(&work) {
-            progress.live_reads.forget_passing();
-            self.agenda.hurry(work);
+        if let Some(progress) = self.queue.get_mut(&work) {
+            progress.live_reads.clear_reads();
+            self.queue.enqueue_first(work);
         }
     }
 }
 
-/// What is certain of something that was refused: where there was no answer, nothing.
-fn failure(refusal: &RequestError, after: FailureEffect) -> Failure {
-    let after = match refusal {
+/// The failure for an error. Without a response, the outcome is unknown.
+fn failure(error: &RequestError, effect: FailureEffect) -> Failure {
+    let effect = match error {
         RequestError::Lost => FailureEffect::Unknown,
         RequestError::Conflict
         | RequestError::NotFound
         | RequestError::AlreadyExists
-        | RequestError::Later(..)
-        | RequestError::Error(_) => after,
+        | RequestError::RetryAfter(..)
+        | RequestError::Error(_) => effect,
     };
-    Failure::new(refusal.to_string()).with(after)
+    Failure::new(error.to_string()).with(effect)
 }
 
-/// Whether a write has made an object go: somebody deleted it, and nothing holds it back any more. The answer carries it all the
-/// same, in the version that it had before.
-fn is_over(object: &Object) -> bool {
+/// Whether a write has removed the last finalizer of a Terminating object, and so deleted it. The
+/// response still contains the object in its former version.
+fn is_deleted(object: &Object) -> bool {
     match object {
         Object::Claim(claim) => claim.deleting && claim.finalizers.is_empty(),
         Object::Volume(volume) => volume.deleting && volume.finalizers.is_empty(),

@@ -1,22 +1,22 @@
-//! Deciding: keys in order, each by its rule set, and what follows from the verdict.
+//! Deciding about queued keys, and acting on the verdicts.
 
 use bindery_model::ObjectKey;
 use bindery_rules_api::{Action, Backoff, Event, LiveReads, Measure, Request, Rule, Verdict};
 
 use super::Engine;
-use crate::progress::Work;
+use crate::queue::Work;
 use crate::{Decided, Measured, Output, backoff};
 
 impl Engine {
-    /// Decides about keys in order, as long as there is room for what they ask for.
+    /// Decides about keys in order, up to the limit of requests in flight.
     pub(super) fn run(&mut self) {
         self.resync_if_due();
-        self.agenda.ripen(self.now);
-        while self.is_active() && self.flights.has_room(&self.config) {
-            let Some(work) = self.agenda.next() else { break };
-            // Another key changes this object just now: what becomes of it is known soon.
-            if self.flights.is_busy(&work.key) {
-                self.park(work.key.clone(), work);
+        self.queue.enqueue_due(self.now);
+        while self.is_active() && self.in_flight.has_capacity(&self.config) {
+            let Some(work) = self.queue.next() else { break };
+            // Another key's request is changing this object: wait for the answer.
+            if self.in_flight.is_locked(&work.key) {
+                self.wait_for(work.key.clone(), work);
                 continue;
             }
             self.decide(work);
@@ -26,11 +26,11 @@ impl Engine {
     }
 
     pub(super) fn decide(&mut self, work: Work) {
-        let Some(progress) = self.agenda.get_mut(&work) else { return };
+        let Some(progress) = self.queue.get_mut(&work) else { return };
         let by_resync = progress.by_resync;
         let mut verdict = self.sets[work.set].decide(&self.known, &work.key, &progress.live_reads);
         if let Some(missing) =
-            unproven(&verdict, &progress.live_reads).filter(|_| self.told.is_new(&work, &verdict.events))
+            unproven(&verdict, &progress.live_reads).filter(|_| self.published.is_new(&work, &verdict.events))
         {
             verdict = Verdict::request(verdict.rule, Request::Read(missing));
         }
@@ -40,12 +40,13 @@ impl Engine {
             self.stats.count(step);
         }
         let mut events = std::mem::take(&mut verdict.events);
-        if let Action::Retry(pace) = verdict.action {
-            let again_in = Some(backoff::delay(&self.config, pace, progress.failures_of(pace).saturating_add(1)));
-            events.iter_mut().for_each(|notice| notice.again_in = again_in);
+        if let Action::Retry(backoff) = verdict.action {
+            let failures = progress.failures_of(backoff).saturating_add(1);
+            let retry_in = Some(backoff::delay(&self.config, backoff, failures));
+            events.iter_mut().for_each(|event| event.retry_in = retry_in);
         }
-        let told = self.tell(&work, &verdict, events);
-        if by_resync && (told || verdict.action != Action::Settle) {
+        let has_published = self.publish_new(&work, &verdict, events);
+        if by_resync && (has_published || verdict.action != Action::Idle) {
             self.stats.resync_finds += 1;
         }
         if let Some(measure) = verdict.measure.take() {
@@ -63,30 +64,30 @@ impl Engine {
 
     pub(super) fn act(&mut self, work: Work, action: Action) {
         match action {
-            Action::Settle => self.agenda.rest(&work),
+            Action::Idle => self.queue.set_idle(&work),
             Action::Request(request) => self.request(work, request),
-            Action::HandOff(to) => self.offer(work, to),
-            Action::Retry(pace) => self.retry(&work, pace),
-            Action::Pause(duration) => self.agenda.due(&work, self.now + duration, true),
+            Action::HandOff(to) => self.hand_off(work, to),
+            Action::Retry(backoff) => self.retry(&work, backoff),
+            Action::Pause(duration) => self.queue.schedule(&work, self.now + duration, true),
         }
     }
 
-    /// Publishes what a verdict has to say, if it is news. Returns whether it was.
-    pub(super) fn tell(&mut self, work: &Work, verdict: &Verdict, events: Vec<Event>) -> bool {
+    /// Publishes the events of a verdict unless they repeat the last ones. Returns whether it did.
+    pub(super) fn publish_new(&mut self, work: &Work, verdict: &Verdict, events: Vec<Event>) -> bool {
         if events.is_empty() {
-            // At rest with nothing to say: what was said before is over.
-            if verdict.action == Action::Settle {
-                self.told.forget(work);
+            // The condition that the last events reported is over.
+            if verdict.action == Action::Idle {
+                self.published.forget(work);
             }
             return false;
         }
-        if !self.told.is_new(work, &events) {
-            self.stats.notices_kept_back += events.len() as u64;
+        if !self.published.is_new(work, &events) {
+            self.stats.events_suppressed += events.len() as u64;
             return false;
         }
-        self.told.note(work, &events);
-        for notice in events {
-            self.publish(work.set, notice);
+        self.published.note(work, &events);
+        for event in events {
+            self.publish(work.set, event);
         }
         true
     }
@@ -115,33 +116,33 @@ impl Engine {
         }
     }
 
-    /// Has another key decided about first, then this one again.
-    pub(super) fn offer(&mut self, work: Work, to: ObjectKey) {
-        let taker = Work { set: work.set, key: to.clone() };
-        if let Some(progress) = self.agenda.get_mut(&work) {
+    /// Decides about another key first, then about this one again.
+    pub(super) fn hand_off(&mut self, work: Work, to: ObjectKey) {
+        let receiver = Work { set: work.set, key: to.clone() };
+        if let Some(progress) = self.queue.get_mut(&work) {
             progress.live_reads.note_hand_off(to);
         }
-        self.agenda.hurry_ahead(work);
-        self.agenda.schedule_for_hand_off(taker);
+        self.queue.enqueue_next(work);
+        self.queue.enqueue_for_hand_off(receiver);
     }
 
-    /// Looks again after a while, from the start.
-    pub(super) fn retry(&mut self, work: &Work, pace: Backoff) {
-        let Some(progress) = self.agenda.get_mut(work) else { return };
-        let failures = progress.failures_of(pace).saturating_add(1);
-        progress.note_failure(pace, failures);
+    /// Decides again from the start after a back-off.
+    pub(super) fn retry(&mut self, work: &Work, backoff: Backoff) {
+        let Some(progress) = self.queue.get_mut(work) else { return };
+        let failures = progress.failures_of(backoff).saturating_add(1);
+        progress.note_failure(backoff, failures);
         progress.live_reads = Default::default();
         if std::mem::take(&mut progress.woken) {
-            return self.agenda.hurry(work.clone());
+            return self.queue.enqueue_first(work.clone());
         }
-        let due = self.now + backoff::delay(&self.config, pace, failures);
-        self.agenda.note_retry(work);
-        self.agenda.due(work, due, false);
+        let due = self.now + backoff::delay(&self.config, backoff, failures);
+        self.queue.note_retry(work);
+        self.queue.schedule(work, due, false);
     }
 
     pub(super) fn announce_tick(&mut self) {
         let resync = self.resync_at.iter().min().copied().filter(|_| self.is_active());
-        let next = self.agenda.next_due().into_iter().chain(resync).min();
+        let next = self.queue.next_due().into_iter().chain(resync).min();
         if next != self.tick_at {
             self.tick_at = next;
             self.out.extend(next.map(Output::TickAt));
@@ -149,13 +150,13 @@ impl Engine {
     }
 }
 
-/// An object that is said to be missing, and was not looked for live: word of it may only be late, and then it is not missing.
+/// An object that an event reports as missing and that was not read live. The cache may lag behind.
 fn unproven(verdict: &Verdict, live_reads: &LiveReads) -> Option<ObjectKey> {
-    let mut missing = verdict.events.iter().filter_map(|notice| notice.missing.as_ref());
+    let mut missing = verdict.events.iter().filter_map(|event| event.missing.as_ref());
     missing.find(|missing| !live_reads.has_read(missing)).cloned()
 }
 
-/// Which step an action is, if it sends something that has a name.
+/// The rule that names an action's step, if it has one.
 fn step(action: &Action) -> Option<&'static Rule> {
     match action {
         Action::Request(Request::Write(write)) => Some(write.purpose),
@@ -163,6 +164,6 @@ fn step(action: &Action) -> Option<&'static Rule> {
         Action::Request(Request::Bind(bind)) => Some(bind.purpose),
         Action::Request(Request::Delete(delete)) => Some(delete.purpose),
         Action::Request(Request::Read(_) | Request::List(_) | Request::RunOperation(_)) => None,
-        Action::Settle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => None,
+        Action::Idle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => None,
     }
 }

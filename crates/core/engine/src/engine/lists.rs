@@ -1,4 +1,4 @@
-//! Live lists: asked for by many keys, sent once for all of them.
+//! Live lists: one request serves all keys that need the same list.
 
 use std::sync::Arc;
 
@@ -6,59 +6,60 @@ use bindery_model::Object;
 use bindery_rules_api::{Backoff, Listing, Request};
 
 use super::Engine;
-use crate::progress::{State, Work};
+use crate::queue::{State, Work};
 use crate::{Answer, Output, RequestError};
 
 impl Engine {
-    /// Has a key wait for a list. It is sent when all is decided that can be decided now, so that it is as late as any decision
-    /// that asked for it, and serves all of them.
-    pub(super) fn want_list(&mut self, work: Work, listing: Listing) {
-        self.set_state(&work, State::Parked);
-        self.flights.want_list(listing, work);
+    /// Makes a key wait for a list. It is sent after all decisions that can be made now, so that it
+    /// is later than every decision that needs it.
+    pub(super) fn request_list(&mut self, work: Work, listing: Listing) {
+        self.set_state(&work, State::Waiting);
+        self.in_flight.request_list(listing, work);
     }
 
-    /// Sends the lists that are wanted, unless the same list is under way: whoever asks now is served by the next one.
+    /// Sends the requested lists, unless the same list is in flight: then it is sent again
+    /// afterwards.
     pub(super) fn send_lists(&mut self) {
-        let Engine { flights, agenda, .. } = self;
-        while let Some((id, listing)) = flights.depart_list(|work| agenda.list_departs(work)) {
+        let Engine { in_flight, queue, .. } = self;
+        while let Some((id, listing)) = in_flight.send_list(|work| queue.list_sent(work)) {
             self.stats.sent += 1;
             self.out.push(Output::Send(id, Request::List(listing)));
         }
     }
 
-    /// Whether the watch is past an object that was listed: it is gone since, or known in a later state, and that is what counts.
-    fn is_overtaken(&self, object: &Object) -> bool {
+    /// Whether the watch has passed a listed object's version: it was deleted or changed since.
+    fn is_outdated(&self, object: &Object) -> bool {
         let version = object.meta().version;
-        let is_told = version != 0 && version <= self.known.watched_version(object.kind());
-        is_told && self.known.seen_version(&object.key()) != Some(version)
+        let is_watched = version != 0 && version <= self.known.watched_version(object.kind());
+        is_watched && self.known.seen_version(&object.key()) != Some(version)
     }
 
-    /// Serves all who asked for a list, except for those that something has changed for since it was sent: it may be older than
-    /// that, and they look anew.
-    pub(super) fn listed_live(&mut self, listing: &Listing, askers: Vec<Work>, answer: Answer) {
+    /// Gives a list to all keys that wait for it, except those woken by a change since it was sent:
+    /// the list may be older than that change.
+    pub(super) fn listed_live(&mut self, listing: &Listing, waiting: Vec<Work>, answer: Answer) {
         let found: Result<Arc<[Object]>, RequestError> = match answer {
-            Answer::Listed(objects) => Ok(objects.into_iter().filter(|object| !self.is_overtaken(object)).collect()),
-            Answer::Refused(refusal) => {
-                self.stats.refused += 1;
-                Err(refusal)
+            Answer::Listed(objects) => Ok(objects.into_iter().filter(|object| !self.is_outdated(object)).collect()),
+            Answer::Rejected(error) => {
+                self.stats.rejected += 1;
+                Err(error)
             }
             Answer::Written(_) | Answer::Deleted(_) | Answer::Read(_) | Answer::Done(_) => {
-                debug_assert!(false, "no answer to a list");
+                debug_assert!(false, "not the answer to a list");
                 Err(RequestError::Lost)
             }
         };
-        for work in askers {
-            let Some(progress) = self.agenda.get_mut(&work) else { continue };
+        for work in waiting {
+            let Some(progress) = self.queue.get_mut(&work) else { continue };
             match &found {
                 Ok(found) => {
                     if !progress.woken {
                         progress.live_reads.note_list(listing.clone(), found.clone());
                     }
-                    self.agenda.hurry(work);
+                    self.queue.enqueue_first(work);
                 }
-                Err(RequestError::Later(delay, _)) => {
+                Err(RequestError::RetryAfter(delay, _)) => {
                     progress.live_reads = Default::default();
-                    self.agenda.due(&work, self.now + *delay, false);
+                    self.queue.schedule(&work, self.now + *delay, false);
                 }
                 Err(_) => self.retry(&work, Backoff::Api),
             }

@@ -1,4 +1,4 @@
-//! Requests: sent one at a time for each object, and shown as done before they are answered.
+//! Sending requests, one at a time per object. Writes are applied to the cache before the answer.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use bindery_rules_api::{Edit, Request, Write};
 
 use super::Engine;
 use crate::Output;
-use crate::flights::Flight;
-use crate::progress::{State, Work};
+use crate::in_flight::InFlightRequest;
+use crate::queue::{State, Work};
 
 impl Engine {
-    /// Sends a request, unless its object is being changed or there is no room for an operation: then the key waits.
+    /// Sends a request. If its target is locked or too many operations are running, the key waits.
     pub(super) fn request(&mut self, work: Work, request: Request) {
         let target = request.target();
         match &request {
-            request if request.holds_target() && self.flights.is_busy(&target) => {
-                // What it means to do is shown to others meanwhile: a volume that it will reserve is not theirs.
+            request if request.locks_target() && self.in_flight.is_locked(&target) => {
+                // Apply the write to the cache already, so that no other key takes the same volume.
                 if let Request::Write(write) = request {
                     self.assume(write);
                 }
-                return self.park(target, work);
+                return self.wait_for(target, work);
             }
-            Request::RunOperation(_) if !self.flights.has_room_for_operation(&self.config) => {
-                self.set_state(&work, State::Parked);
-                return self.flights.park_for_operation(work);
+            Request::RunOperation(_) if !self.in_flight.has_operation_capacity(&self.config) => {
+                self.set_state(&work, State::Waiting);
+                return self.in_flight.wait_for_operation(work);
             }
-            Request::List(listing) => return self.want_list(work, listing.clone()),
+            Request::List(listing) => return self.request_list(work, listing.clone()),
             Request::Write(write) => self.assume(write),
             Request::Bind(bind) => self.assume_pod(bind.target(), |pod| pod.node = bind.node().clone()),
             Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::RunOperation(_) => {}
@@ -35,27 +35,27 @@ impl Engine {
     }
 
     pub(super) fn send(&mut self, work: Work, request: Request, checks_version: Option<u64>) {
-        let asked_at = self.known.seen_version(&request.target());
-        let flight = Flight { work, request, asked_at, checks_version };
-        self.set_state(&flight.work, State::Sent);
+        let cached_version = self.known.seen_version(&request.target());
+        self.set_state(&work, State::InFlight);
         self.stats.sent += 1;
-        let request = flight.request.clone();
-        let id = self.flights.depart(flight);
+        let id =
+            self.in_flight.send(InFlightRequest { work, request: request.clone(), cached_version, checks_version });
         self.out.push(Output::Send(id, request));
     }
 
-    pub(super) fn park(&mut self, on: ObjectKey, work: Work) {
-        self.set_state(&work, State::Parked);
-        self.flights.park(on, work);
+    /// Makes a key wait until an object is unlocked.
+    pub(super) fn wait_for(&mut self, object: ObjectKey, work: Work) {
+        self.set_state(&work, State::Waiting);
+        self.in_flight.wait_for(object, work);
     }
 
     pub(super) fn set_state(&mut self, work: &Work, state: State) {
-        if let Some(progress) = self.agenda.get_mut(work) {
+        if let Some(progress) = self.queue.get_mut(work) {
             progress.state = state;
         }
     }
 
-    /// Shows an object as a write will make it.
+    /// Applies a write to the cache before it is answered.
     pub(super) fn assume(&mut self, write: &Write) {
         let key = write.target();
         match write.edit() {
@@ -64,7 +64,7 @@ impl Engine {
             Edit::ClaimReport(report) => self.assume_claim(key, |claim| report.apply(claim)),
             Edit::Volume(edit) => self.assume_volume(key, |volume| edit.apply(volume)),
             Edit::VolumeStatus(edit) => self.assume_volume(key, |volume| edit.apply(volume)),
-            // Finalizers concern nobody else: there is nothing to show to others.
+            // No rule of another key reads the protection finalizers.
             Edit::Protection(_) => {}
             Edit::PodStatus(edit) => self.assume_pod(key, |pod| edit.apply(pod)),
         }

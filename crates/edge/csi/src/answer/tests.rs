@@ -32,7 +32,7 @@ fn order() -> ProvisionRequest {
         has_finalizer: true,
         node: None,
         topology: Ok(None),
-        turn: None,
+        attempt: None,
     }
 }
 
@@ -61,7 +61,7 @@ fn secret(name: &str) -> Option<SecretRef> {
 /// The volume that an answer makes for a claim with this in its spec.
 fn make(spec: Value, class: Value, prepared: &Prepared, volume: Volume) -> Result<Value, Unfit> {
     let (order, claim) = (order(), json!({"metadata": {"name": "c", "namespace": "ns"}, "spec": spec}));
-    let ask = Ask { order: &order, claim: &claim, class: &class };
+    let ask = ProvisionContext { request: &order, claim: &claim, class: &class };
     super::volume(&setup(), ask, prepared, answered(volume))
 }
 
@@ -159,7 +159,7 @@ fn what_was_not_asked_for_is_not_kept() {
     let filled = Volume { content_source: Some(VolumeContentSource::default()), ..Volume::default() };
     assert!(make(spec, json!({}), &prepared(), filled).is_ok());
     let (order, nothing) = (order(), json!({}));
-    let ask = Ask { order: &order, claim: &nothing, class: &nothing };
+    let ask = ProvisionContext { request: &order, claim: &nothing, class: &nothing };
     for volume in [None, Some(Volume::default())] {
         let unfit = super::volume(&setup(), ask, &prepared(), CreateVolumeResponse { volume }).expect_err("no volume");
         assert_eq!(unfit.handle, None, "there is nothing that could be removed");

@@ -50,7 +50,7 @@ pub fn next(facts: &Facts<'_>) -> Step {
 }
 
 fn prepared(facts: &Facts<'_>) -> Flow<Prepared> {
-    let (claim, class, order) = (facts.ask.claim, facts.ask.class, facts.ask.order);
+    let (claim, class, order) = (facts.ask.claim, facts.ask.class, facts.ask.request);
     let parameters = match migration::plugin_of(facts.setup, class) {
         Some(plugin) => migration::parameters(plugin, class)
             .or_else(|error| nothing(format!("failed to translate storage class: {error}")))?,
@@ -133,7 +133,7 @@ fn topology(facts: &Facts<'_>) -> Flow<Option<bindery_provisioner_sdk::Accessibi
     if !facts.setup.abilities.topology {
         return Ok(None);
     }
-    facts.ask.order.topology.clone().map_err(Halt::Fail)
+    facts.ask.request.topology.clone().map_err(Halt::Fail)
 }
 
 /// The secrets that a volume goes with. The one that it is made with has to be there already.

@@ -96,7 +96,7 @@ impl Bench {
             volume: "pvc-1".into(),
             node: node.map(Into::into),
             topology: Ok(None),
-            turn: None,
+            attempt: None,
         };
         let claim = json!({
             "metadata": {"name": "c", "namespace": "ns"},
@@ -104,7 +104,7 @@ impl Bench {
         });
         let parameters: BTreeMap<_, _> = parameters.iter().copied().collect();
         let class = json!({"metadata": {"name": "k"}, "provisioner": "d.example.com", "parameters": parameters});
-        let ask = Ask { order: &order, claim: &claim, class: &class };
+        let ask = ProvisionContext { request: &order, claim: &claim, class: &class };
         let prepared = self.csi.prepare(ask).await?;
         self.csi.create(ask, &prepared).await
     }
@@ -117,12 +117,12 @@ impl Bench {
 #[tokio::test]
 async fn every_code_is_passed_on_with_what_is_certain() {
     let bench = bench(PLENTY).await;
-    for (node, exhausted) in [(None, FailureEffect::Nothing), (Some("n"), FailureEffect::Elsewhere)] {
+    for (node, exhausted) in [(None, FailureEffect::Nothing), (Some("n"), FailureEffect::Reschedule)] {
         for (told, word, after) in [
             ("INTERNAL", "Internal", FailureEffect::Nothing),
             ("ABORTED", "Aborted", FailureEffect::Unknown),
             ("UNAVAILABLE", "Unavailable", FailureEffect::Unknown),
-            ("INVALID_ARGUMENT", "InvalidArgument", FailureEffect::Never),
+            ("INVALID_ARGUMENT", "InvalidArgument", FailureEffect::Infeasible),
             ("RESOURCE_EXHAUSTED", "ResourceExhausted", exhausted),
         ] {
             let failure = bench.create(&[("create", told)], node).await.expect_err("told to fail");
@@ -161,13 +161,13 @@ async fn a_volume_that_is_too_small_is_removed_again() {
     let bench = bench(PLENTY).await;
     let said = "created volume capacity 1073741823 less than requested capacity 1073741824";
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL,ok")], None).await.expect_err("small");
-    assert_eq!(failure, Failure { error: said.into(), after: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: said.into(), effect: FailureEffect::Nothing });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL")], None).await.expect_err("small");
     let why = "rpc error: code = Internal desc = told to answer INTERNAL";
     let error = format!("{said}. Cleanup of volume pvc-1 failed, volume is orphaned: {why}");
-    assert_eq!(failure, Failure { error, after: FailureEffect::Unknown });
+    assert_eq!(failure, Failure { error, effect: FailureEffect::Unknown });
     assert_eq!(bench.called().len(), 3 + 1 + REMOVED_TRIES);
 }
 
@@ -176,22 +176,22 @@ async fn no_answer_is_no_certainty() {
     let bench = bench(Duration::from_secs(3)).await;
     let late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
     let failure = bench.create(&[("create", "hang"), ("delete", "hang")], None).await.expect_err("no answer");
-    assert_eq!(failure, Failure { error: late.into(), after: FailureEffect::Unknown });
+    assert_eq!(failure, Failure { error: late.into(), effect: FailureEffect::Unknown });
     assert_eq!(bench.fake.volumes().len(), 1, "it was made all the same");
     let volume = json!({"spec": {"csi": {"volumeHandle": "vol-pvc-1"}}});
     let failure = bench.csi.delete(&volume).await.expect_err("no answer");
-    assert_eq!(failure, Failure { error: late.into(), after: FailureEffect::Unknown });
+    assert_eq!(failure, Failure { error: late.into(), effect: FailureEffect::Unknown });
 }
 
 #[tokio::test]
 async fn a_connection_that_is_cut_is_no_certainty_and_is_told_of() {
     let bench = bench(PLENTY).await;
     let failure = bench.create(&[("create", "drop")], None).await.expect_err("cut off");
-    assert_eq!(failure.after, FailureEffect::Unknown, "{}", failure.error);
+    assert_eq!(failure.effect, FailureEffect::Unknown, "{}", failure.error);
     assert_eq!(bench.fake.volumes().len(), 1, "it was made all the same");
     bench.csi.driver.lost().await;
     let failure = bench.create(&[], None).await.expect_err("there is no connection");
-    assert_eq!(failure.after, FailureEffect::Unknown, "{}", failure.error);
+    assert_eq!(failure.effect, FailureEffect::Unknown, "{}", failure.error);
     assert_eq!(bench.called(), ["CreateVolume"], "and none is made again");
 }
 
@@ -227,7 +227,7 @@ async fn a_volume_is_removed_with_the_secret_that_it_names() {
         assert_eq!(bench.fake.calls(), expected);
     }
     let failure = bench.csi.delete(&json!({"spec": {"hostPath": {"path": "/"}}})).await.expect_err("not ours");
-    assert_eq!(failure, Failure { error: "invalid CSI PV".into(), after: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: "invalid CSI PV".into(), effect: FailureEffect::Nothing });
 }
 
 #[tokio::test]
@@ -247,12 +247,12 @@ async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
         volume: "pvc-1".into(),
         node: None,
         topology: Ok(None),
-        turn: None,
+        attempt: None,
     };
     let nothing = json!({});
-    let ask = Ask { order: &order, claim: &nothing, class: &nothing };
+    let ask = ProvisionContext { request: &order, claim: &nothing, class: &nothing };
     let failure = bench.csi.create(ask, &prepared).await.expect_err("no secret");
     let error = "error getting secret gone in namespace ns: it is not there".to_owned();
-    assert_eq!(failure, Failure { error, after: FailureEffect::Untried });
+    assert_eq!(failure, Failure { error, effect: FailureEffect::NotAttempted });
     assert!(bench.fake.calls().is_empty());
 }

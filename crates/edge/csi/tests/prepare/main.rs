@@ -137,13 +137,13 @@ fn what_is_wrong_is_told_in_order() {
     assert_eq!(next.prepare().result, Err(nothing(twice)));
     let next = next.class("/parameters/fstype", json!(null)).claim("/spec/dataSource", json!(null));
     assert_eq!(next.prepare().result, Err(nothing("unsupported AccessMode combination: [Never]")));
-    let unreachable = failed(FailureEffect::Elsewhere, "no such node");
+    let unreachable = failed(FailureEffect::Reschedule, "no such node");
     let next = next.claim("/spec/accessModes", json!(["ReadWriteOnce"])).topology(Err(unreachable.clone()));
     assert_eq!(next.prepare().result, Err(unreachable));
     let next = next.topology(Ok(None));
     let half = "failed to get name and namespace template from params: either name and namespace for Provisioner secrets \
                 specified, Both must be specified";
-    assert_eq!(next.prepare().result, Err(failed(FailureEffect::Untried, half)));
+    assert_eq!(next.prepare().result, Err(failed(FailureEffect::NotAttempted, half)));
     let next = next.class("/parameters/csi.storage.k8s.io~1provisioner-secret-name", json!(null));
     let unknown = "failed to strip CSI Parameters of prefixed keys: found unknown parameter key \"csi.storage.k8s.io/nonsense\" \
                    with reserved namespace csi.storage.k8s.io/";
@@ -163,7 +163,7 @@ fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
     );
     let at = "/api/v1/namespaces/ns/secrets/blue";
     let missing = "error getting secret blue in namespace ns: secrets \"blue\" not found";
-    assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::Untried, missing)));
+    assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::NotAttempted, missing)));
     let made = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
     assert_eq!(made.read, [at], "the others are only named");
     let made = made.result.expect("prepared");
@@ -177,7 +177,7 @@ fn an_attributes_class_is_the_drivers_own() {
     let wanted = world().claim("/spec/volumeAttributesClassName", json!("gold"));
     let at = "/apis/storage.k8s.io/v1/volumeattributesclasses/gold";
     let missing = "volumeattributesclasses \"gold\" not found";
-    assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::Untried, missing)));
+    assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::NotAttempted, missing)));
     let other = wanted.clone().object(at, json!({"driverName": "o.example.com"}));
     let error = "VAC gold referenced in PVC is for driver o.example.com which does not match driver name d.example.com";
     assert_eq!(other.prepare().result, Err(failed(FailureEffect::Nothing, error)));

@@ -58,7 +58,7 @@ fn a_clones_source_is_kept_while_it_is_used() {
     assert_eq!(filled(&clone()), (json!({"Volume": "h"}), vec![kept]));
     let kept_already = clone().change(SOURCE, "/metadata/finalizers", json!([CLONING]));
     assert_eq!(filled(&kept_already), (json!({"Volume": "h"}), vec![]));
-    assert_eq!(clone().forbid(SOURCE).prepare().result, Err(failed(FailureEffect::Untried, "you may not")));
+    assert_eq!(clone().forbid(SOURCE).prepare().result, Err(failed(FailureEffect::NotAttempted, "you may not")));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_source_that_others_change_too_is_read_again() {
         assert_eq!(made.written.len(), 4);
     }
     let never = clone().busy(SOURCE, usize::MAX).prepare().result;
-    assert_eq!(never, Err(failed(FailureEffect::Untried, "it has changed")), "it is put off at last");
+    assert_eq!(never, Err(failed(FailureEffect::NotAttempted, "it has changed")), "it is put off at last");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn check(kind: &str, name: &str, table: Vec<(World, &str)>) {
     for (world, error) in table {
         let made = world.prepare();
         let said = format!("error getting handle for DataSource Type {kind} by Name {name}: {error}");
-        assert_eq!(made.result, Err(failed(FailureEffect::Untried, &said)));
+        assert_eq!(made.result, Err(failed(FailureEffect::NotAttempted, &said)));
         assert_eq!(made.written, [], "{error}");
     }
 }

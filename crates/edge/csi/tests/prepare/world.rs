@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bindery_csi::{Abilities, Facts, Found, Patch, Setup, Step, Wrote, next};
 use bindery_model::ClaimKey;
-use bindery_provisioner_sdk::{Accessibility, Ask, Failure, FailureEffect, ProvisionRequest};
+use bindery_provisioner_sdk::{Accessibility, Failure, FailureEffect, ProvisionContext, ProvisionRequest};
 use serde_json::{Value, json};
 
 /// What there is.
@@ -151,9 +151,10 @@ impl World {
             volume: "pvc-1".into(),
             node: None,
             topology: self.topology.clone(),
-            turn: None,
+            attempt: None,
         };
-        let mut facts = Facts::new(&self.setup, Ask { order: &order, claim: &self.claim, class: &self.class });
+        let mut facts =
+            Facts::new(&self.setup, ProvisionContext { request: &order, claim: &self.claim, class: &self.class });
         let (mut read, mut written) = (vec![], vec![]);
         let result = loop {
             assert!(read.len() + written.len() < 20, "it does not come to an end");

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Node, Volume, VolumeMode};
-use bindery_provisioner_sdk::{Ask, Failure, FailureEffect, Storage, volume_path};
+use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext, Storage, volume_path};
 use bindery_rules_api::Event;
 use bindery_runtime::{Api, EventSink};
 use futures::future::{BoxFuture, ready};
@@ -39,7 +39,7 @@ pub struct LocalDisks {
 
 impl LocalDisks {
     async fn clean(&self, volume: &Volume) -> Result<(), Failure> {
-        let untried = |error: String| Failure::new(error).with(FailureEffect::Untried);
+        let untried = |error: String| Failure::new(error).with(FailureEffect::NotAttempted);
         let volumes = self.knowledge.volumes().await.ok_or_else(|| untried("not all volumes are known yet".into()))?;
         let known = Known::new(&self.node, volumes);
         let target = clean::target(&self.config, &known, volume).map_err(|no| Failure::new(no.to_string()))?;
@@ -49,7 +49,7 @@ impl LocalDisks {
         let began = Instant::now();
         let outcome = self.hold_and_clean(volume, &target).await;
         self.cleanings.end(volume.name(), outcome.is_ok());
-        let was_tried = outcome.as_ref().map_or_else(|failure| failure.after != FailureEffect::Untried, |_| true);
+        let was_tried = outcome.as_ref().map_or_else(|failure| failure.effect != FailureEffect::NotAttempted, |_| true);
         if was_tried {
             self.hears.cleaned(&Cleaned {
                 mode: volume.volume_mode,
@@ -69,7 +69,7 @@ impl LocalDisks {
             on_disk(move || clean::hold(&target)).await.map_err(Failure::new)?
         };
         let held = held.map_err(|not_held| match not_held {
-            NotHeld::ByUs(problem) => Failure::new(problem).with(FailureEffect::Untried),
+            NotHeld::ByUs(problem) => Failure::new(problem).with(FailureEffect::NotAttempted),
             NotHeld::Problem(problem) => Failure::new(problem),
         })?;
         self.check(volume).await?;
@@ -85,7 +85,7 @@ impl LocalDisks {
 
     /// Looks at the volume again, now that its disk is held.
     async fn check(&self, volume: &Volume) -> Result<(), Failure> {
-        let untried = |error: String| Failure::new(error).with(FailureEffect::Untried);
+        let untried = |error: String| Failure::new(error).with(FailureEffect::NotAttempted);
         let live = self.api.get(&volume_path(volume.name())).await.map_err(|error| untried(error.to_string()))?;
         let live = Volume::from_json(live.to_string().as_bytes()).map_err(|flaw| untried(flaw.to_string()))?;
         clean::unchanged(volume, &live).map_err(|refusal| untried(refusal.to_string()))
@@ -112,8 +112,8 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 }
 
 impl Storage for LocalDisks {
-    fn create<'a>(&'a self, _: Ask<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(ready(Err(Failure::new("local disks are discovered, and not made").with(FailureEffect::Never))))
+    fn create<'a>(&'a self, _: ProvisionContext<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
+        Box::pin(ready(Err(Failure::new("local disks are discovered, and not made").with(FailureEffect::Infeasible))))
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {

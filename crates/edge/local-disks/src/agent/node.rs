@@ -20,7 +20,7 @@ pub async fn remove_taint(api: &Api, name: &str, key: &str) -> Result<bool, Stri
         .map_err(|error| error.to_string())?;
     match api.object(request).await {
         Ok(_) => Ok(true),
-        Err(error @ (GetError::NotFound(_) | GetError::Refused(..) | GetError::Lost(_))) => Err(error.to_string()),
+        Err(error @ (GetError::NotFound(_) | GetError::Rejected(..) | GetError::Lost(_))) => Err(error.to_string()),
     }
 }
 

@@ -134,7 +134,7 @@ impl Rounds {
         match self.api.get(&class_path(&Name::new(name))).await {
             Ok(class) => Class::from_json(class.to_string().as_bytes()).map(Some).map_err(|flaw| flaw.to_string()),
             Err(GetError::NotFound(_)) => Ok(None),
-            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
+            Err(GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 
@@ -167,8 +167,8 @@ impl Rounds {
                 Ok(true)
             }
             // Somebody was faster, or an answer of ours was lost: it will be seen in the next round what it is.
-            Err(GetError::Refused(409, _)) => Ok(false),
-            Err(GetError::NotFound(error) | GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
+            Err(GetError::Rejected(409, _)) => Ok(false),
+            Err(GetError::NotFound(error) | GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 

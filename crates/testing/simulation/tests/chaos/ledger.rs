@@ -140,24 +140,19 @@ impl Ledger {
     pub fn begins(&mut self, caller: Caller, world: &World, request: &Request) {
         let Request::RunOperation(operation) = request else { return };
         match operation {
-            Operation::Make(order, prepared) => {
+            Operation::CreateStorage(order, prepared) => {
                 let is_its =
                     prepared["uid"] == *order.uid.as_str() && prepared["node"].as_str() == order.node.as_deref();
                 assert!(is_its, "{} is asked for with what was found out for another: {prepared}", order.volume);
                 self.asks(caller, order, Asked::of(order, prepared));
             }
-            Operation::Remove(proof) => {
+            Operation::DeleteStorage(proof, _) => {
                 let volume = world.get(&ObjectKey::volume(proof.name().clone())).expect("it was read just now");
                 let policy = text(volume, "/spec/persistentVolumeReclaimPolicy");
                 assert_eq!(policy, "Delete", "{} is to be retained, and its storage removed", proof.name());
                 nobody_has(world, proof.name(), text(volume, "/spec/claimRef/uid"));
             }
-            Operation::Unmake(..)
-            | Operation::Prepare(_)
-            | Operation::Provision(_)
-            | Operation::CleanUp(_)
-            | Operation::DeleteStorage { .. }
-            | Operation::Recycle(_) => {}
+            Operation::DiscardStorage(..) | Operation::Prepare(_) | Operation::Recycle(_) => {}
         }
     }
 
@@ -190,7 +185,7 @@ impl Ledger {
         let Some(name) = name_of(request) else { return };
         let (had, has) = (holds(before), holds(after));
         for handle in has.values().filter(|handle| !had.values().any(|old| old == *handle)) {
-            let Request::RunOperation(Operation::Make(order, prepared)) = request else { continue };
+            let Request::RunOperation(Operation::CreateStorage(order, prepared)) = request else { continue };
             let asked = Some(Asked::of(order, prepared));
             let others = self.certain.get(name).into_iter().flatten();
             let is_overtaken = others.into_iter().any(|seat| *seat != caller.seat);
@@ -205,7 +200,7 @@ impl Ledger {
     fn removed(&mut self, before: &World, name: &str, handle_of: &str, request: &Request) {
         self.pieces.remove(handle_of);
         self.open.remove(name);
-        if !matches!(request, Request::RunOperation(Operation::Unmake(..))) {
+        if !matches!(request, Request::RunOperation(Operation::DiscardStorage(..))) {
             nobody_has(before, name, name.trim_start_matches("pvc-"));
         } else {
             let volume = of_kind(before, Kind::Volume).find(|(_, volume)| handle(volume) == handle_of);
@@ -215,7 +210,7 @@ impl Ledger {
 
     /// An engine was told what came of its call.
     pub fn heard(&mut self, caller: Caller, request: &Request, answer: &Answer) {
-        let Request::RunOperation(Operation::Make(order, _)) = request else { return };
+        let Request::RunOperation(Operation::CreateStorage(order, _)) = request else { return };
         if matches!(answer, Answer::Done(Ok(_))) {
             let is_its = |handle: &String| handle.starts_with(&format!("{}@", order.volume));
             for (_, piece) in self.pieces.iter_mut().filter(|(handle, _)| is_its(handle)) {
@@ -227,9 +222,9 @@ impl Ledger {
     /// A storage said something certain to a seat, or not.
     pub fn said(&mut self, caller: Caller, request: &Request, answer: &Answer, drivers: Drivers) {
         let (Some(name), Answer::Done(outcome)) = (name_of(request), answer) else { return };
-        let is_make = matches!(request, Request::RunOperation(Operation::Make(..)));
-        let after = outcome.as_ref().err().map(|failure| failure.after);
-        if !is_make || matches!(after, Some(FailureEffect::Unknown | FailureEffect::Untried)) {
+        let is_make = matches!(request, Request::RunOperation(Operation::CreateStorage(..)));
+        let after = outcome.as_ref().err().map(|failure| failure.effect);
+        if !is_make || matches!(after, Some(FailureEffect::Unknown | FailureEffect::NotAttempted)) {
             return;
         }
         // A driver that deals with one call at a time under a name knows of all of them: what it says holds for all.

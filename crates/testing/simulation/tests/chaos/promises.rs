@@ -13,7 +13,7 @@ use crate::past::Past;
 
 /// Two requests never change one object at once.
 pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Request) {
-    let changes = |request: &Request| request.holds_target().then(|| request.target());
+    let changes = |request: &Request| request.locks_target().then(|| request.target());
     if let Some(target) = changes(next) {
         let is_free = open.all(|other| changes(other).is_none_or(|other| other != target));
         assert!(is_free, "two requests change {target} at once");
@@ -81,18 +81,16 @@ pub fn check(before: &World, after: &World, request: &Request, past: &Past) {
             }
         }
         Request::Delete(delete) => nobody_needs(before, &delete.proof().volume().uid, "deleted"),
-        Request::RunOperation(Operation::DeleteStorage { proof, .. }) => {
+        Request::RunOperation(Operation::DeleteStorage(proof, _)) => {
             nobody_needs(before, &proof.volume().uid, "its storage deleted");
         }
         Request::RunOperation(Operation::Recycle(recycle)) => {
             nobody_needs(before, &recycle.proof.volume().uid, "scrubbed")
         }
-        Request::RunOperation(Operation::Remove(proof)) => {
-            nobody_needs(before, &proof.volume().uid, "its storage removed")
+        Request::RunOperation(Operation::Prepare(_) | Operation::CreateStorage(..) | Operation::DiscardStorage(..)) => {
         }
-        Request::RunOperation(Operation::Prepare(_) | Operation::Make(..) | Operation::Unmake(..)) => {}
         Request::Create(create) => guards::created(create),
-        Request::RunOperation(Operation::Provision(_) | Operation::CleanUp(_)) | Request::Bind(_) => {}
+        Request::Bind(_) => {}
         Request::Read(_) | Request::List(_) => {}
     }
 }

@@ -71,9 +71,9 @@ fn says() -> impl Strategy<Value = Says> {
     let after = vec![
         FailureEffect::Nothing,
         FailureEffect::Unknown,
-        FailureEffect::Elsewhere,
-        FailureEffect::Never,
-        FailureEffect::Untried,
+        FailureEffect::Reschedule,
+        FailureEffect::Infeasible,
+        FailureEffect::NotAttempted,
     ];
     let fails = prop::sample::select(after).prop_map(Says::Fails);
     prop_oneof![3 => fails, 2 => Just(Says::DoneUnheard), 1 => Just(Says::Done)]

@@ -61,27 +61,24 @@ pub enum Drivers {
 /// How the provisioners are set up: volumes are reachable from the one node that was chosen.
 pub fn config(life: usize) -> Config {
     let topology = Some(TopologyConfig { strict: true, immediate: false });
-    Config { instance: life.to_string().into(), makes_blocks: true, topology, ..Config::new("csi.example.com") }
+    Config { instance: life.to_string().into(), supports_block: true, topology, ..Config::new("csi.example.com") }
 }
 
 /// The name under which a storage is asked to make or to remove something.
 pub fn name_of(request: &Request) -> Option<&str> {
     let Request::RunOperation(operation) = request else { return None };
     match operation {
-        Operation::Make(order, _) => Some(&order.volume),
-        Operation::Unmake(_, made) => made["metadata"]["name"].as_str(),
-        Operation::Remove(proof) => Some(proof.name()),
-        Operation::Prepare(_)
-        | Operation::Provision(_)
-        | Operation::CleanUp(_)
-        | Operation::DeleteStorage { .. }
-        | Operation::Recycle(_) => None,
+        operation if operation.is_in_tree() => None,
+        Operation::CreateStorage(order, _) => Some(&order.volume),
+        Operation::DiscardStorage(_, made) => made["metadata"]["name"].as_str(),
+        Operation::DeleteStorage(proof, _) => Some(proof.name()),
+        Operation::Prepare(_) | Operation::Recycle(_) => None,
     }
 }
 
 /// Whether an operation was not even tried.
 pub fn was_untried(answer: &Answer) -> bool {
-    matches!(answer, Answer::Done(Err(failure)) if failure.after == FailureEffect::Untried)
+    matches!(answer, Answer::Done(Err(failure)) if failure.effect == FailureEffect::NotAttempted)
 }
 
 /// Whether a volume was made for a claim that has yet to get it. Users who delete such a one are told to delete its claim too:
@@ -144,7 +141,7 @@ impl World {
         self.adrift.iter().find(is_before)?;
         self.sets_out(seat, request)?;
         self.ledger.begins(self.caller(seat), &self.world, request);
-        Some(Answer::Done(Err(Failure::uncertain("it is being dealt with"))))
+        Some(Answer::Done(Err(Failure::unknown("it is being dealt with"))))
     }
 
     /// A call was carried out, and this was answered.
@@ -163,8 +160,10 @@ impl World {
         if let Some(storage) = &mut self.world.storage {
             match (operation, says) {
                 (Operation::Prepare(_), Says::Fails(after)) => storage.prepares.push_back(*after),
-                (Operation::Make(..), says) => storage.makes.push_back(says.clone()),
-                (Operation::Unmake(..) | Operation::Remove(_), says) => storage.removes.push_back(says.clone()),
+                (Operation::CreateStorage(..), says) => storage.makes.push_back(says.clone()),
+                (Operation::DiscardStorage(..) | Operation::DeleteStorage(..), says) => {
+                    storage.removes.push_back(says.clone())
+                }
                 (_, _) => {}
             }
         }
@@ -211,7 +210,7 @@ impl World {
                 self.adrift.push(Adrift { awaited: Some(id), ..adrift });
                 return;
             }
-            (None, None) => Answer::Done(Err(Failure::new("it is not so any more").with(FailureEffect::Untried))),
+            (None, None) => Answer::Done(Err(Failure::new("it is not so any more").with(FailureEffect::NotAttempted))),
         };
         self.tell(seat, Input::Answered(id, answer));
     }
@@ -221,7 +220,7 @@ impl World {
         match pick(&awaited, number) {
             Some(at) => {
                 let (caller, id) = (self.adrift[*at].caller, self.adrift[*at].awaited.take());
-                self.answer(caller, id, Answer::Done(Err(Failure::uncertain("it takes too long"))));
+                self.answer(caller, id, Answer::Done(Err(Failure::unknown("it takes too long"))));
             }
             None => self.begin(number),
         }
@@ -274,7 +273,7 @@ impl World {
             return;
         }
         let Adrift { caller, awaited, .. } = self.adrift.remove(usize::from(number) % self.adrift.len());
-        self.answer(caller, awaited, Answer::Done(Err(Failure::uncertain("there is no answer"))));
+        self.answer(caller, awaited, Answer::Done(Err(Failure::unknown("there is no answer"))));
     }
 
     pub fn let_go_of_claim(&mut self, number: u8) {

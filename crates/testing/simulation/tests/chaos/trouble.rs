@@ -250,7 +250,7 @@ impl World {
         let answer = self.world.answer(request);
         self.note();
         self.note_call(&before, seat, request, &answer);
-        if !matches!(&answer, Answer::Refused(_)) && !was_untried(&answer) {
+        if !matches!(&answer, Answer::Rejected(_)) && !was_untried(&answer) {
             promises::check(&before, &self.world, request, &self.past);
             places::carried_out(&before, &self.world, request, &mut self.past);
             if self.seats.len() == 1 && !self.has_lost_a_bind {
@@ -308,10 +308,10 @@ impl World {
             Trouble::LoseAnswer(n) => self.request(*n, |world, seat, request| {
                 world.carry_out(seat, request);
                 world.has_lost_a_bind |= matches!(request, Request::Bind(_));
-                Answer::Refused(RequestError::Lost)
+                Answer::Rejected(RequestError::Lost)
             }),
-            Trouble::LoseRequest(n) => self.request(*n, |_, _, _| Answer::Refused(RequestError::Lost)),
-            Trouble::Refuse(n) => self.request(*n, |_, _, _| Answer::Refused(RequestError::Error("no".into()))),
+            Trouble::LoseRequest(n) => self.request(*n, |_, _, _| Answer::Rejected(RequestError::Lost)),
+            Trouble::Refuse(n) => self.request(*n, |_, _, _| Answer::Rejected(RequestError::Error("no".into()))),
             Trouble::Watch(n) => self.watch(self.seat(*n)),
             Trouble::WatchKind(n) => self.watch_kind(*n),
             Trouble::Tick => self.tick(),

@@ -17,8 +17,8 @@ fn forbidden() -> RequestError {
 }
 
 const LISTS: [&str; 2] = ["list PersistentVolumeClaim ", "list PersistentVolume "];
-const GUARD: &str = "write VolumeAttributesClass vac1 [protection.attributes-class.guard]";
-const LET_GO: &str = "write VolumeAttributesClass vac1 [protection.attributes-class.let-go]";
+const GUARD: &str = "write VolumeAttributesClass vac1 [protection.attributes-class.add-finalizer]";
+const LET_GO: &str = "write VolumeAttributesClass vac1 [protection.attributes-class.remove-finalizer]";
 const GONE: &str = "vac vac1 guarded deleting";
 
 fn classes() -> Vec<Case> {

@@ -33,7 +33,7 @@ pub fn pod(name: &'static str, pod: &str) -> Case {
 
 /// A case of claim protection, without the `Unused` condition.
 pub fn protected(name: &'static str) -> Case {
-    case(name, None, || vec![Box::new(ClaimProtection { says_unused: false })])
+    case(name, None, || vec![Box::new(ClaimProtection { reports_unused: false })])
 }
 
 /// A case of claim protection, with the `Unused` condition.

@@ -17,7 +17,7 @@ fn forbidden() -> RequestError {
 
 const LIST: &str = "list Pod default/";
 const WRITE: &str = "write PersistentVolumeClaim default/claim1";
-const LET_GO: &str = "write PersistentVolumeClaim default/claim1 [protection.claim.let-go]";
+const LET_GO: &str = "write PersistentVolumeClaim default/claim1 [protection.claim.remove-finalizer]";
 
 fn claims() -> Vec<Case> {
     let gone = "pvc claim1#uid1 1Gi Pending guarded deleting";
@@ -31,7 +31,7 @@ fn claims() -> Vec<Case> {
                 "pvc claim1#uid1 1Gi Pending guarded
                  pvc other/claim2#uid2 1Gi Pending guarded",
             )
-            .history(&[WRITE, "write PersistentVolumeClaim other/claim2 [protection.claim.guard]"]),
+            .history(&[WRITE, "write PersistentVolumeClaim other/claim2 [protection.claim.add-finalizer]"]),
         protected("PVC with finalizer -> no action")
             .before(
                 "pvc claim1#uid1 1Gi Pending guarded
@@ -259,7 +259,7 @@ fn stale() -> Vec<Case> {
             .error(
                 "list",
                 Kind::Pod,
-                RequestError::Later(std::time::Duration::from_secs(1), "too many requests".into()),
+                RequestError::RetryAfter(std::time::Duration::from_secs(1), "too many requests".into()),
             )
             .after("")
             .history(&[LIST, LIST, LIST, LIST, LET_GO]),
@@ -307,7 +307,11 @@ fn again() -> Vec<Case> {
             .before("pvc claim1#uid1 1Gi Pending guarded deleting")
             .late("pvc claim1#uid2 1Gi Pending guarded")
             .after("pvc claim1#uid2 1Gi Pending guarded")
-            .history(&[LIST, "write PersistentVolumeClaim default/claim1 [protection.claim.let-go]: ", "read"]),
+            .history(&[
+                LIST,
+                "write PersistentVolumeClaim default/claim1 [protection.claim.remove-finalizer]: ",
+                "read",
+            ]),
         protected("a claim created again under its name, and used, stays when it is deleted too")
             .before("pvc claim1#uid1 1Gi Pending guarded deleting")
             .then(|world| put(world, "pvc claim1#uid2 1Gi Pending guarded"))

@@ -163,7 +163,7 @@ fn refusals() -> Vec<Case> {
             .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: "]),
         crate::case::together("a server that asks for patience gets it, and nobody is told")
             .before("pod pod1#uid1 eph=vol")
-            .error("create", Kind::Claim, RequestError::Later(std::time::Duration::from_secs(1), "too many requests".into()))
+            .error("create", Kind::Claim, RequestError::RetryAfter(std::time::Duration::from_secs(1), "too many requests".into()))
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending guarded owner=uid1")
             .events(&[]),
         pod("no quota, twice, and the pod goes when all is done", "pod1")

@@ -11,12 +11,12 @@ pub fn cases() -> Vec<Case> {
     [conditions(), statuses(), whole(), odd()].into_iter().flatten().collect()
 }
 
-const BEGIN: &str = "write PersistentVolumeClaim default/claim1 [expansion.flex.begin]";
-const GROW: &str = "write PersistentVolume volume1 [expansion.flex.grow]";
+const BEGIN: &str = "write PersistentVolumeClaim default/claim1 [expansion.flex.start]";
+const GROW: &str = "write PersistentVolume volume1 [expansion.flex.resize]";
 const PENDING: &str = "write PersistentVolumeClaim default/claim1 [expansion.flex.pending]";
-const REMEMBER: &str = "write PersistentVolume volume1 [expansion.flex.remember]";
+const REMEMBER: &str = "write PersistentVolume volume1 [expansion.flex.record-size]";
 const FINISH: &str = "write PersistentVolumeClaim default/claim1 [expansion.flex.finish]";
-const FORGET: &str = "write PersistentVolume volume1 [expansion.flex.forget]";
+const FORGET: &str = "write PersistentVolume volume1 [expansion.flex.clear-size]";
 
 /// How a claim ends that waits for its node.
 const ON_NODE: &str = "pv  volume1 2Gi Bound ->claim1#uid1 source=flex:example.com/flex pre-resize=1Gi

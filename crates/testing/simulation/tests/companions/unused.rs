@@ -14,7 +14,7 @@ pub fn cases() -> Vec<Case> {
 const LIST: &str = "list Pod default/";
 const USED: &str = "write PersistentVolumeClaim default/claim1 [protection.claim.used]";
 const UNUSED: &str = "write PersistentVolumeClaim default/claim1 [protection.claim.unused]";
-const LET_GO: &str = "write PersistentVolumeClaim default/claim1 [protection.claim.let-go]";
+const LET_GO: &str = "write PersistentVolumeClaim default/claim1 [protection.claim.remove-finalizer]";
 const BOUND: &str = "pvc claim1#uid1 1Gi Bound vol=v guarded";
 const BOUND_UNUSED: &str = "pvc claim1#uid1 1Gi Bound vol=v guarded unused";
 const BOUND_USED: &str = "pvc claim1#uid1 1Gi Bound vol=v guarded used";
@@ -113,7 +113,7 @@ fn upstream() -> Vec<Case> {
                  pod pod1 claim=claim1 node=node1",
             )
             .after(BOUND_USED)
-            .history(&[USED, "write PersistentVolumeClaim default/claim1 [protection.claim.guard]"]),
+            .history(&[USED, "write PersistentVolumeClaim default/claim1 [protection.claim.add-finalizer]"]),
         reported("deleted PVC with finalizer and pod using it -> finalizer kept")
             .before(
                 "pvc claim1#uid1 1Gi Bound vol=v guarded deleting

@@ -15,8 +15,8 @@ fn forbidden() -> RequestError {
     RequestError::Error("forbidden: Mock error".into())
 }
 
-const GUARD: &str = "write PersistentVolume volume1 [protection.volume.guard]";
-const LET_GO: &str = "write PersistentVolume volume1 [protection.volume.let-go]";
+const GUARD: &str = "write PersistentVolume volume1 [protection.volume.add-finalizer]";
+const LET_GO: &str = "write PersistentVolume volume1 [protection.volume.remove-finalizer]";
 
 fn upstream() -> Vec<Case> {
     vec![

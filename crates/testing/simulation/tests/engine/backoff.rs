@@ -80,7 +80,7 @@ fn a_resync_neither_ends_nor_lengthens_a_back_off() {
 #[test]
 fn a_server_that_asks_for_patience_gets_it() {
     let mut hand = Hand::start(PAIR);
-    hand.refuse(RequestError::Later(Duration::from_secs(3), "too many requests".into()));
+    hand.refuse(RequestError::RetryAfter(Duration::from_secs(3), "too many requests".into()));
     hand.tick(Duration::from_millis(2999));
     assert!(hand.open.is_empty());
     hand.tick(Duration::from_millis(1));

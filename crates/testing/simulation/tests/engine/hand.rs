@@ -120,7 +120,7 @@ impl Hand {
     pub fn refuse(&mut self, refusal: RequestError) {
         let (id, _) = self.only();
         self.open.remove(&id);
-        self.tell(Input::Answered(id, Answer::Refused(refusal)));
+        self.tell(Input::Answered(id, Answer::Rejected(refusal)));
     }
 
     /// Has the world answer a request, and tells the answer.

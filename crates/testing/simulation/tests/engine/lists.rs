@@ -16,7 +16,7 @@ const DELETED: &str = "pvc a#u-a 1Gi Pending guarded deleting
 
 /// An engine with claim protection, which has listed everything and leads.
 fn protecting(state: &str, config: Config) -> Hand {
-    let mut hand = Hand::hosting(Box::new(ClaimProtection { says_unused: false }), state, config);
+    let mut hand = Hand::hosting(Box::new(ClaimProtection { reports_unused: false }), state, config);
     hand.list_all();
     hand.tell(Input::Leader(true));
     hand
@@ -128,7 +128,7 @@ fn a_list_that_was_refused_is_asked_for_again_after_a_while() {
         hand.tick(Duration::from_millis(1));
         assert_eq!(hand.step(), "list");
     }
-    hand.refuse(RequestError::Later(Duration::from_secs(3), "too many requests".into()));
+    hand.refuse(RequestError::RetryAfter(Duration::from_secs(3), "too many requests".into()));
     hand.tick(Duration::from_millis(2999));
     assert!(hand.open.is_empty());
     hand.tick(Duration::from_millis(1));
@@ -143,7 +143,7 @@ fn all_who_rode_along_try_again_when_it_is_refused() {
     let mut hand = start(DELETED);
     let first = list_of(&hand, "default");
     hand.open.remove(&first);
-    hand.tell(Input::Answered(first, Answer::Refused(NO())));
+    hand.tell(Input::Answered(first, Answer::Rejected(NO())));
     assert_eq!(listed(&hand), ["other"], "others are not held up");
     hand.tick(Duration::from_millis(5));
     hand.answer(list_of(&hand, "default"));
@@ -241,5 +241,5 @@ fn what_the_watch_knows_to_be_gone_holds_nothing() {
     hand.list_all();
     hand.open.remove(&first);
     hand.tell(Input::Answered(first, answer));
-    assert_eq!(hand.step(), "protection.claim.let-go");
+    assert_eq!(hand.step(), "protection.claim.remove-finalizer");
 }

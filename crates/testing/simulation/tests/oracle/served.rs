@@ -64,13 +64,13 @@ impl Served {
         let decoded = |object: &Value| decode(key.kind, object.to_string().as_bytes());
         let written = |answer: Result<Value, Status>| match answer {
             Ok(object) => Answer::Written(decoded(&object)),
-            Err(status) => Answer::Refused(refusal(&status)),
+            Err(status) => Answer::Rejected(refusal(&status)),
         };
         match request {
             Request::Read(_) => match self.send(Verb::Get, &key, "", &Value::Null) {
                 Ok(object) => Answer::Read(Some(decoded(&object))),
                 Err(status) if status.http_code() == 404 => Answer::Read(None),
-                Err(status) => Answer::Refused(refusal(&status)),
+                Err(status) => Answer::Rejected(refusal(&status)),
             },
             Request::List(listing) => {
                 let (_, objects) = self.read_all(listing.kind);
@@ -90,7 +90,7 @@ impl Served {
                 let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
                 match self.send(Verb::Delete, &key, "", &options) {
                     Ok(object) => Answer::Deleted(Some(decoded(&object))),
-                    Err(status) => Answer::Refused(refusal(&status)),
+                    Err(status) => Answer::Rejected(refusal(&status)),
                 }
             }
             Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
@@ -159,7 +159,7 @@ impl Answerer for Served {
     fn answer(&mut self, request: &Request) -> Answer {
         let answer = self.carry_out(request);
         let (_, words) = describe(request);
-        let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
+        let refused = if let Answer::Rejected(refusal) = &answer { format!(": {refusal}") } else { String::new() };
         if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
             self.effects += 1;
         }

@@ -28,7 +28,7 @@ pub struct Case {
 
 /// How the provisioner of most cases is set up.
 pub fn config() -> Config {
-    Config { makes_blocks: true, ..Config::new("csi.example.com") }
+    Config { supports_block: true, ..Config::new("csi.example.com") }
 }
 
 /// A case of a provisioner alone.

@@ -34,7 +34,7 @@ fn wanted() -> Vec<Case> {
             .config(|config| {
                 config.prefix = "vol".into();
                 config.uid_length = Some(1);
-                config.guards_volumes = false;
+                config.adds_finalizer = false;
             })
             .end(
                 "pv  vol-u 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com
@@ -104,7 +104,7 @@ fn not_wanted() -> Vec<Case> {
                 "sc  gold csi.example.com
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com mode=Block",
             )
-            .config(|config| config.makes_blocks = false)
+            .config(|config| config.supports_block = false)
             .unchanged()
             .events(&["Warning ProvisioningFailed csi.example.com does not support block volume provisioning"]),
         case("its volume is there")

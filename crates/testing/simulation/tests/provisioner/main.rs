@@ -46,10 +46,10 @@ fn stale(found: Value) -> Verdict {
 
 #[test]
 fn what_was_found_out_for_another_is_not_used() {
-    let found = |uid: &str, node: &str| json!({"uid": uid, "node": node, "turn": null, "found": null});
-    assert_eq!(stale(found("u1", "n1")).rule.name, "provision.claim.intend");
-    assert_eq!(stale(found("u1", "n2")).rule.name, "provision.claim.stale");
-    assert_eq!(stale(found("u9", "n1")).rule.name, "provision.claim.stale");
+    let found = |uid: &str, node: &str| json!({"uid": uid, "node": node, "attempt": null, "found": null});
+    assert_eq!(stale(found("u1", "n1")).rule.name, "provisioner.claim.record-intent");
+    assert_eq!(stale(found("u1", "n2")).rule.name, "provisioner.claim.stale");
+    assert_eq!(stale(found("u9", "n1")).rule.name, "provisioner.claim.stale");
 }
 
 #[test]
@@ -57,17 +57,17 @@ fn what_was_made_for_a_former_claim_becomes_a_volume_first() {
     let known = mirror_of(&notation::parse("pvc c#u2 1Gi Pending class=gold sp=csi.example.com"), &[]);
     let mut live_reads = LiveReads::default();
     let made = json!({"metadata": {"name": "pvc-u1"}, "spec": {"claimRef": {"uid": "u1"}}});
-    live_reads.note_outcome(Task::Provision, Ok(OperationOutput::of(made)));
+    live_reads.note_outcome(Task::CreateStorage, Ok(OperationOutput::of(made)));
     let rules = Provisioner::new(config());
     let key = ClaimKey::new("default", "c").into();
     let verdict = rules.decide(&known, &key, &live_reads);
     assert!(matches!(&verdict.action, Action::Request(Request::Create(create)) if create.key.name == "pvc-u1"));
     live_reads.note_outcome(Task::SaveVolume, Ok(OperationOutput::default()));
-    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provision.claim.check", "is it this one?");
+    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provisioner.claim.check", "is it this one?");
     let lines = "pv pvc-u1 1Gi Pending ->c#u1 source=csi:csi.example.com";
     let (_, found) = notation::parse(lines).list(Kind::Volume);
     live_reads.note_read(ObjectKey::volume("pvc-u1"), found.into_iter().next());
-    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provision.claim.stale");
+    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provisioner.claim.stale");
 }
 
 /// What is decided when the storage said no, and the intent on the claim is in a turn of this instance.
@@ -76,12 +76,12 @@ fn told_no(instance: &str) -> Verdict {
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning";
     let mut world = notation::parse(lines);
     let key: ObjectKey = ClaimKey::new("default", "c").into();
-    let intent = json!({"provisioner": "csi.example.com", "turn": {"instance": instance, "number": 1}}).to_string();
+    let intent = json!({"provisioner": "csi.example.com", "attempt": {"instance": instance, "number": 1}}).to_string();
     world.edit(&key, json!({"metadata": {"annotations": {"bindery.dev/provisioning": intent}}}));
     let mut live_reads = LiveReads::default();
-    let found = json!({"uid": "u1", "node": null, "topology": null, "turn": null, "found": null});
+    let found = json!({"uid": "u1", "node": null, "topology": null, "attempt": null, "found": null});
     live_reads.note_outcome(Task::Prepare, Ok(OperationOutput::of(found)));
-    live_reads.note_outcome(Task::Provision, Err(Failure::new("no")));
+    live_reads.note_outcome(Task::CreateStorage, Err(Failure::new("no")));
     let config = Config { instance: "me".into(), ..config() };
     Provisioner::new(config).decide(&mirror_of(&world, &[]), &key, &live_reads)
 }
@@ -90,7 +90,10 @@ fn told_no(instance: &str) -> Verdict {
 fn what_was_told_before_somebody_else_asked_ends_nothing() {
     assert!(matches!(told_no("me").action, Action::Request(Request::Write(_))), "there is nothing: the intent goes");
     let verdict = told_no("another");
-    assert_eq!((verdict.rule.name, &verdict.action), ("provision.claim.overtaken", &Action::Retry(Backoff::Storage)));
+    assert_eq!(
+        (verdict.rule.name, &verdict.action),
+        ("provisioner.claim.superseded", &Action::Retry(Backoff::Storage))
+    );
 }
 
 #[test]

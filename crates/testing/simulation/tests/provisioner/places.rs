@@ -93,36 +93,36 @@ fn what_cannot_be_asked_for_says_why() {
             "wffc",
             "node=gone",
             FREE,
-            FailureEffect::Elsewhere,
+            FailureEffect::Reschedule,
             "failed to get selected CSINode gone: csinode.storage.k8s.io \"gone\" not found".to_owned(),
         ),
-        ("wffc", "node=bare", FREE, FailureEffect::Untried, why("no topology key found for node bare")),
+        ("wffc", "node=bare", FREE, FailureEffect::NotAttempted, why("no topology key found for node bare")),
         (
             "wffc",
             "node=z-lost",
             FREE,
-            FailureEffect::Untried,
+            FailureEffect::NotAttempted,
             why("error getting node z-lost: node \"z-lost\" not found"),
         ),
         (
             "wffc",
             "node=z-half",
             FREE,
-            FailureEffect::Untried,
+            FailureEffect::NotAttempted,
             why("topology labels from selected node z-half are missing one of [\"zone\"]"),
         ),
         (
             "wffc allow=zone:b",
             "node=n1",
             FREE,
-            FailureEffect::Untried,
+            FailureEffect::NotAttempted,
             why("topology [{rack 1} {zone a}] from selected node \"n1\" is not in requisite: [[{zone b}]]"),
         ),
         (
             "wffc allow=zone:b",
             "node=n1",
             STRICT,
-            FailureEffect::Untried,
+            FailureEffect::NotAttempted,
             why("selected node '\"n1\"' topology '[{rack 1} {zone a}]' is not in allowed topologies: [[{zone b}]]"),
         ),
     ];
@@ -131,9 +131,12 @@ fn what_cannot_be_asked_for_says_why() {
         assert_eq!(asked(class, &format!("c#u 1Gi Pending {node}"), how), expected, "{class:?}, {node}, {how:?}");
     }
     let nowhere = asked_on("node n1", "", "c#u 1Gi Pending", FREE);
-    assert_eq!(nowhere, Err(Failure::new(why("no available topology found")).with(FailureEffect::Untried)));
+    assert_eq!(nowhere, Err(Failure::new(why("no available topology found")).with(FailureEffect::NotAttempted)));
     let nobody = asked_on("csinode n1 driver=d:zone\nnode n1", "", "c#u 1Gi Pending", FREE);
-    assert_eq!(nobody, Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::Untried)));
+    assert_eq!(
+        nobody,
+        Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::NotAttempted))
+    );
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn a_plugins_class_says_where_in_the_drivers_words() {
             "node n label={zone}:a\ncsinode n driver={driver}:{zone}\nsc gold {plugin} allow=topology.kubernetes.io/zone:a|b\n{claim}"
         );
         let topology = Some(TopologyConfig { strict: false, immediate: true });
-        let config = Config { also: vec![plugin.into()], topology, ..Config::new(driver) };
+        let config = Config { aliases: vec![plugin.into()], topology, ..Config::new(driver) };
         let known = mirror_of(&notation::parse(&text), &[]);
         let key = ClaimKey::new("default", "c-0").into();
         Provisioner::new(config).decide(&known, &key, &LiveReads::default()).action
@@ -159,7 +162,7 @@ fn a_plugins_class_says_where_in_the_drivers_words() {
     let zone = "topology.ebs.csi.aws.com/zone";
     assert_eq!(places.requisite, terms(&format!("{zone}:a {zone}:b")));
     assert!(
-        matches!(decided(&format!("pvc c-0#u 1Gi Pending class=gold sp={plugin}")), Action::Settle),
+        matches!(decided(&format!("pvc c-0#u 1Gi Pending class=gold sp={plugin}")), Action::Idle),
         "it is the plugin's"
     );
 }

@@ -66,7 +66,7 @@ fn answers() -> Vec<Case> {
                 heal(world);
                 if let Some(storage) = &mut world.storage {
                     storage.prepares =
-                        [FailureEffect::Nothing, FailureEffect::Elsewhere, FailureEffect::Never, FailureEffect::NotOurs, FailureEffect::Untried].into();
+                        [FailureEffect::Nothing, FailureEffect::Reschedule, FailureEffect::Infeasible, FailureEffect::NotOurs, FailureEffect::NotAttempted].into();
                 }
                 world.delete(&ClaimKey::new("default", "c").into());
             })
@@ -77,14 +77,14 @@ fn answers() -> Vec<Case> {
             .then(|world| {
                 heal(world);
                 if let Some(storage) = &mut world.storage {
-                    storage.makes = vec![Says::Fails(FailureEffect::Taken); 3].into();
+                    storage.makes = vec![Says::Fails(FailureEffect::NameTaken); 3].into();
                 }
                 world.delete(&ClaimKey::new("default", "c").into());
             })
             .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
         case("there is something else of that name, that it was never asked for")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Taken)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::NameTaken)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -94,7 +94,7 @@ fn answers() -> Vec<Case> {
             ]),
         case("it cannot be asked for a while")
             .before(CLAIM)
-            .storage(|storage| storage.prepares = [FailureEffect::Untried, FailureEffect::Untried].into())
+            .storage(|storage| storage.prepares = [FailureEffect::NotAttempted, FailureEffect::NotAttempted].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -106,18 +106,18 @@ fn answers() -> Vec<Case> {
             ]),
         case("it can be asked, but not reached: nothing was asked, and nothing is left on the claim")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Untried)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::NotAttempted)].into())
             .end(MADE),
         case("it did unheard, and cannot be asked or reached after that")
             .before(CLAIM)
             .storage(|storage| {
-                storage.makes = [Says::DoneUnheard, Says::Fails(FailureEffect::Untried)].into();
+                storage.makes = [Says::DoneUnheard, Says::Fails(FailureEffect::NotAttempted)].into();
             })
             .end(MADE)
             .for_one(),
         case("it will never do: it is asked again, but seldom")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Never)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Infeasible)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
@@ -137,21 +137,21 @@ fn answers() -> Vec<Case> {
             .goes_on(),
         case("nothing here: another node is asked for")
             .before(CHOSEN)
-            .storage(|storage| storage.makes = vec![Says::Fails(FailureEffect::Elsewhere); 9].into())
+            .storage(|storage| storage.makes = vec![Says::Fails(FailureEffect::Reschedule); 9].into())
             .end(UNMADE)
             .events(&["Normal Provisioning", "Warning ProvisioningFailed told to fail"]),
         case("nothing here, found out before asking")
             .before(CHOSEN)
-            .storage(|storage| storage.prepares = vec![FailureEffect::Elsewhere; 9].into())
+            .storage(|storage| storage.prepares = vec![FailureEffect::Reschedule; 9].into())
             .end(UNMADE),
         case("nothing anywhere, and no node was chosen: it is tried again")
             .before(CLAIM)
-            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Elsewhere)].into())
+            .storage(|storage| storage.makes = [Says::Fails(FailureEffect::Reschedule)].into())
             .end(MADE),
         case("uncertain, then nothing here: only then is another node asked for")
             .before(CHOSEN)
             .storage(|storage| {
-                storage.makes = vec![Says::Fails(FailureEffect::Elsewhere); 9].into();
+                storage.makes = vec![Says::Fails(FailureEffect::Reschedule); 9].into();
                 storage.makes.push_front(Says::Fails(FailureEffect::Unknown));
             })
             .end(UNMADE),

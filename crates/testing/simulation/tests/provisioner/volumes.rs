@@ -20,7 +20,7 @@ fn guards() -> Vec<Case> {
             .before("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com guarded fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com guarded"),
         case("nor is any, where that is switched off")
-            .config(|config| config.guards_volumes = false)
+            .config(|config| config.adds_finalizer = false)
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com"),
         case("by the driver that has taken over")
@@ -63,14 +63,14 @@ fn removed() -> Vec<Case> {
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b deleting"),
         case("without a guard")
-            .config(|config| config.guards_volumes = false)
+            .config(|config| config.adds_finalizer = false)
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com")
             .end(""),
         case("it fails, and is tried again")
             .before(RELEASED)
             .storage(|storage| {
                 storage.removes =
-                    [Says::Fails(FailureEffect::Nothing), Says::DoneUnheard, Says::Fails(FailureEffect::Untried)].into();
+                    [Says::Fails(FailureEffect::Nothing), Says::DoneUnheard, Says::Fails(FailureEffect::NotAttempted)].into();
             })
             .end("")
             .events(&[

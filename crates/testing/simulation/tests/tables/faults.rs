@@ -67,7 +67,7 @@ fn saving() -> Vec<Case> {
     let error = |case: Case, _| case.error("create", Kind::Volume, broken());
     vec![
         (1..=4)
-            .fold(claim("provision.in-tree.clean-up: the fifth attempt at saving it was not answered", "claim1"), error)
+            .fold(claim("provision.in-tree.discard: the fifth attempt at saving it was not answered", "claim1"), error)
             .lost_answer("create", Kind::Volume)
             .before(
                 "sc  gold kubernetes.io/host-path
@@ -79,7 +79,7 @@ fn saving() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Bound vol=pvc-uid1 bbc bc class=gold sp=kubernetes.io/host-path",
             )
             .events(&[]),
-        multi("provision.in-tree.announce: refused, then not answered")
+        multi("provision.in-tree.annotate: refused, then not answered")
             .before(
                 "sc  gold kubernetes.io/host-path
                  pvc claim1#uid1 1Gi Pending class=gold",

@@ -45,7 +45,7 @@ fn in_tree() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-4#uid11-4 1Gi Pending class=gold",
             )
-            .script(Task::Provision, &[Err("Mock provisioner error")])
+            .script(Task::CreateStorage, &[Err("Mock provisioner error")])
             .after("pvc claim11-4#uid11-4 1Gi Pending class=gold sp=kubernetes.io/host-path")
             .events(&[
                 "Warning ProvisioningFailed Failed to provision volume with StorageClass \"gold\": Mock \
@@ -285,7 +285,7 @@ fn cleaning_up() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-10#uid11-10 1Gi Pending class=gold",
             )
-            .script(Task::CleanUp, &[Err("no deletable volume plugin matched"); 5])
+            .script(Task::DiscardStorage, &[Err("no deletable volume plugin matched"); 5])
             .after("pvc claim11-10#uid11-10 1Gi Pending class=gold sp=kubernetes.io/host-path")
             .events(&[
                 "Warning ProvisioningFailed Error creating provisioned PV object for claim default/claim11-10: \
@@ -304,7 +304,7 @@ fn cleaning_up() -> Vec<Case> {
                  pvc claim11-11#uid11-11 1Gi Pending class=gold",
             )
             .script(
-                Task::CleanUp,
+                Task::DiscardStorage,
                 &[
                     Err("Mock deletion error1"),
                     Err("Mock deletion error2"),
@@ -330,7 +330,7 @@ fn cleaning_up() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-12#uid11-12 1Gi Pending class=gold",
             )
-            .script(Task::CleanUp, &[Err("Mock deletion error1"), Ok(())])
+            .script(Task::DiscardStorage, &[Err("Mock deletion error1"), Ok(())])
             .after("pvc claim11-12#uid11-12 1Gi Pending class=gold sp=kubernetes.io/host-path")
             .events(&[
                 "Warning ProvisioningFailed Error creating provisioned PV object for claim default/claim11-12: \

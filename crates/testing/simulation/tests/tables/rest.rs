@@ -20,8 +20,8 @@ const BOUND: &str = "pv  volume1 1Gi Bound ->claim1#uid1 bbc
 /// Objects that do not exist.
 fn gone() -> Vec<Case> {
     vec![
-        claim("claim.gone", "nobody").before("").after("").events(&[]),
-        volume("volume.gone", "nothing").before("").after("").events(&[]),
+        claim("claim.deleted", "nobody").before("").after("").events(&[]),
+        volume("volume.deleted", "nothing").before("").after("").events(&[]),
     ]
 }
 
@@ -66,7 +66,7 @@ fn volumes() -> Vec<Case> {
 /// Nothing is done to an object whose other half cannot be understood.
 fn pairs() -> Vec<Case> {
     vec![
-        claim("claim.named.unreadable", "claim1")
+        claim("claim.named.volume-malformed", "claim1")
             .before(
                 "pv  volume1 10Xi Available
                  pvc claim1#uid1 1Gi Pending vol=volume1",
@@ -78,7 +78,7 @@ fn pairs() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 bbc
                  pvc claim1#uid1 1Gi Bound vol=volume1 bc",
             ),
-        claim("claim.bound.volume-unreadable", "claim1")
+        claim("claim.bound.volume-malformed", "claim1")
             .before(
                 "pv  volume1 10Xi Bound
                  pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc",
@@ -87,7 +87,7 @@ fn pairs() -> Vec<Case> {
             .events(&[])
             .then(|world| notation::add(world, "pv volume1 1Gi Bound"))
             .stable(BOUND),
-        volume("volume.claimed.unreadable", "volume1")
+        volume("volume.claimed.claim-malformed", "volume1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 policy=Delete source=hostPath:/tmp/1
                  pvc claim1#uid1 10Xi Bound got=1Gi/RWO,ROX vol=volume1 bbc bc",
@@ -120,11 +120,11 @@ fn classes() -> Vec<Case> {
     };
     vec![
         unclear(
-            "claim.unbound.class-unclear: no binding mode",
+            "claim.unbound.class-invalid: no binding mode",
             "sc slow vendor.com/slow no-mode\n pvc claim1#uid1 1Gi Pending class=slow",
         ),
         unclear(
-            "claim.unbound.class-unclear: malformed",
+            "claim.unbound.class-invalid: malformed",
             "sc slow vendor.com/slow binding=Someday\n pvc claim1#uid1 1Gi Pending class=slow",
         ),
         claim("claim.unbound.selector-invalid", "claim1")
@@ -198,7 +198,7 @@ fn waiting() -> Vec<Case> {
 /// Volumes that a claim is offered before they are marked Available.
 fn offers() -> Vec<Case> {
     vec![
-        volume("volume.unclaimed.wanted", "volume1")
+        volume("volume.unclaimed.hand-off", "volume1")
             .before(
                 "pv  volume1 1Gi Pending
                  pvc claim1#uid1 1Gi Pending",
@@ -209,7 +209,7 @@ fn offers() -> Vec<Case> {
             )
             .events(&[])
             .stable(BOUND),
-        volume("volume.reserved.expected", "volume1")
+        volume("volume.reserved.hand-off", "volume1")
             .before(
                 "pv  volume1 1Gi Pending ->claim1
                  pvc claim1#uid1 1Gi Pending",
@@ -275,7 +275,7 @@ fn refused() -> Vec<Case> {
             )
             .unchanged()
             .events(&["Warning ProvisioningFailed no provisionable volume plugin matched"]),
-        claim("provision.in-tree.refused: a block device", "claim1")
+        claim("provision.in-tree.unsupported: a block device", "claim1")
             .before(
                 "sc  gold kubernetes.io/host-path
                  pvc claim1#uid1 1Gi Pending class=gold mode=Block",
@@ -313,7 +313,7 @@ fn nodes() -> Vec<Case> {
                  pvc  claim1#uid1 1Gi Pending class=copper node=node1",
             )
             // Twice, so that it ends alike after a restart between the failure and its answer.
-            .script(Task::Provision, &[Err("Mock provisioner error"), Err("Mock provisioner error")])
+            .script(Task::CreateStorage, &[Err("Mock provisioner error"), Err("Mock provisioner error")])
             .after("pvc claim1#uid1 1Gi Pending class=copper sp=kubernetes.io/host-path")
             .events(&[
                 "Warning ProvisioningFailed Failed to provision volume with StorageClass \"copper\": \
@@ -361,16 +361,16 @@ fn asking() -> Vec<Case> {
             .after("pvc claim1#uid1 1Gi Pending class=external sp=vendor.com/my-volume")
     };
     vec![
-        ask("provision.external.ask: refused")
+        ask("provision.external.request: refused")
             .error("write", Kind::Claim, RequestError::Error("Mock update error".into()))
             .events(&[
                 "Warning ProvisioningFailed Error saving claim: Mock update error",
                 "Normal ExternalProvisioning",
             ]),
-        ask("provision.external.ask: in conflict")
+        ask("provision.external.request: in conflict")
             .error("write", Kind::Claim, RequestError::Conflict)
             .events(&["Normal ExternalProvisioning"]),
-        ask("provision.external.ask: the answer is lost")
+        ask("provision.external.request: the answer is lost")
             .lost_answer("write", Kind::Claim)
             .events(&["Normal ExternalProvisioning"]),
     ]
@@ -423,7 +423,7 @@ fn not_deleted() -> Vec<Case> {
 /// A volume is known to be released, and a live read shows that it is not.
 fn races() -> Vec<Case> {
     vec![
-        volume("reclaim.prove: the claim lives", "volume1")
+        volume("reclaim.verify: the claim lives", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
             .meanwhile(|world| notation::add(world, "pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc"))
             .after(
@@ -431,19 +431,19 @@ fn races() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc",
             )
             .events(&[]),
-        volume("reclaim.prove: the volume is gone", "volume1")
+        volume("reclaim.verify: the volume is gone", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
             .meanwhile(|world| world.remove(&ObjectKey::volume("volume1")))
             .after("")
             .events(&[]),
-        volume("reclaim.prove: the volume is retained now", "volume1")
+        volume("reclaim.verify: the volume is retained now", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
             .meanwhile(|world| {
                 notation::add(world, "pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1");
             })
             .after("pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1")
             .events(&[]),
-        claim("claim.bound.looks-for-volume: word of it has not come", "claim1")
+        claim("claim.bound.verify-volume: word of it has not come", "claim1")
             .before(BOUND)
             .unseen(&[ObjectKey::volume("volume1")])
             .unchanged()

@@ -75,7 +75,7 @@ fn a_claim_that_does_not_go_says_who_holds_it() {
             Claim and volume belong to each other: whatever is still missing of the bind is written.
               asks for  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              beside    Somebody deleted the claim, and pods that have a node use it: it stays until they are gone. (held by Pod default/a, Pod default/b) [protection.claim.held]
+              beside    Somebody deleted the claim, and pods that have a node use it: it stays until they are gone. (held by Pod default/a, Pod default/b) [protection.claim.in-use]
             It is being deleted, and goes when pod default/a, pod default/b are gone.
         ",
     );
@@ -94,7 +94,7 @@ fn a_claim_that_does_not_go_says_who_holds_it() {
             Claim and volume belong to each other: whatever is still missing of the bind is written.
               asks for  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              beside    Somebody deleted the claim, and a live list shows that no pod uses it: it may go. [protection.claim.let-go]
+              beside    Somebody deleted the claim, and a live list shows that no pod uses it: it may go. [protection.claim.remove-finalizer]
               next      writes PersistentVolumeClaim default/data: Somebody deleted the claim, and a live list shows that no pod uses it: it may go.
             It is being deleted, and goes when whoever put them there removes the finalizers example.com/backup.
         ",
@@ -114,7 +114,7 @@ fn a_volume_that_does_not_go_says_whose_it_is() {
             The volume belongs to a claim that points at it: it is Bound.
               offers        1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bound         is bound to default/data
-              beside        Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone. (held by PersistentVolumeClaim default/data) [protection.volume.held]
+              beside        Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone. (held by PersistentVolumeClaim default/data) [protection.volume.in-use]
               default/data  is bound to it
             It is being deleted, and goes when claim default/data is gone.
         ",
@@ -132,7 +132,7 @@ fn a_claim_that_grows_says_who_makes_it_so() {
             Claim and volume belong to each other: whatever is still missing of the bind is written.
               asks for  2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              beside    The claim asks for more than it has: an external resizer makes its volume grow. [expansion.waits]
+              beside    The claim asks for more than it has: an external resizer makes its volume grow. [expansion.external]
               event     ExternalExpanding: waiting for an external controller to expand this PVC
         ",
     );

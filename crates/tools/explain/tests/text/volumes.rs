@@ -12,7 +12,7 @@ fn a_free_volume_tells_who_wants_it() {
         ",
         "pv/x",
         r"
-            x is Pending   [volume.unclaimed.wanted]
+            x is Pending   [volume.unclaimed.hand-off]
             The volume is free and a claim waits for one like it: that claim is decided about first.
               offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bind       would bind to default/a
@@ -34,7 +34,7 @@ fn a_volume_nobody_can_use_tells_what_the_claims_lack() {
         ",
         "pv/y",
         r"
-            y is Available   [volume.unclaimed]
+            y is Available   [volume.unclaimed.available]
             The volume belongs to nobody: it is Available.
               offers     2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
@@ -73,7 +73,7 @@ fn a_reserved_volume_waits_for_its_claim() {
         ",
         "pv/x",
         r"
-            x is Available   [volume.reserved]
+            x is Available   [volume.reserved.available]
             The volume is reserved for a claim by name: it is Available until the claim takes it.
               offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes

@@ -17,14 +17,14 @@ async fn create(bench: &Bench, parameters: Value, zone: &str) -> Result<Value, F
         volume: "pvc-1".into(),
         node: None,
         topology: Ok(Some(Accessibility { requisite: vec![term.clone()], preferred: vec![term] })),
-        turn: None,
+        attempt: None,
     };
     let claim = json!({
         "metadata": {"name": "c", "namespace": "ns"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     });
     let class = json!({"metadata": {"name": "k"}, "provisioner": "kubernetes.io/aws-ebs", "parameters": parameters});
-    let ask = Ask { order: &order, claim: &claim, class: &class };
+    let ask = ProvisionContext { request: &order, claim: &claim, class: &class };
     let prepared = bench.csi.prepare(ask).await?;
     Ok(order.complete(bench.csi.create(ask, &prepared).await?))
 }
@@ -59,11 +59,11 @@ async fn what_cannot_be_the_plugins_is_removed_again() {
     let failure = create(&bench, json!({}), "mars").await.expect_err("no such zone");
     let why = "failed to translate topology: \"mars\" is not the name of a zone";
     let error = format!("the volume cannot be one of kubernetes.io/aws-ebs: {why}");
-    assert_eq!(failure, Failure { error: error.clone(), after: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: error.clone(), effect: FailureEffect::Nothing });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = create(&bench, json!({"delete": "INTERNAL"}), "mars").await.expect_err("no such zone");
-    assert_eq!(failure.after, FailureEffect::Unknown);
+    assert_eq!(failure.effect, FailureEffect::Unknown);
     assert!(failure.error.starts_with(&error) && failure.error.contains("volume is orphaned"), "{}", failure.error);
 }
 
@@ -72,6 +72,6 @@ async fn what_is_another_plugins_is_left_alone() {
     let bench = bench_of("ebs.csi.aws.com", PLENTY).await;
     let others = json!({"metadata": {"name": "pv"}, "spec": {"cinder": {"volumeID": "v"}}});
     let failure = bench.csi.delete(&others).await.expect_err("not ours");
-    assert_eq!(failure, Failure { error: "invalid CSI PV".into(), after: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: "invalid CSI PV".into(), effect: FailureEffect::Nothing });
     assert!(bench.fake.calls().is_empty());
 }

@@ -1,4 +1,4 @@
-//! The rule set: what it is, and to whom it hands a key.
+//! The rule set.
 
 use bindery_cache::{Cache, Change};
 use bindery_model::{Kind, ObjectKey};
@@ -13,13 +13,13 @@ pub struct Provisioner {
 }
 
 impl Provisioner {
-    /// A provisioner that is set up so.
+    /// A provisioner with this configuration.
     pub fn new(config: Config) -> Provisioner {
         Provisioner { config }
     }
 }
 
-/// All that a decision looks at.
+/// The input of a decision.
 #[derive(Clone, Copy)]
 pub(crate) struct Decision<'a> {
     pub config: &'a Config,
@@ -35,13 +35,13 @@ impl RuleSet for Provisioner {
         Profile {
             name: "provisioner",
             component: self.config.component,
-            tempo: ResyncInterval::Rarely,
-            sees: match (self.config.makes_volumes, self.config.topology) {
+            resync: ResyncInterval::Rarely,
+            watches: match (self.config.provisions, self.config.topology) {
                 (false, _) => &[Kind::Volume],
                 (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class],
                 (true, Some(_)) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Node, Kind::CsiNode],
             },
-            queues: if self.config.makes_volumes { &[CLAIMS, VOLUMES] } else { &[VOLUMES] },
+            queues: if self.config.provisions { &[CLAIMS, VOLUMES] } else { &[VOLUMES] },
         }
     }
 
@@ -57,7 +57,7 @@ impl RuleSet for Provisioner {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => Verdict::settle(&rules::NOT_OURS),
+            | Kind::Attachment => Verdict::idle(&rules::NOT_HANDLED),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Sending: each of the engine's requests becomes one call, and each call an answer.
+//! The caller: turns each of the engine's requests into API calls, and always returns an answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use kube::core::request::Request as Call;
 
 use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
-use crate::operate::RunOperation;
+use crate::operation::RunOperation;
 use crate::{list, paths};
 
-/// How long to wait where a server is busy and does not say for how long.
-const BUSY: Duration = Duration::from_secs(1);
+/// The delay when an overloaded server sends no Retry-After.
+const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Carries out the engine's requests.
+/// Sends the engine's requests.
 #[derive(Clone)]
 pub struct Caller {
     api: Arc<Api>,
-    operator: Arc<dyn RunOperation>,
+    worker: Arc<dyn RunOperation>,
 }
 
 impl Caller {
-    /// A caller of an API server, with somebody for what lies outside it.
-    pub fn new(api: Arc<Api>, operator: Arc<dyn RunOperation>) -> Caller {
-        Caller { api, operator }
+    /// A caller for an API server. Operations are run by the worker.
+    pub fn new(api: Arc<Api>, worker: Arc<dyn RunOperation>) -> Caller {
+        Caller { api, worker }
     }
 
-    /// Carries out a request. There is always an answer.
-    pub async fn carry_out(&self, request: Request) -> Answer {
+    /// Sends a request and returns the answer.
+    pub async fn send(&self, request: Request) -> Answer {
         match request {
             Request::Write(write) => self.write(&write).await,
             Request::Create(create) => self.create(&create).await,
@@ -41,7 +41,7 @@ impl Caller {
             Request::Delete(delete) => self.delete(&delete).await,
             Request::Read(key) => self.read(&key).await,
             Request::List(listing) => self.list(&listing).await,
-            Request::RunOperation(operation) => Answer::Done(self.operator.operate(operation).await),
+            Request::RunOperation(operation) => Answer::Done(self.worker.run(operation).await),
         }
     }
 
@@ -67,7 +67,7 @@ impl Caller {
         self.object(&create.key, request).await
     }
 
-    /// Gives a pod its node. The server does not answer with the pod, so that is read.
+    /// Binds a pod to a node. The response does not contain the pod, so it is read afterwards.
     async fn bind(&self, bind: &Bind) -> Answer {
         let key = bind.target();
         let body = bind.body().to_string().into_bytes();
@@ -75,16 +75,16 @@ impl Caller {
         let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json").body(body);
         let request = request.map_err(kube::core::request::Error::BuildRequest);
         match self.call(request).await {
-            Err(refusal) => Answer::Refused(refusal),
+            Err(error) => Answer::Rejected(error),
             Ok(_) => match self.read(key).await {
                 Answer::Read(Some(pod)) => Answer::Written(pod),
-                // It was carried out, and what became of it has to be seen.
+                // The binding succeeded, but the pod is unknown: the engine reads it again.
                 Answer::Written(_)
                 | Answer::Deleted(_)
                 | Answer::Read(None)
                 | Answer::Listed(_)
                 | Answer::Done(_)
-                | Answer::Refused(_) => Answer::Refused(RequestError::Lost),
+                | Answer::Rejected(_) => Answer::Rejected(RequestError::Lost),
             },
         }
     }
@@ -96,8 +96,8 @@ impl Caller {
             Preconditions { uid: Some(volume.uid.to_string()), resource_version: Some(volume.version.to_string()) };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         match self.call(Call::new(paths::collection(&key)).delete(&key.name, &params)).await {
-            Err(refusal) => Answer::Refused(refusal),
-            // A server answers with the object while finalizers hold it, and with a Status once it is gone.
+            Err(error) => Answer::Rejected(error),
+            // The response is the object while it has finalizers, and a Status once it is deleted.
             Ok(reply) => Answer::Deleted(decode(&key, &reply).ok().filter(|object| object.meta().uid == volume.uid)),
         }
     }
@@ -106,15 +106,16 @@ impl Caller {
         let request = Call::new(paths::collection(key)).get(&key.name, &GetParams::default());
         match self.call(request).await {
             Err(RequestError::NotFound) => Answer::Read(None),
-            Err(refusal) => Answer::Refused(refusal),
+            Err(error) => Answer::Rejected(error),
             Ok(reply) => match decode(key, &reply) {
                 Ok(object) => Answer::Read(Some(object)),
-                Err(error) => Answer::Refused(RequestError::Error(error)),
+                Err(error) => Answer::Rejected(RequestError::Error(error)),
             },
         }
     }
 
-    /// All objects there are, page by page. No version is asked for: what is listed is no older than the call.
+    /// Lists all objects in pages. Without a resourceVersion, the result is no older than the
+    /// request.
     async fn list(&self, listing: &Listing) -> Answer {
         let mut objects = Vec::new();
         let mut params = ListParams { limit: Some(list::PAGE), ..ListParams::default() };
@@ -122,11 +123,11 @@ impl Caller {
             let request = Call::new(paths::collection(&listing.target())).list(&params);
             let reply = match self.call(request).await {
                 Ok(reply) => reply,
-                Err(refusal) => return Answer::Refused(refusal),
+                Err(error) => return Answer::Rejected(error),
             };
             let next = match list::read_page(listing.kind, &reply.body, &mut objects) {
                 Ok((_, next)) => next,
-                Err(error) => return Answer::Refused(RequestError::Error(error)),
+                Err(error) => return Answer::Rejected(RequestError::Error(error)),
             };
             if next.is_empty() {
                 return Answer::Listed(objects);
@@ -135,14 +136,14 @@ impl Caller {
         }
     }
 
-    /// A call that answers with the object as it is now.
+    /// A call whose response is the changed object.
     async fn object(&self, key: &ObjectKey, request: Built) -> Answer {
         match self.call(request).await {
-            Err(refusal) => Answer::Refused(refusal),
+            Err(error) => Answer::Rejected(error),
             Ok(reply) => match decode(key, &reply) {
                 Ok(object) => Answer::Written(object),
-                // It was carried out, and what became of it cannot be read from the answer.
-                Err(_) => Answer::Refused(RequestError::Lost),
+                // The request succeeded, but the response cannot be parsed.
+                Err(_) => Answer::Rejected(RequestError::Lost),
             },
         }
     }
@@ -152,27 +153,31 @@ impl Caller {
         let may_have_changed = request.method() != http::Method::GET;
         match self.api.call(request).await {
             Err(Lost(error)) => {
-                tracing::debug!(error, "a call was not answered");
+                tracing::debug!(error, "request without a response");
                 Err(RequestError::Lost)
             }
             Ok(reply) if reply.status.is_success() => Ok(reply),
-            Ok(reply) => Err(refusal(&reply, may_have_changed)),
+            Ok(reply) => Err(request_error(&reply, may_have_changed)),
         }
     }
 }
 
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
-/// What a server's refusal means.
-fn refusal(reply: &Reply, may_have_changed: bool) -> RequestError {
+/// The meaning of an error response.
+fn request_error(reply: &Reply, may_have_changed: bool) -> RequestError {
     match reply.status {
         StatusCode::NOT_FOUND => RequestError::NotFound,
         StatusCode::CONFLICT if reply.reason() == "AlreadyExists" => RequestError::AlreadyExists,
         StatusCode::CONFLICT => RequestError::Conflict,
-        StatusCode::TOO_MANY_REQUESTS => RequestError::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
-        // A server that fails may have carried it out before.
+        StatusCode::TOO_MANY_REQUESTS => {
+            RequestError::RetryAfter(reply.retry_after.unwrap_or(DEFAULT_RETRY_AFTER), reply.message())
+        }
+        // The server may have carried out the request before it failed.
         status if status.is_server_error() && may_have_changed => RequestError::Lost,
-        status if status.is_server_error() => RequestError::Later(reply.retry_after.unwrap_or(BUSY), reply.message()),
+        status if status.is_server_error() => {
+            RequestError::RetryAfter(reply.retry_after.unwrap_or(DEFAULT_RETRY_AFTER), reply.message())
+        }
         _ => RequestError::Error(reply.message()),
     }
 }
@@ -186,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_mean_what_the_server_meant() {
+    fn error_responses_are_classified() {
         let reply = |status: u16, reason: &str, retry_after: Option<u64>| Reply {
             status: StatusCode::from_u16(status).expect("a status"),
             retry_after: retry_after.map(Duration::from_secs),
@@ -196,14 +201,18 @@ mod tests {
             (reply(404, "NotFound", None), true, RequestError::NotFound),
             (reply(409, "AlreadyExists", None), true, RequestError::AlreadyExists),
             (reply(409, "Conflict", None), true, RequestError::Conflict),
-            (reply(429, "TooManyRequests", Some(3)), true, RequestError::Later(Duration::from_secs(3), "why".into())),
+            (
+                reply(429, "TooManyRequests", Some(3)),
+                true,
+                RequestError::RetryAfter(Duration::from_secs(3), "why".into()),
+            ),
             (reply(504, "Timeout", None), true, RequestError::Lost),
-            (reply(500, "InternalError", None), false, RequestError::Later(BUSY, "why".into())),
+            (reply(500, "InternalError", None), false, RequestError::RetryAfter(DEFAULT_RETRY_AFTER, "why".into())),
             (reply(403, "Forbidden", None), true, RequestError::Error("why".into())),
             (reply(422, "Invalid", None), true, RequestError::Error("why".into())),
         ];
         for (reply, may_have_changed, expected) in cases {
-            assert_eq!(refusal(&reply, may_have_changed), expected, "{}", reply.status);
+            assert_eq!(request_error(&reply, may_have_changed), expected, "{}", reply.status);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How far each key has come: what waits to be decided, and what is known of it meanwhile.
+//! The work queue: keys that are not idle, their state, and timers.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,86 +16,87 @@ pub(crate) struct Work {
     pub key: ObjectKey,
 }
 
-/// Why a key is looked at.
+/// Why a key is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// Something that it depends on has changed.
+    /// An object that it depends on has changed.
     Change,
-    /// It is looked at just in case.
+    /// A periodic resync.
     Resync,
 }
 
-/// What a key is doing.
+/// The state of a key that is not idle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It waits in the queue.
+    /// It is in the queue.
     #[default]
     Queued,
-    /// A request of it is under way.
-    Sent,
-    /// It waits for another request on the same object to be answered, or for room for an operation.
-    Parked,
-    /// It is looked at again at a moment; `true` when what was found out is to be kept.
-    Due(Moment, bool),
+    /// Its request is in flight.
+    InFlight,
+    /// It waits for a locked object, a list, or the start of an operation.
+    Waiting,
+    /// It is enqueued at this time; `true` if its outcomes are kept.
+    Scheduled(Moment, bool),
 }
 
-/// A key that is not at rest. Keys at rest cost nothing.
+/// A key that is not idle. Idle keys use no memory here.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub state: State,
     pub live_reads: LiveReads,
-    /// How often the API said no, in a row. A step that is done ends it.
-    pub refusals: u32,
-    /// How often something outside the API failed, in a row. Only a change that concerns the key, or coming to rest, ends it.
+    /// Consecutive rejections by the API server. A successful step resets it.
+    pub rejections: u32,
+    /// Consecutive failures of operations. Only a change that affects the key, or becoming idle,
+    /// resets it.
     pub failures: u32,
-    /// Whether only a resync asked for this look.
+    /// Whether only a resync woke it.
     pub by_resync: bool,
-    /// Whether something changed while a request was under way, or a list that it waits for.
+    /// Whether a change woke it while its request was in flight or it was waiting.
     pub woken: bool,
-    /// Since when it waits to be decided about.
+    /// When it was enqueued.
     since: Moment,
     /// When it was first decided about after that.
     began: Option<Moment>,
 }
 
 impl Progress {
-    /// How often something failed in a row, of what is tried again at that pace.
-    pub fn failures_of(&self, pace: Backoff) -> u32 {
-        match pace {
-            Backoff::Api => self.refusals,
-            Backoff::Operation | Backoff::Storage | Backoff::Hopeless => self.failures,
+    /// The consecutive failures that count for a back-off.
+    pub fn failures_of(&self, backoff: Backoff) -> u32 {
+        match backoff {
+            Backoff::Api => self.rejections,
+            Backoff::Operation | Backoff::Storage | Backoff::Infeasible => self.failures,
         }
     }
 
-    /// Notes how often it failed by now.
-    pub fn note_failure(&mut self, pace: Backoff, failures: u32) {
-        match pace {
-            Backoff::Api => self.refusals = failures,
-            Backoff::Operation | Backoff::Storage | Backoff::Hopeless => self.failures = failures,
+    /// Sets the consecutive failures that count for a back-off.
+    pub fn note_failure(&mut self, backoff: Backoff, failures: u32) {
+        match backoff {
+            Backoff::Api => self.rejections = failures,
+            Backoff::Operation | Backoff::Storage | Backoff::Infeasible => self.failures = failures,
         }
     }
 }
 
-/// All keys that are not at rest: a queue in order of arrival, and timers.
+/// All keys that are not idle: a first-in, first-out queue with priority for some, and timers.
 #[derive(Debug, Default)]
-pub(crate) struct Agenda {
+pub(crate) struct WorkQueue {
     keys: FxHashMap<Work, Progress>,
-    /// Looked at first: keys that go on after an answer, or that were offered something.
+    /// Decided about first: keys that continue after an answer or receive a hand-off.
     first: VecDeque<Work>,
     queue: VecDeque<Work>,
     timers: BinaryHeap<Reverse<(Moment, Work)>>,
     now: Moment,
-    /// What was counted, by rule set and kind.
+    /// Counters by rule set and kind.
     queues: FxHashMap<(usize, Kind), Queue>,
 }
 
-impl Agenda {
-    /// Time has passed.
+impl WorkQueue {
+    /// Sets the current time.
     pub fn advance(&mut self, now: Moment) {
         self.now = now;
     }
 
-    /// What was counted of the keys of a rule set and a kind, and how many of them wait to be decided about.
+    /// The counters of a rule set and kind, and the number of queued keys.
     pub fn queue(&self, set: usize, kind: Kind) -> (Queue, usize) {
         let of_it = |work: &Work| work.set == set && work.key.kind == kind;
         let waiting = self.keys.iter().filter(|(work, progress)| of_it(work) && progress.state == State::Queued);
@@ -106,7 +107,7 @@ impl Agenda {
         self.queues.entry((work.set, work.key.kind)).or_default()
     }
 
-    /// Notes that a key is decided about after a failure.
+    /// Counts a retry.
     pub fn note_retry(&mut self, work: &Work) {
         self.counts(work).retries += 1;
     }
@@ -119,8 +120,8 @@ impl Agenda {
         self.keys.len()
     }
 
-    /// Puts a key in the queue, unless it is there or under way. A change ends its back-off; a resync does not.
-    /// Returns whether it had any effect.
+    /// Enqueues a key unless it is queued, waiting or in flight. A change ends its back-off; a
+    /// resync does not. Returns whether it was enqueued.
     pub fn wake(&mut self, work: Work, cause: Cause) -> bool {
         let Some(progress) = self.keys.get_mut(&work) else {
             let by_resync = cause == Cause::Resync;
@@ -133,16 +134,16 @@ impl Agenda {
         if cause == Cause::Resync {
             return false;
         }
-        progress.live_reads.forget_passing();
-        (progress.refusals, progress.failures) = (0, 0);
+        progress.live_reads.clear_reads();
+        (progress.rejections, progress.failures) = (0, 0);
         progress.by_resync = false;
         match progress.state {
-            State::Sent | State::Parked => {
+            State::InFlight | State::Waiting => {
                 progress.woken = true;
                 false
             }
             State::Queued => false,
-            State::Due(..) => {
+            State::Scheduled(..) => {
                 progress.state = State::Queued;
                 (progress.since, progress.began) = (self.now, None);
                 self.counts(&work).adds += 1;
@@ -152,42 +153,42 @@ impl Agenda {
         }
     }
 
-    /// Notes that a list which a key waits for is sent: it shows all that changed before.
-    pub fn list_departs(&mut self, work: &Work) {
+    /// Records that the list which a key waits for is sent. It includes all earlier changes.
+    pub fn list_sent(&mut self, work: &Work) {
         if let Some(progress) = self.keys.get_mut(work) {
             progress.woken = false;
         }
     }
 
-    /// Puts a key before all others.
-    pub fn hurry(&mut self, work: Work) {
+    /// Enqueues a key ahead of the ordinary queue.
+    pub fn enqueue_first(&mut self, work: Work) {
         let progress = self.progress(&work);
         progress.state = State::Queued;
         progress.woken = false;
         self.first.push_back(work);
     }
 
-    /// Lets a key rest after its request, unless something changed meanwhile.
-    pub fn rest_or_hurry(&mut self, work: Work) {
+    /// Makes a key idle after its request, unless a change has woken it.
+    pub fn idle_unless_woken(&mut self, work: Work) {
         if self.keys.get(&work).is_some_and(|progress| progress.woken) {
-            self.hurry(work);
+            self.enqueue_first(work);
         } else {
-            self.rest(&work);
+            self.set_idle(&work);
         }
     }
 
-    /// Puts a key before all others, to be looked at for an offer. A key that is under way, or waits after a failure, is left
-    /// alone: it looks at all there is when its time comes.
-    pub fn schedule_for_hand_off(&mut self, work: Work) {
+    /// Enqueues a key for a hand-off, ahead of all others. One that is in flight, waiting or
+    /// scheduled is not moved; it considers the object when it is decided about.
+    pub fn enqueue_for_hand_off(&mut self, work: Work) {
         let progress = self.progress(&work);
         if progress.state == State::Queued {
-            progress.live_reads.forget_passing();
+            progress.live_reads.clear_reads();
             self.first.push_front(work);
         }
     }
 
-    /// Puts a key before all others, ahead of even those.
-    pub fn hurry_ahead(&mut self, work: Work) {
+    /// Enqueues a key ahead of all others.
+    pub fn enqueue_next(&mut self, work: Work) {
         self.progress(&work).state = State::Queued;
         self.first.push_front(work);
     }
@@ -197,7 +198,7 @@ impl Agenda {
         self.keys.entry(work.clone()).or_insert_with(|| Progress { since, ..Progress::default() })
     }
 
-    /// The next key to look at. Entries whose key went another way meanwhile are passed over.
+    /// Removes the next key. Entries whose key is no longer queued are skipped.
     pub fn next(&mut self) -> Option<Work> {
         loop {
             let work = self.first.pop_front().or_else(|| self.queue.pop_front())?;
@@ -207,31 +208,31 @@ impl Agenda {
             if progress.began.is_none() {
                 let waited = self.now.since(progress.since);
                 progress.began = Some(self.now);
-                self.counts(&work).waited.take_in(waited);
+                self.counts(&work).waited.record(waited);
             }
             return Some(work);
         }
     }
 
-    /// Has a key looked at again at a moment.
-    pub fn due(&mut self, work: &Work, moment: Moment, keep_findings: bool) {
+    /// Enqueues a key at a later time.
+    pub fn schedule(&mut self, work: &Work, moment: Moment, keep_outcomes: bool) {
         if let Some(progress) = self.keys.get_mut(work) {
-            progress.state = State::Due(moment, keep_findings);
+            progress.state = State::Scheduled(moment, keep_outcomes);
             self.timers.push(Reverse((moment, work.clone())));
         }
     }
 
-    /// Queues the keys that are due by now.
-    pub fn ripen(&mut self, now: Moment) {
+    /// Enqueues the keys that are due.
+    pub fn enqueue_due(&mut self, now: Moment) {
         while self.timers.peek().is_some_and(|Reverse((moment, _))| *moment <= now) {
             let Some(Reverse((moment, work))) = self.timers.pop() else { return };
             let Some(progress) = self.keys.get_mut(&work) else { continue };
-            if let State::Due(due, keeps) = progress.state
+            if let State::Scheduled(due, keeps_outcomes) = progress.state
                 && due == moment
             {
-                if keeps {
+                if keeps_outcomes {
                     progress.live_reads.note_pause();
-                    progress.live_reads.forget_passing();
+                    progress.live_reads.clear_reads();
                 }
                 progress.state = State::Queued;
                 (progress.since, progress.began) = (now, None);
@@ -241,22 +242,22 @@ impl Agenda {
         }
     }
 
-    /// When the next key is due.
+    /// The time of the next timer.
     pub fn next_due(&self) -> Option<Moment> {
         self.timers.peek().map(|Reverse((moment, _))| *moment)
     }
 
-    /// Lets a key rest.
-    pub fn rest(&mut self, work: &Work) {
+    /// Makes a key idle.
+    pub fn set_idle(&mut self, work: &Work) {
         if let Some(began) = self.keys.remove(work).and_then(|progress| progress.began) {
             let worked = self.now.since(began);
-            self.counts(work).worked.take_in(worked);
+            self.counts(work).worked.record(worked);
         }
     }
 
-    /// Lets all keys rest that have nothing under way.
+    /// Makes all keys idle except those with a request in flight.
     pub fn clear(&mut self) {
-        self.keys.retain(|_, progress| progress.state == State::Sent);
+        self.keys.retain(|_, progress| progress.state == State::InFlight);
         self.first.clear();
         self.queue.clear();
         self.timers.clear();
