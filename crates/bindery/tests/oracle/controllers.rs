@@ -79,7 +79,7 @@ fn ours(lab: &TestCluster) -> Running {
     let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "controller").display());
     let args = [
         "controller",
-        "-v",
+        "-v=4",
         &kubeconfig,
         "--leader-elect=false",
         "--listen=127.0.0.1:0",
@@ -91,7 +91,7 @@ fn ours(lab: &TestCluster) -> Running {
 
 fn our_scheduler(lab: &TestCluster) -> Running {
     let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(lab, "scheduler").display());
-    let args = ["scheduler", "-v", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+    let args = ["scheduler", "-v=4", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
     lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 

@@ -50,8 +50,8 @@ impl Audited {
     /// Starts it, or nothing where the test is skipped.
     pub fn start(command: &str, flags: &[&str]) -> Option<Audited> {
         Audited::start_by(command, Some(&format!("bindery-{command}")), |lab, kubeconfig| {
-            // -v, because an event or a lease that is refused is not worth a line otherwise.
-            let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
+            // -v=4, because an event or a lease that is refused is not worth a line otherwise.
+            let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v=4"], flags].concat();
             lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         })
     }

@@ -84,7 +84,7 @@ fn start(lab: &TestCluster, kubeconfig: &str, serving: &Serving, flags: &[&str])
         "provisioner",
         "csi",
         kubeconfig,
-        "-vv",
+        "-v=6",
         &address,
         "--enable-capacity",
         "--capacity-ownerref-level=2",

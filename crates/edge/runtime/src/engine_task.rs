@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_engine::{Decided, Engine, Input, Moment, Output};
+use bindery_engine::{Engine, Input, Moment, Output};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use crate::decision_log::DecisionLog;
 use crate::events::EventSink;
 use crate::observe::Observer;
 use crate::send::Caller;
@@ -46,6 +47,7 @@ pub struct EngineTask {
     /// Where answers are sent: to itself.
     outbox: UnboundedSender<Message>,
     observer: Arc<dyn Observer>,
+    decisions: DecisionLog,
 }
 
 /// A wait that is over when the process is.
@@ -60,7 +62,7 @@ impl EngineTask {
         (outbox, inbox): (UnboundedSender<Message>, UnboundedReceiver<Message>),
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
-        EngineTask { engine, caller, events, inbox, outbox, observer }
+        EngineTask { engine, caller, events, inbox, outbox, observer, decisions: DecisionLog::default() }
     }
 
     /// Runs until it is told to stop.
@@ -103,21 +105,10 @@ impl EngineTask {
             Output::Publish(notice) => self.events.publish(notice),
             Output::TickAt(moment) => *tick_at = start + moment.0,
             Output::Decided(decided) => {
-                log(&decided);
+                self.decisions.log(&decided);
                 self.observer.decided(decided);
             }
             Output::Measured(measured) => self.observer.measured(&measured),
         }
-    }
-}
-
-/// What is done is told at once; what is merely found in order, only to who listens closely.
-fn log(decided: &Decided) {
-    let Decided { key, rule, step, note, .. } = decided;
-    let (note, step) = (note.as_deref().unwrap_or_default(), step.map_or("", |step| step.name));
-    if step.is_empty() && note.is_empty() {
-        tracing::debug!(%key, rule = rule.name, "decided");
-    } else {
-        tracing::info!(%key, rule = rule.name, step, note, "decided");
     }
 }

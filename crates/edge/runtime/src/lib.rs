@@ -14,7 +14,9 @@
 //! preconditions that every request carries.
 
 mod api;
+mod connection_error;
 mod correlate;
+mod decision_log;
 mod engine_host;
 mod engine_task;
 mod events;
@@ -29,6 +31,7 @@ mod transport;
 mod watch;
 
 pub use api::{Api, CALL_DEADLINE, GetError};
+pub use connection_error::connection_error;
 pub use engine_host::{EngineHost, shutdown_signal};
 pub use engine_task::{Ask, EngineTask, Message};
 pub use events::EventSink;
