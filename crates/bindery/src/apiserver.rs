@@ -21,13 +21,14 @@ pub struct Args {
     #[arg(long)]
     allow_remote: bool,
 
-    /// Where to write the administrator's kubeconfig, with mode 0600 [default: bindery/kubeconfig in
-    /// $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state].
+    /// Where to write the administrator's kubeconfig, with mode 0600 [default: bindery/kubeconfig
+    /// in $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state].
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
 
     /// Store objects and keys in this directory, which is created if needed. Acknowledged writes
-    /// survive a crash and a power failure, and the kubeconfig stays valid [default: in memory only].
+    /// survive a crash and a power failure, and the kubeconfig stays valid [default: in memory
+    /// only].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }

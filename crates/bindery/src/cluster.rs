@@ -105,7 +105,8 @@ impl Cluster {
         bindery_runtime::client(self.config.clone()).map_err(|error| format!("cannot connect to {self}: {error}"))
     }
 
-    /// The server's version; `None` if it does not answer with one. An error if it cannot be reached.
+    /// The server's version; `None` if it does not answer with one. An error if it cannot be
+    /// reached.
     pub async fn version(&self, client: &Client) -> Result<Option<String>, String> {
         let request = Request::get("/version").body(Body::empty()).map_err(|error| error.to_string())?;
         let body = async {

@@ -80,7 +80,7 @@ async fn read(args: &Args) -> Result<(Snapshot, String), String> {
     }
     let cluster = args.cluster.load().await?;
     let client = cluster.client()?;
-    // One quick request tells an unreachable server from a kind that cannot be listed.
+    // One quick request distinguishes an unreachable server from a kind that cannot be listed.
     cluster.version(&client).await?;
     let default_namespace = cluster.config.default_namespace.clone();
     let mut snapshot = snapshot::of_cluster(client.clone()).await?;

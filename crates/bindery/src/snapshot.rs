@@ -14,7 +14,8 @@ use serde_json::Value;
 /// The deadline for one page of a list.
 const CALL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// More than any dump of a cluster contains, and few enough that YAML aliases cannot exhaust memory.
+/// More than any dump of a cluster contains, and few enough that YAML aliases cannot exhaust
+/// memory.
 const YAML_NODES_MAX: usize = 100_000_000;
 
 /// The objects, and warnings about objects that are missing or were skipped.

@@ -1,5 +1,5 @@
-//! Conventions that all commands share: flags, log formats, error messages, and the story that logs
-//! tell. With the embedded API server, so that these tests run everywhere.
+//! Conventions that all commands share: flags, log formats, error messages, and what is logged at
+//! start. Uses the embedded API server, so that these tests run everywhere.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;

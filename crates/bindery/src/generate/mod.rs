@@ -1,4 +1,5 @@
-//! `bindery generate`: man pages, the Markdown reference of the command line, and shell completions.
+//! `bindery generate`: man pages, the Markdown reference of the command line, and shell
+//! completions.
 
 mod markdown;
 

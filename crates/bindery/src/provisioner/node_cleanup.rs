@@ -45,8 +45,8 @@ pub struct Args {
     /// Accepted for compatibility, and ignored: objects are deleted one after the other.
     #[arg(long, value_name = "COUNT", default_value_t = 10, hide_default_value = true)]
     worker_threads: u32,
-    /// Address that serves health and metrics: HOST:PORT, :PORT for all interfaces, or port 0 for any
-    /// free port.
+    /// Address that serves health and metrics: HOST:PORT, :PORT for all interfaces, or port 0 for
+    /// any free port.
     #[arg(long, value_name = "ADDRESS", default_value = ":8080", visible_alias = "listen-address")]
     listen: ListenAddress,
     /// HTTP path of metrics.

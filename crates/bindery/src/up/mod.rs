@@ -40,8 +40,8 @@ pub struct Args {
     #[arg(long, value_name = "QUANTITY", default_value = "100Gi", requires = "nodes")]
     node_storage: Quantity,
 
-    /// Show how claims are bound, step by step with the deciding rules, and exit. Takes seconds, and
-    /// stores nothing.
+    /// Show how claims are bound, step by step with the deciding rules, and exit. Takes seconds,
+    /// and stores nothing.
     #[arg(long, conflicts_with_all = ["write_kubeconfig", "data_dir", "nodes"])]
     pub demo: bool,
 }

@@ -10,8 +10,8 @@ use bindery_model::ObjectKey;
 const OBJECTS_MAX: usize = 1 << 16;
 
 /// Logs decisions that change something, or that carry a note, at info, and all others at debug. A
-/// decision that repeats the last one of its rule set about its object is logged at debug, and the next different
-/// one tells how often.
+/// decision that repeats the last one of its rule set about its object is logged at debug, and the
+/// next different one has the number of repeats.
 #[derive(Default)]
 pub struct DecisionLog {
     /// What each rule set last decided about each object, and how often it was repeated since.

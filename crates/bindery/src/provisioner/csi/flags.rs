@@ -30,7 +30,8 @@ pub struct Args {
     /// Prefix of the names of provisioned volumes.
     #[arg(long, value_name = "PREFIX", default_value = "pvc")]
     pub volume_name_prefix: String,
-    /// Number of digits of the claim's UID in the names of provisioned volumes; -1 for the whole UID.
+    /// Number of digits of the claim's UID in the names of provisioned volumes; -1 for the whole
+    /// UID.
     #[arg(long, value_name = "COUNT", default_value_t = -1, allow_negative_numbers = true)]
     volume_name_uuid_length: i64,
     /// File system type of volumes whose class does not set one [default: chosen by the driver].
@@ -42,8 +43,8 @@ pub struct Args {
     /// Mark volumes with a read-only access mode as read-only in the CSI volume source.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub controller_publish_readonly: bool,
-    /// Reject a claim whose volume mode differs from that of its source snapshot, unless the snapshot
-    /// allows it.
+    /// Reject a claim whose volume mode differs from that of its source snapshot, unless the
+    /// snapshot allows it.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub prevent_volume_mode_conversion: bool,
     /// Pass only the topology of the selected node to CreateVolume, instead of that of all nodes.
@@ -114,8 +115,8 @@ pub struct CapacityFlags {
     /// Interval between GetCapacity calls.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     pub capacity_poll_interval: Duration,
-    /// Owner of CSIStorageCapacity objects: -1 for none, 0 for this pod, 1 for the pod's owner, 2 for
-    /// that object's owner.
+    /// Owner of CSIStorageCapacity objects: -1 for none, 0 for this pod, 1 for the pod's owner, 2
+    /// for that object's owner.
     #[arg(long, value_name = "LEVEL", default_value_t = 1, allow_negative_numbers = true)]
     pub capacity_ownerref_level: i32,
     /// Maximum number of GetCapacity calls in flight.
@@ -135,8 +136,8 @@ pub struct NodeFlags {
     /// Provision and delete only volumes of the node named by the environment variable NODE_NAME.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub node_deployment: bool,
-    /// With --node-deployment, also provision claims with Immediate binding. The provisioners of all
-    /// nodes compete for each claim.
+    /// With --node-deployment, also provision claims with Immediate binding. The provisioners of
+    /// all nodes compete for each claim.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub node_deployment_immediate_binding: bool,
     /// Maximum delay before the first attempt to become the owner of such a claim.

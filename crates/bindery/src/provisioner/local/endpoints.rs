@@ -25,7 +25,7 @@ struct Inner {
     discovery: Option<Vec<String>>,
     /// Why the current configuration files are invalid.
     config: Option<String>,
-    /// Lists volumes, and tells which of them this provisioner owns.
+    /// Lists volumes, and knows which of them this provisioner owns.
     known: Option<(Knowledge, Owner)>,
 }
 

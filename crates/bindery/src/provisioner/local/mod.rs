@@ -51,8 +51,8 @@ pub struct Args {
     /// Name of the node that this runs on [default: $MY_NODE_NAME].
     #[arg(long, value_name = "NAME")]
     node_name: Option<String>,
-    /// Address that serves readiness and metrics: HOST:PORT, :PORT for all interfaces, or port 0 for
-    /// any free port.
+    /// Address that serves readiness and metrics: HOST:PORT, :PORT for all interfaces, or port 0
+    /// for any free port.
     #[arg(long, value_name = "ADDRESS", default_value = ":8080", visible_alias = "listen-address")]
     listen: ListenAddress,
     /// HTTP path of metrics.
