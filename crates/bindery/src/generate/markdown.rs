@@ -21,8 +21,7 @@ fn section(command: &Command, name: &str, level: usize, page: &mut String) {
     let _ = write!(page, "\n{} {name}\n\n", "#".repeat(level));
     let about = command.get_long_about().or(command.get_about());
     if let Some(about) = about {
-        let about = about.to_string();
-        let _ = write!(page, "{}{}\n\n", about.trim_end(), if about.trim_end().ends_with('.') { "" } else { "." });
+        let _ = write!(page, "{}\n\n", sentences(&about.to_string()));
     }
     let usage = command.clone().render_usage().to_string();
     let _ = writeln!(page, "```text\n{}\n```", usage.trim_start_matches("Usage: "));
@@ -92,10 +91,18 @@ fn split_default(help: &str, arg: &Arg) -> (String, String) {
         true => Vec::new(),
         false => arg.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect(),
     };
+    let mut text = sentences(&text);
     if !possible.is_empty() {
-        text = format!("{} Values: {}.", text.trim_end(), possible.join(", "));
+        let _ = write!(text, " Values: {}.", possible.join(", "));
     }
     (text, default)
+}
+
+/// Ends each paragraph with a full stop, which clap removes from the first one.
+fn sentences(text: &str) -> String {
+    let paragraphs = text.trim().split("\n\n").map(str::trim_end);
+    let ended = paragraphs.map(|text| if text.ends_with('.') { text.to_owned() } else { format!("{text}.") });
+    ended.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Text that fits into one cell of a table.
