@@ -129,8 +129,8 @@ impl Cluster {
             loop {
                 match self.version(&client).await {
                     Ok(version) => return tracing::info!(server, context, version, "connected to the API server"),
-                    Err(error) if was_logged => tracing::debug!(error, "API server still unreachable"),
-                    Err(error) => tracing::warn!(error, "API server unreachable, retrying"),
+                    Err(error) if was_logged => tracing::debug!(%error, "API server still unreachable"),
+                    Err(error) => tracing::warn!(%error, "API server unreachable, retrying"),
                 }
                 was_logged = true;
                 sleep(RETRY_PERIOD).await;

@@ -17,11 +17,11 @@ pub struct LogFlags {
     pub log_format: Option<LogFormat>,
 }
 
+/// Lines for people, or one JSON object on each line. Without comments on the variants, because clap
+/// would add them to every help text.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people.
     Text,
-    /// One JSON object on each line.
     Json,
 }
 

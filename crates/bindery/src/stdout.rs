@@ -5,9 +5,7 @@ use std::io::{ErrorKind, Write as _};
 /// The `--output` of commands that print an answer.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutputFormat {
-    /// For people.
     Text,
-    /// For programs.
     Json,
 }
 

@@ -49,10 +49,11 @@ enum End {
 pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
     let mut watch = Watch { api, kind, tell, version: None, streams: true };
     let mut wait = WAIT_MIN;
+    let mut last_error = String::new();
     loop {
         if watch.version.is_none() && !watch.streams {
             match watch.list().await {
-                Ok(()) => {}
+                Ok(()) => last_error.clear(),
                 Err(Unlisted::NotServed) if is_optional(kind) => {
                     tracing::info!(kind = kind.as_str(), "the server does not serve this kind: there are none");
                     if !watch.tell_none() {
@@ -62,7 +63,13 @@ pub async fn watch(api: Arc<Api>, kind: Kind, tell: UnboundedSender<Message>) {
                     continue;
                 }
                 Err(error) => {
-                    tracing::warn!(kind = kind.as_str(), %error, "cannot list");
+                    let error = error.to_string();
+                    if error == last_error {
+                        tracing::debug!(kind = kind.as_str(), error, "list failed again, retrying");
+                    } else {
+                        tracing::warn!(kind = kind.as_str(), error, "list failed, retrying");
+                    }
+                    last_error = error;
                     sleep(wait).await;
                     wait = (wait * 2).min(WAIT_MAX);
                     continue;
