@@ -18,7 +18,8 @@ pub fn connection_error(error: &(dyn Error + 'static)) -> String {
         Some(ErrorKind::ConnectionReset) => "connection reset by the server".into(),
         Some(ErrorKind::TimedOut) => "connection timed out".into(),
         _ if text.contains("failed to lookup address") => "the host name cannot be resolved".into(),
-        _ if text.contains("UnknownIssuer") => {
+        // BadSignature: another authority with the same name.
+        _ if text.contains("UnknownIssuer") || text.contains("BadSignature") => {
             "the server's certificate is not signed by the certificate authority of the kubeconfig".into()
         }
         _ if text.contains("NotValidForName") => format!("the server's certificate is for another host name: {text}"),
