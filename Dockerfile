@@ -2,7 +2,9 @@
 FROM rust:1.95-slim-bookworm AS builder
 WORKDIR /src
 COPY . .
-# Locked, so that the image holds what was tested.
+# What `bindery version` prints: --build-arg BINDERY_COMMIT=$(git rev-parse --short=12 HEAD).
+ARG BINDERY_COMMIT=""
+# Locked, so that the image contains the versions that were tested.
 RUN cargo build --release --locked -p bindery
 
 # The C library of the same Debian that it was built on, and nothing to run but the program: no shell, no package manager.

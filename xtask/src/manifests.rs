@@ -270,9 +270,9 @@ mod tests {
         let usual = render(&helm, &[]).expect("rendered");
         assert!(!usual.contains("kind: ServiceMonitor") && usual.contains("name: bindery-recycler"));
         let switched = ["serviceMonitor.enabled=true", "serviceMonitor.labels.team=storage", "recycler.enabled=false"];
-        let more = ["controller.verbosity=2", "controller.extraArgs={--kube-api-burst=50}", "image.digest=sha256:0"];
+        let more = ["controller.verbosity=4", "controller.extraArgs={--kube-api-burst=50}", "image.digest=sha256:0"];
         let other = render(&helm, &[switched, more].concat()).expect("rendered");
-        for part in ["kind: ServiceMonitor", "team: storage", "- -vv", "- --kube-api-burst=50", "bindery@sha256:0"] {
+        for part in ["kind: ServiceMonitor", "team: storage", "- --v=4", "- --kube-api-burst=50", "bindery@sha256:0"] {
             assert!(other.contains(part), "{part} is not in\n{other}");
         }
         assert!(!other.contains("bindery-recycler"));

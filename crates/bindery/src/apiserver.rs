@@ -1,44 +1,48 @@
-//! `bindery apiserver`: the embedded API server, alone.
+//! `bindery apiserver`: the embedded API server.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bindery_apiserver::host::{Config, Server};
-
 use bindery_runtime::shutdown_signal;
 
-/// How the API server is run.
+use crate::listen::ListenAddress;
+use crate::stdout;
+
+/// Flags of the embedded API server, shared with `bindery up`.
 #[derive(clap::Args)]
 #[group(id = "server")]
 pub struct Args {
-    /// Where to listen. Port 0 takes any that is free.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6443")]
-    listen: SocketAddr,
+    /// Address of the API server: HOST:PORT, or port 0 for any free port.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    listen: ListenAddress,
 
-    /// Let other machines in too, if --listen names an address that they reach. Whoever holds the kubeconfig may do everything.
+    /// Allow --listen on an address that other machines can reach. The kubeconfig grants full
+    /// access to everyone who has it.
     #[arg(long)]
     allow_remote: bool,
 
-    /// Where to write the administrator's kubeconfig, readable by nobody else. Its path is printed.
-    /// [default: bindery/kubeconfig in $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state]
+    /// Where to write the administrator's kubeconfig, with mode 0600 [default: bindery/kubeconfig
+    /// in $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state].
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
 
-    /// Keep everything in a folder, which is made if need be: what was answered survives a crash and a power failure, and the kubeconfig
-    /// stays good. Without it everything is in memory, and gone when the server ends.
+    /// Store objects and keys in this directory, which is created if needed. Acknowledged writes
+    /// survive a crash and a power failure, and the kubeconfig stays valid [default: in memory
+    /// only].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
 
 impl Args {
-    /// Starts the server, and prints how to reach it.
+    /// Starts the server, and prints its URL and the path of the kubeconfig.
     pub async fn start(self) -> Result<Server, String> {
         let kubeconfig = match self.write_kubeconfig {
             Some(file) => std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))?,
             None => Config::default_kubeconfig()?,
         };
+        let addresses = self.listen.resolve().await?;
         let config = Config {
-            listen: self.listen,
+            listen: *addresses.first().ok_or_else(|| format!("cannot listen on {}: no address", self.listen))?,
             allow_remote: self.allow_remote,
             kubeconfig: Some(kubeconfig.clone()),
             data: self.data_dir,
@@ -46,28 +50,29 @@ impl Args {
         };
         let server = Server::start(config).await?;
         let (address, file) = (server.address(), shell_word(&kubeconfig.to_string_lossy()));
-        crate::explain::print(&format!("serves https://{address}\nexport KUBECONFIG={file}\n"))?;
+        tracing::info!(server = %format_args!("https://{address}"), "API server started");
+        stdout::print(&format!("serves https://{address}\nexport KUBECONFIG={file}\n"))?;
         Ok(server)
     }
 }
 
-/// Runs the API server until it is told to stop, by SIGTERM or SIGINT.
+/// Runs the API server until SIGTERM or SIGINT.
 pub async fn run(args: Args) -> Result<(), String> {
     let server = args.start().await?;
     let ended = tokio::select! {
-        told = shutdown_signal() => told,
-        why = server.failed() => return Err(unkept(&why)),
+        stopped = shutdown_signal() => stopped,
+        reason = server.failed() => return Err(storage_failed(&reason)),
     };
     server.stop().await;
     ended
 }
 
-/// What to say when the disk has failed.
-pub fn unkept(why: &str) -> String {
-    format!("nothing more can be kept, so the server ends: {why}")
+/// The error after which the server cannot store anything more.
+pub fn storage_failed(reason: &str) -> String {
+    format!("the API server stopped because it cannot write to its data directory: {reason}")
 }
 
-/// A path in quotes, if a shell would take it apart.
+/// A path, quoted if a shell would split or expand it.
 fn shell_word(path: &str) -> String {
     let is_plain = path.chars().all(|letter| letter.is_ascii_alphanumeric() || "/._-+:@%,=".contains(letter));
     if is_plain { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
@@ -78,7 +83,7 @@ mod tests {
     use super::shell_word;
 
     #[test]
-    fn a_path_with_a_space_is_quoted() {
+    fn path_with_a_space_is_quoted() {
         assert_eq!(shell_word("/run/user/0/bindery/kubeconfig"), "/run/user/0/bindery/kubeconfig");
         assert_eq!(shell_word("/my run/it's"), r"'/my run/it'\''s'");
     }

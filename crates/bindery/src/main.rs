@@ -1,119 +1,64 @@
 //! `bindery`: a volume control plane for Kubernetes.
 
 mod apiserver;
-mod common;
-mod connect;
+mod cli;
+mod cluster;
 mod controller;
-mod controllers;
 mod duration;
+mod endpoints;
 mod explain;
-mod leading;
-mod logs;
+mod feature_gates;
+mod generate;
+mod leadership;
+mod listen;
+mod logging;
 mod metrics;
+mod process;
 mod provisioner;
 mod scheduler;
-mod serve;
 mod snapshot;
+mod stdout;
 mod up;
+mod version;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::Parser as _;
+use cli::{Cli, Command};
 
-/// Objects come and go by the thousand, in sizes of a few kinds: jemalloc gives their memory back, and takes less time.
+/// Controllers allocate and free thousands of small objects; jemalloc returns that memory to the
+/// system, and is faster than the default allocator.
 #[global_allocator]
-static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// A volume control plane for Kubernetes: binds claims to volumes.
-#[derive(Parser)]
-#[command(name = "bindery", version, propagate_version = true, arg_required_else_help = true)]
-struct Args {
-    #[command(subcommand)]
-    command: Command,
-
-    /// Say more: -v what is found in order too, -vv everything.
-    #[arg(short, global = true, action = clap::ArgAction::Count)]
-    verbose: u8,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Run the volume controllers on a cluster, in place of kube-controller-manager's.
-    Controller(Box<controller::Args>),
-    /// Give pods their nodes on a cluster, with regard to their volumes: delayed binding's other half.
-    Scheduler(Box<scheduler::Args>),
-    /// Make volumes of storage, and storage of volumes that nobody has any more.
-    Provisioner(provisioner::Args),
-    /// Run everything in one process, with no cluster at hand: a small API server of its own, and every controller on it.
-    Up(up::Args),
-    /// Run a small API server of its own, for where there is no cluster: in memory, or with --data-dir for good.
-    Apiserver(apiserver::Args),
-    /// Say why a claim, a volume or a pod is as it is: by which rule, what it waits for, who holds it back from being deleted,
-    /// and what is wrong with each candidate.
-    Explain(Box<explain::Args>),
-    /// Write a script with which a shell completes what is typed.
-    Completions {
-        /// Which shell.
-        shell: clap_complete::Shell,
-    },
-}
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let args = Args::parse_from(std::env::args_os().map(as_upstream_has_it));
-    let verbose = match &args.command {
-        Command::Provisioner(provisioner) => args.verbose.max(provisioner.verbosity()),
-        Command::Controller(_)
-        | Command::Scheduler(_)
-        | Command::Up(_)
-        | Command::Apiserver(_)
-        | Command::Explain(_)
-        | Command::Completions { .. } => args.verbose,
-    };
-    let at_rest = match args.command {
-        Command::Controller(_) | Command::Scheduler(_) | Command::Provisioner(_) | Command::Apiserver(_) => "info",
-        // The demonstration tells its own story.
-        Command::Up(up::Args { demo: true, .. }) => "error",
-        Command::Up(_) => "info",
-        // Who asks a question wants the answer alone.
-        Command::Explain(_) | Command::Completions { .. } => "warn",
-    };
-    logs::start(at_rest, verbose);
-    let runtime = match tokio::runtime::Runtime::new() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("bindery: cannot start: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let done = match args.command {
-        Command::Controller(args) => runtime.block_on(controller::run(*args)),
-        Command::Scheduler(args) => runtime.block_on(scheduler::run(*args)),
-        Command::Provisioner(args) => runtime.block_on(provisioner::run(args)),
-        Command::Up(args) => runtime.block_on(up::run(args)),
-        Command::Apiserver(args) => runtime.block_on(apiserver::run(args)),
-        Command::Explain(args) => runtime.block_on(explain::run(*args)),
-        Command::Completions { shell } => completions(shell),
-    };
-    match done {
+    let cli = Cli::parse();
+    logging::start(&cli.log, cli.command.log_profile());
+    match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bindery: {error}");
+            tracing::error!("{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Kubernetes' programs take `-v=5` for `--v=5`; ours take `-v`, once or twice.
-fn as_upstream_has_it(argument: OsString) -> OsString {
-    match argument.to_str().and_then(|text| text.strip_prefix("-v=")) {
-        Some(level) => format!("--v={level}").into(),
-        None => argument,
+fn run(command: Command) -> Result<(), String> {
+    if let Some(name) = command.daemon_name() {
+        tracing::info!(version = version::VERSION, commit = version::COMMIT, command = name, "starting");
     }
-}
-
-fn completions(shell: clap_complete::Shell) -> Result<(), String> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "bindery", &mut script);
-    explain::print(&String::from_utf8_lossy(&script))
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("cannot start the async runtime: {error}"))?;
+    runtime.block_on(async {
+        match command {
+            Command::Controller(args) => controller::run(*args).await,
+            Command::Scheduler(args) => scheduler::run(*args).await,
+            Command::Provisioner(args) => provisioner::run(args).await,
+            Command::Up(args) => up::run(args).await,
+            Command::Apiserver(args) => apiserver::run(args).await,
+            Command::Explain(args) => explain::run(*args).await,
+            Command::Version(args) => version::run(&args),
+            Command::Completions { shell } => generate::completions(shell),
+            Command::Generate(args) => generate::run(args),
+        }
+    })
 }

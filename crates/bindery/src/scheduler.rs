@@ -1,30 +1,30 @@
-//! `bindery scheduler`: gives pods their nodes, on a cluster.
+//! `bindery scheduler`: assigns pods to nodes.
 
 use bindery_engine::{Config, Engine};
 use bindery_model::DEFAULT_SCHEDULER;
 use bindery_scheduler::Scheduler;
 
-use crate::common::{Common, Itself};
+use crate::process::{Defaults, ProcessFlags};
 
-/// Flags.
+/// Flags of `bindery scheduler`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    common: Common,
+    process: ProcessFlags,
 
-    /// The pods that are placed: those whose schedulerName is this.
+    /// Schedule the pods whose spec.schedulerName is NAME.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEDULER)]
     scheduler_name: String,
 }
 
-/// Runs until it is told to stop, or until it leads no more.
+/// Runs until SIGTERM or SIGINT, or until the lease is lost.
 pub async fn run(args: Args) -> Result<(), String> {
     let config = Config {
-        resync_rarely: args.common.min_resync_period,
-        requests_max: args.common.kube_api_in_flight,
+        resync_rarely: args.process.min_resync_period,
+        requests_max: args.process.kube_api_in_flight,
         ..Config::default()
     };
     let name: &'static str = args.scheduler_name.leak();
     let engine = Engine::new(config, vec![Box::new(Scheduler::new(name).telling_as(name))]);
-    args.common.run(Itself { lease: "bindery-scheduler", port: 10259 }, engine).await
+    args.process.run(Defaults { lease: "bindery-scheduler", port: 10259 }, engine).await
 }

@@ -1,4 +1,5 @@
-//! What there is, at one moment: read from a cluster, or from files that kubectl wrote.
+//! The objects of a cluster at one moment, read from its API server or from files that kubectl
+//! wrote.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,24 +11,25 @@ use bindery_runtime::{Api, list};
 use kube::Client;
 use serde_json::Value;
 
-/// How long a page of a list may take.
+/// The deadline for one page of a list.
 const CALL_DEADLINE: Duration = Duration::from_secs(30);
 
-/// More than any cluster has in one file, and few enough that a file cannot fill the memory by its aliases.
+/// More than any dump of a cluster contains, and few enough that YAML aliases cannot exhaust
+/// memory.
 const YAML_NODES_MAX: usize = 100_000_000;
 
-/// What there is, and what is to be said about how it was read.
+/// The objects, and warnings about objects that are missing or were skipped.
 #[derive(Default)]
 pub struct Snapshot {
     /// The objects.
     pub known: Cache,
-    /// Events, as far as they were read.
+    /// Events, as JSON.
     pub events: Vec<Value>,
-    /// What is missing, or could not be read, in words.
+    /// Kinds that are missing, and objects that could not be read.
     pub warnings: Vec<String>,
 }
 
-/// Reads a cluster: everything that rules look at.
+/// Lists every kind that rules read.
 pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     let api = Api::new(client, CALL_DEADLINE, None);
     let mut snapshot = Snapshot::default();
@@ -36,11 +38,10 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
             Ok((version, objects)) => {
                 snapshot.known.listed(kind, version.parse().unwrap_or(0), objects);
             }
-            // Little rests on these, and not everybody may list them.
+            // Users may lack permission to list these, and most explanations do not need them.
             Err(error) if !matches!(kind, Kind::Claim | Kind::Volume | Kind::Class) => {
-                snapshot
-                    .warnings
-                    .push(format!("cannot list {}s, so it is as if there were none: {error}", kind.as_str()));
+                let warning = format!("cannot list {}s, continuing as if there were none: {error}", kind.as_str());
+                snapshot.warnings.push(warning);
             }
             Err(error) => return Err(format!("cannot list {}s: {error}", kind.as_str())),
         }
@@ -48,7 +49,7 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     Ok(snapshot)
 }
 
-/// The events about an object, as far as there are any and they may be read.
+/// The events about an object; none if they cannot be read.
 pub async fn events_about(client: Client, namespace: &str, name: &str) -> Vec<Value> {
     let api = Api::new(client, CALL_DEADLINE, None);
     let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.name%3D{name}");
@@ -56,12 +57,12 @@ pub async fn events_about(client: Client, namespace: &str, name: &str) -> Vec<Va
     list["items"].as_array_mut().map(std::mem::take).unwrap_or_default()
 }
 
-/// Reads files, `-` for standard input. Kinds that no rule looks at are skipped.
+/// Reads files, `-` for standard input. Kinds that no rule reads are skipped.
 pub fn of_files(files: &[PathBuf]) -> Result<Snapshot, String> {
     let mut snapshot = Snapshot::default();
     let mut objects = Vec::new();
     for file in files {
-        let in_file = |error: String| format!("{}: {error}", file.display());
+        let in_file = |error: String| format!("cannot parse {}: {error}", file.display());
         for document in documents(&text(file)?).map_err(in_file)? {
             snapshot.events.extend(events(&document));
             add(document, "", &mut objects, &mut snapshot.warnings);
@@ -72,7 +73,7 @@ pub fn of_files(files: &[PathBuf]) -> Result<Snapshot, String> {
             objects.into_iter().partition(|object| object.kind() == kind);
         objects = others;
         if of_kind.is_empty() && matches!(kind, Kind::Claim | Kind::Volume | Kind::Class) {
-            snapshot.warnings.push(format!("there is no {} in what was read", kind.as_str()));
+            snapshot.warnings.push(format!("the files contain no {}", kind.as_str()));
         }
         let version = of_kind.iter().map(|object| object.meta().version).max().unwrap_or(0);
         snapshot.known.listed(kind, version, of_kind);
@@ -86,17 +87,17 @@ fn text(file: &PathBuf) -> Result<String, String> {
         Some("-") => std::io::stdin().read_to_string(&mut text).map(|_| text),
         Some(_) | None => std::fs::read_to_string(file),
     };
-    read.map_err(|error| format!("{}: {error}", file.display()))
+    read.map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
-/// The documents of a file: JSON, one after the other, or YAML.
+/// The documents of a file: YAML, or concatenated JSON.
 pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     if text.trim_start().starts_with('{') {
         let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         return stream.collect::<Result<_, _>>().map_err(|error| error.to_string());
     }
     let options = serde_saphyr::options! {
-        // A name may be `n` or `on`.
+        // An object may be named `n` or `on`.
         strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_nodes: YAML_NODES_MAX,
@@ -108,16 +109,17 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| error.to_string())
 }
 
-/// The events in a document: it is one, or a list with some.
+/// The events in a document, which is an event or a list.
 fn events(document: &Value) -> Vec<Value> {
     let is_event = |object: &&Value| object["kind"] == "Event";
     let items = document["items"].as_array().into_iter().flatten();
     items.chain([document]).filter(is_event).cloned().collect()
 }
 
-/// Takes in an object, or all of a list. `of_list` is the kind that the list gives its items: not all name it themselves.
-fn add(document: Value, of_list: &str, objects: &mut Vec<Object>, warnings: &mut Vec<String>) {
-    let kind = document["kind"].as_str().unwrap_or(of_list).to_owned();
+/// Adds an object, or all objects of a list. `list_kind` is the kind of a typed list's items, which
+/// may not name it themselves.
+fn add(document: Value, list_kind: &str, objects: &mut Vec<Object>, warnings: &mut Vec<String>) {
+    let kind = document["kind"].as_str().unwrap_or(list_kind).to_owned();
     if let Some(of_items) = kind.strip_suffix("List") {
         let mut document = document;
         if let Value::Array(items) = document["items"].take() {
@@ -128,7 +130,7 @@ fn add(document: Value, of_list: &str, objects: &mut Vec<Object>, warnings: &mut
     let Some(kind) = Kind::parse(&kind) else { return };
     match Object::from_json(kind, document.to_string().as_bytes()) {
         Ok(object) => objects.push(object),
-        Err(flaw) => warnings.push(format!("a {} cannot be read, and is left out: {flaw}", kind.as_str())),
+        Err(error) => warnings.push(format!("skipped an invalid {}: {error}", kind.as_str())),
     }
 }
 
@@ -138,14 +140,14 @@ mod tests {
 
     fn keys(text: &str) -> Vec<String> {
         let (mut objects, mut warnings) = (Vec::new(), Vec::new());
-        for document in documents(text).expect("the text can be read") {
+        for document in documents(text).expect("valid text") {
             add(document, "", &mut objects, &mut warnings);
         }
         objects.iter().map(|object| object.key().to_string()).chain(warnings).collect()
     }
 
     #[test]
-    fn lists_and_documents_are_read_in_either_notation() {
+    fn lists_and_documents_are_read_as_yaml_and_json() {
         let list = "kind: List\nitems:\n- {kind: Node, metadata: {name: n, uid: u}}\n- {kind: Secret}\n";
         assert_eq!(keys(list), ["Node n"]);
         let two = "kind: Node\nmetadata: {name: a, uid: u}\n---\nkind: Node\nmetadata: {name: b, uid: u}\n---\n";
@@ -153,12 +155,12 @@ mod tests {
         let typed =
             r#"{"kind": "PersistentVolumeList", "items": [{"metadata": {"name": "v", "uid": "u"}}]} {"kind": "Event"}"#;
         assert_eq!(keys(typed), ["PersistentVolume v"]);
-        assert_eq!(keys("kind: Node\n"), ["a Node cannot be read, and is left out: metadata.name: it is missing"]);
+        assert_eq!(keys("kind: Node\n"), ["skipped an invalid Node: metadata.name: it is missing"]);
         assert!(documents("a: [").is_err() && documents("{").is_err());
     }
 
     #[test]
-    fn a_dump_may_be_large() {
+    fn large_dump_is_read() {
         let item = "- {kind: Node, metadata: {name: n, uid: u, labels: {a: b, c: d, e: f}}}\n";
         let text = format!("kind: List\nitems:\n{}", item.repeat(30_000));
         assert_eq!(keys(&text).len(), 30_000);

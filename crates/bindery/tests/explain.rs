@@ -10,7 +10,7 @@ const DUMP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/dump.yaml");
 const PODS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/pods.yaml");
 
 fn bindery(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bindery")).args(args).output().expect("bindery runs")
+    Command::new(env!("CARGO_BIN_EXE_bindery")).arg("--log-format=text").args(args).output().expect("bindery runs")
 }
 
 fn explain(args: &[&str]) -> String {
@@ -146,9 +146,10 @@ fn a_malformed_claim_tells_its_flaw() {
 fn what_does_not_exist_is_an_error() {
     assert_eq!(
         refused(&["explain", "-f", DUMP, "pv/nothing"]),
-        (Some(1), "bindery: PersistentVolume nothing does not exist\n".into())
+        (Some(1), "ERROR PersistentVolume nothing does not exist\n".into())
     );
-    let elsewhere = "bindery: PersistentVolumeClaim default/logs does not exist; there is one of that name in namespace prod: try -n prod\n";
+    let elsewhere =
+        "ERROR PersistentVolumeClaim default/logs does not exist; namespace prod has one with that name: try -n prod\n";
     assert_eq!(refused(&["explain", "-f", DUMP, "pvc/logs"]), (Some(1), elsewhere.into()));
 }
 
@@ -156,10 +157,10 @@ fn what_does_not_exist_is_an_error() {
 fn what_cannot_be_read_is_an_error() {
     let (code, error) = refused(&["explain", "-f", "/does/not/exist", "pvc/data"]);
     assert_eq!(code, Some(1));
-    assert!(error.starts_with("bindery: /does/not/exist: "), "{error}");
+    assert!(error.starts_with("ERROR cannot read /does/not/exist: "), "{error}");
     let (code, error) = refused(&["explain", "-f", DUMP, "secret/data"]);
     assert_eq!(code, Some(2));
-    assert!(error.contains("\"secret\" is neither pvc nor pv nor pod"), "{error}");
+    assert!(error.contains("cannot explain \"secret\": expected pvc/NAME"), "{error}");
 }
 
 #[test]

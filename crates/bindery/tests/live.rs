@@ -92,7 +92,7 @@ fn metrics_health_and_debug_state_are_served() {
     assert_eq!(get(&controller, "/readyz"), "ok");
 
     let all = state(&controller, "");
-    assert_eq!(all["leading"], true);
+    assert_eq!(all["isLeader"], true);
     assert_eq!(all["controllers"].as_array().map(Vec::len), Some(6), "{all}");
     assert_eq!(all["lease"]["holder"], all["lease"]["identity"]);
     assert!(all["watches"]["PersistentVolumeClaim"]["version"].as_u64() > Some(0), "{all}");

@@ -1,16 +1,17 @@
-//! Metrics, in the Prometheus text format: upstream's names and labels, and some of our own.
+//! Metrics in the OpenMetrics text format: upstream's names and labels, and Bindery's own.
 
-mod pods;
-mod queues;
-mod taken;
+mod pending_pods;
+mod recorder;
+mod work_queues;
 
 use std::collections::BTreeMap;
 
 use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
 use bindery_engine::Engine;
-use bindery_lifecycle::rules::ephemeral::CREATE_CLAIM;
+use bindery_lifecycle::rules::ephemeral::MAKE_CLAIM;
 use bindery_model::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
+use bindery_rules_api::Rule;
 use bindery_scheduler::Scheduler;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -19,17 +20,19 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use rustc_hash::FxHashMap;
 
-pub use taken::Taken;
+pub use recorder::Recorder;
 
-/// What a page of metrics is.
+/// The content type of the page.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type Labels = Vec<(&'static str, String)>;
+/// Label names and values.
+pub type Labels = Vec<(&'static str, String)>;
 
-/// The page, as it is now: sizes are counted when they are asked for, and so never lie. More may be registered.
+/// The page. Objects are counted for each request, so that gauges cannot drift. `more` registers
+/// additional metrics.
 pub fn page(
     engine: &Engine,
-    taken: &Taken,
+    recorder: &Recorder,
     lease: Option<&str>,
     events_dropped: u64,
     more: Option<&(dyn Fn(&mut Registry) + Send + Sync)>,
@@ -38,18 +41,18 @@ pub fn page(
     if let Some(more) = more {
         more(&mut registry);
     }
-    let hosts = |set: &str| engine.controllers().any(|name| name == set);
-    if hosts(Binder::NAME) {
+    let runs = |set: &str| engine.controllers().any(|name| name == set);
+    if runs(Binder::NAME) {
         collect_objects(engine, &mut registry);
     }
-    if hosts(Scheduler::NAME) {
-        pods::collect(engine.known(), &mut registry);
+    if runs(Scheduler::NAME) {
+        pending_pods::collect(engine.known(), &mut registry);
     }
-    taken.register(&mut registry);
+    recorder.register(&mut registry);
     if let Some(lease) = lease {
-        taken.register_lease(lease, &mut registry);
+        recorder.register_lease(lease, &mut registry);
     }
-    queues::collect(engine, &mut registry);
+    work_queues::collect(engine, &mut registry);
     collect_engine(engine, events_dropped, &mut registry);
     let mut page = String::new();
     // Writing to a string does not fail.
@@ -107,7 +110,7 @@ fn collect_objects(engine: &Engine, registry: &mut Registry) {
         families.entry(name).or_default().get_or_create(&labels).set(value);
     }
     for (name, family) in families {
-        registry.register(name, "Objects as they are now", family);
+        registry.register(name, "Number of objects", family);
     }
 }
 
@@ -117,24 +120,28 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
     for (rule, count) in &stats.by_rule {
         verdicts.get_or_create(&vec![("rule", (*rule).to_owned())]).inc_by(*count);
     }
-    registry.register("bindery_verdicts", "Verdicts and steps by rule", verdicts);
-    let of_default_class =
-        |counts: &FxHashMap<&str, u64>| counts.get(CLAIM_DEFAULT_CLASS.name).copied().unwrap_or_default();
-    let failures = of_default_class(&stats.write_failures);
-    let made = |counts: &FxHashMap<&str, u64>| counts.get(CREATE_CLAIM.name).copied().unwrap_or_default();
-    let failed_makes = made(&stats.write_failures);
+    registry.register("bindery_verdicts", "Verdicts and steps, by rule", verdicts);
+    let of_rule = |counts: &FxHashMap<&str, u64>, rule: &Rule| counts.get(rule.name).copied().unwrap_or_default();
+    let class_failures = of_rule(&stats.write_failures, &CLAIM_DEFAULT_CLASS);
+    let class_writes = of_rule(&stats.written, &CLAIM_DEFAULT_CLASS);
+    let create_failures = of_rule(&stats.write_failures, &MAKE_CLAIM);
+    let creates = of_rule(&stats.written, &MAKE_CLAIM);
     let counters = [
-        ("retroactive_storageclass", "Claims given the default class", of_default_class(&stats.written) + failures),
-        ("retroactive_storageclass_errors", "Claims that could not be given it", failures),
-        ("ephemeral_volume_controller_create", "Claims of ephemeral volumes", made(&stats.written) + failed_makes),
-        ("ephemeral_volume_controller_create_failures", "Those that could not be made", failed_makes),
-        ("bindery_wakes", "Keys woken by a change", stats.wakes),
-        ("bindery_resyncs", "Times that everything was looked at again", stats.resyncs),
-        ("bindery_resync_finds", "Things to do that only a resync found", stats.resync_finds),
-        ("bindery_requests_sent", "Requests sent", stats.sent),
-        ("bindery_requests_refused", "Requests refused or not answered", stats.rejected),
-        ("bindery_events_kept_back", "Events not published because they said nothing new", stats.events_suppressed),
-        ("bindery_events_dropped", "Events dropped because there were too many", events_dropped),
+        ("retroactive_storageclass", "Claims assigned the default StorageClass", class_writes + class_failures),
+        ("retroactive_storageclass_errors", "Failed assignments of the default StorageClass", class_failures),
+        ("ephemeral_volume_controller_create", "Claims created for ephemeral volumes", creates + create_failures),
+        ("ephemeral_volume_controller_create_failures", "Failed creations of such claims", create_failures),
+        ("bindery_wakes", "Objects queued because something they depend on changed", stats.wakes),
+        ("bindery_resyncs", "Resyncs of all objects", stats.resyncs),
+        ("bindery_resync_finds", "Changes that only a resync found; should stay 0", stats.resync_finds),
+        ("bindery_requests_sent", "Requests sent to the API server", stats.sent),
+        ("bindery_requests_failed", "Requests rejected or not answered by the API server", stats.refused),
+        (
+            "bindery_events_suppressed",
+            "Events not published because they repeat an earlier one",
+            stats.notices_kept_back,
+        ),
+        ("bindery_events_dropped", "Events dropped because the queue was full", events_dropped),
     ];
     for (name, help, value) in counters {
         let counter = Counter::<u64>::default();
@@ -143,10 +150,10 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
     }
     let (requests, operations) = engine.in_flight();
     let gauges = [
-        ("bindery_requests_in_flight", "Requests under way", requests),
-        ("bindery_operations_in_flight", "Operations under way", operations),
-        ("bindery_keys_pending", "Keys that are not at rest", engine.pending()),
-        ("bindery_leading", "Whether this instance leads", usize::from(engine.is_leader())),
+        ("bindery_requests_in_flight", "Requests in flight", requests),
+        ("bindery_operations_in_flight", "Operations in flight", operations),
+        ("bindery_keys_pending", "Objects with work queued or in flight", engine.pending()),
+        ("bindery_is_leader", "1 if this instance is the leader", usize::from(engine.is_leader())),
     ];
     for (name, help, value) in gauges {
         let gauge = Gauge::<i64>::default();

@@ -1,52 +1,50 @@
-//! `bindery provisioner`: volumes from storage, and storage back from volumes.
+//! `bindery provisioner`: volumes from CSI drivers and local disks.
 
-mod counted;
 mod csi;
-mod election;
-mod endpoint;
-mod flags;
-mod gates;
-mod listen;
 mod local;
-mod node;
 mod node_cleanup;
-mod room;
 
-/// Flags.
+/// Flags of `bindery provisioner`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    storage: Storage,
+    command: Command,
 }
 
-/// Which storage.
 #[derive(clap::Subcommand)]
-enum Storage {
-    /// Have volumes made by a CSI driver, beside which this runs: in place of csi-provisioner, with its flags.
-    Csi(Box<flags::Args>),
-    /// Offer the disks of this node as volumes, and clean them before they are offered again. On every node, in place of the
-    /// local static provisioner.
+enum Command {
+    /// Provision and delete volumes with a CSI driver
+    ///
+    /// Runs as a sidecar of the driver, in place of csi-provisioner, and accepts its flags. As for
+    /// csi-provisioner, the KUBECONFIG environment variable takes precedence over --kubeconfig.
+    Csi(Box<csi::Args>),
+    /// Create PersistentVolumes for the disks of this node, and clean released disks
+    ///
+    /// Runs on every node, in place of sig-storage-local-static-provisioner, and accepts its flags.
     Local(Box<local::Args>),
-    /// Delete the claims and volumes of local disks whose nodes are gone. Once in a cluster, in place of the local static
-    /// provisioner's node-cleanup.
+    /// Delete claims and volumes of local disks whose node was deleted
+    ///
+    /// Runs once in a cluster, in place of the node-cleanup-controller of
+    /// sig-storage-local-static-provisioner, and accepts its flags.
     NodeCleanup(Box<node_cleanup::Args>),
 }
 
 impl Args {
-    /// How much is to be logged, as csi-provisioner's flag has it.
-    pub fn verbosity(&self) -> u8 {
-        match &self.storage {
-            Storage::Csi(args) => args.verbosity(),
-            Storage::Local(_) | Storage::NodeCleanup(_) => 0,
+    /// The name of the command.
+    pub fn name(&self) -> &'static str {
+        match self.command {
+            Command::Csi(_) => "provisioner csi",
+            Command::Local(_) => "provisioner local",
+            Command::NodeCleanup(_) => "provisioner node-cleanup",
         }
     }
 }
 
-/// Runs until it is told to stop, or until it cannot go on.
+/// Runs until SIGTERM or SIGINT, or until an error that needs a restart.
 pub async fn run(args: Args) -> Result<(), String> {
-    match args.storage {
-        Storage::Csi(args) => csi::run(*args).await,
-        Storage::Local(args) => local::run(*args).await,
-        Storage::NodeCleanup(args) => node_cleanup::run(*args).await,
+    match args.command {
+        Command::Csi(args) => csi::run(*args).await,
+        Command::Local(args) => local::run(*args).await,
+        Command::NodeCleanup(args) => node_cleanup::run(*args).await,
     }
 }

@@ -1,8 +1,7 @@
-//! `bindery provisioner node-cleanup`: the claims and volumes of local disks whose nodes are gone.
+//! `bindery provisioner node-cleanup`: deletes claims and volumes of local disks whose node was
+//! deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,91 +16,94 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::metrics::CONTENT_TYPE;
-use crate::{connect, duration, serve};
+use crate::cluster::ClusterFlags;
+use crate::listen::ListenAddress;
+use crate::metrics::{CONTENT_TYPE, Labels};
+use crate::{duration, endpoints};
 
-/// Flags. Those of upstream's node-cleanup keep their names and meanings.
+/// Flags of `bindery provisioner node-cleanup`. Those of the node-cleanup-controller have the same
+/// names and meanings.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The API server's address, where it is not the one that is found so.
+    #[command(flatten)]
+    cluster: ClusterFlags,
+    /// URL of the API server, overriding the kubeconfig.
     #[arg(long, value_name = "URL")]
     kube_api_endpoint: Option<String>,
-    /// The classes whose claims and volumes are seen to. Without any, nothing is.
+    /// StorageClasses whose claims and volumes are deleted. Without any, nothing is deleted.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     storageclass_names: Vec<String>,
-    /// How long a node may be gone before the claims whose volumes were on it are deleted.
+    /// Time after a node was deleted until the claims of its volumes are deleted.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
     pvc_deletion_delay: Duration,
-    /// How often everything is looked at.
+    /// Interval between checks of all volumes.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     stale_pv_discovery_interval: Duration,
-    /// Accepted as upstream has it: everything is looked at every --stale-pv-discovery-interval.
+    /// Accepted for compatibility, and ignored: see --stale-pv-discovery-interval.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration::parse, hide_default_value = true)]
     resync: Duration,
-    /// Accepted as upstream has it: one after the other is deleted.
+    /// Accepted for compatibility, and ignored: objects are deleted one after the other.
     #[arg(long, value_name = "COUNT", default_value_t = 10, hide_default_value = true)]
     worker_threads: u32,
-    /// Where health and metrics are served; port 0 picks a free one, which is logged.
-    #[arg(long, value_name = "ADDRESS", default_value = ":8080", value_parser = super::listen::parse)]
-    listen_address: SocketAddr,
-    /// Where in there the metrics are.
+    /// Address that serves health and metrics: HOST:PORT, :PORT for all interfaces, or port 0 for
+    /// any free port.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8080", visible_alias = "listen-address")]
+    listen: ListenAddress,
+    /// HTTP path of metrics.
     #[arg(long, value_name = "PATH", default_value = "/metrics")]
     metrics_path: String,
 }
 
-/// Runs until it is told to stop.
+/// Runs until SIGTERM or SIGINT.
 pub async fn run(args: Args) -> Result<(), String> {
-    let mut config = connect::config(args.kubeconfig.as_deref()).await?;
+    let mut cluster = args.cluster.load().await?;
     if let Some(url) = &args.kube_api_endpoint {
-        config.cluster_url = url.parse().map_err(|_| format!("--kube-api-endpoint: {url:?} is no URL"))?;
+        cluster = cluster.with_url("--kube-api-endpoint", url)?;
     }
     let classes: BTreeSet<String> = args.storageclass_names.into_iter().filter(|class| !class.is_empty()).collect();
     if classes.is_empty() {
-        tracing::warn!("--storageclass-names is empty: nothing is ever deleted");
+        tracing::warn!("--storageclass-names is empty, nothing will be deleted");
     }
-    let api = Arc::new(Api::new(bindery_runtime::client(config)?, CALL_DEADLINE, None));
+    let client = cluster.client()?;
+    let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
     let (events, write_events) = EventSink::new(api.clone());
-    let counted = Counted::default();
-    let counts: Arc<dyn Counts> = Arc::new(counted.clone());
+    let metrics = Metrics::default();
+    let counts: Arc<dyn Counts> = Arc::new(metrics.clone());
     let delay = args.pvc_deletion_delay;
-    let mut caretaker = NodeCleanup { api, classes, delay, events, counts, since: BTreeMap::new() };
-    let listener = serve::listen(args.listen_address).await?;
+    let mut cleanup = NodeCleanup { api, classes, delay, events, counts, since: BTreeMap::new() };
+    let listener = args.listen.bind().await?;
+    cluster.log_version(client);
     let path = format!("/{}", args.metrics_path.trim_start_matches('/'));
-    let page = get(move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], counted.page()) });
+    let page = get(move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.page()) });
     let router = Router::new().route("/healthz", get(|| async { "ok" })).route(&path, page);
     let mut ticks = interval(args.stale_pv_discovery_interval.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let rounds = async {
         loop {
             ticks.tick().await;
-            if let Err(error) = caretaker.round(Instant::now()).await {
-                tracing::warn!(error, "cannot look at volumes and nodes");
+            if let Err(error) = cleanup.round(Instant::now()).await {
+                tracing::warn!(error, "cannot list volumes and nodes, retrying");
             }
         }
     };
     tokio::select! {
         stopped = shutdown_signal() => stopped,
         () = write_events => Err("the event sink ended unexpectedly".into()),
-        served = async { axum::serve(listener, router).await } => Err(format!("the HTTP server ended: {served:?}")),
-        () = rounds => Err("the rounds ended unexpectedly".into()),
+        () = endpoints::serve(listener, router) => Err("the HTTP server ended unexpectedly".into()),
+        () = rounds => Err("the cleanup loop ended unexpectedly".into()),
     }
 }
 
-type Labels = Vec<(&'static str, String)>;
-
-/// What was deleted since the start.
+/// Deletions since the start.
 #[derive(Clone, Default)]
-struct Counted {
+struct Metrics {
     volumes: Family<Labels, Counter>,
     volumes_failed: Family<Labels, Counter>,
     claims: Counter,
     claims_failed: Counter,
 }
 
-impl Counts for Counted {
+impl Counts for Metrics {
     fn deleted(&self, what: &Gone, succeeded: bool) {
         match what {
             Gone::Claim => if succeeded { &self.claims } else { &self.claims_failed }.inc(),
@@ -113,13 +115,17 @@ impl Counts for Counted {
     }
 }
 
-impl Counted {
+impl Metrics {
     fn page(&self) -> String {
         let mut registry = Registry::with_prefix("local_volume_node_cleanup");
-        registry.register("persistentvolume_delete", "Volumes deleted", self.volumes.clone());
-        registry.register("persistentvolume_delete_failed", "Those that could not be", self.volumes_failed.clone());
-        registry.register("persistentvolumeclaim_delete", "Claims deleted", self.claims.clone());
-        registry.register("persistentvolumeclaim_delete_failed", "Those that could not be", self.claims_failed.clone());
+        registry.register("persistentvolume_delete", "Deleted volumes", self.volumes.clone());
+        registry.register("persistentvolume_delete_failed", "Failed deletions of volumes", self.volumes_failed.clone());
+        registry.register("persistentvolumeclaim_delete", "Deleted claims", self.claims.clone());
+        registry.register(
+            "persistentvolumeclaim_delete_failed",
+            "Failed deletions of claims",
+            self.claims_failed.clone(),
+        );
         let mut page = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut page, &registry);
@@ -132,13 +138,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_upstream_s_names() {
-        let counted = Counted::default();
-        counted.deleted(&Gone::Volume("Available".into()), true);
-        counted.deleted(&Gone::Volume("Released".into()), false);
-        counted.deleted(&Gone::Claim, true);
-        counted.deleted(&Gone::Claim, true);
-        let page = counted.page();
+    fn metrics_have_the_names_of_upstream() {
+        let metrics = Metrics::default();
+        metrics.deleted(&Gone::Volume("Available".into()), true);
+        metrics.deleted(&Gone::Volume("Released".into()), false);
+        metrics.deleted(&Gone::Claim, true);
+        metrics.deleted(&Gone::Claim, true);
+        let page = metrics.page();
         for line in [
             r#"local_volume_node_cleanup_persistentvolume_delete_total{phase="Available"} 1"#,
             r#"local_volume_node_cleanup_persistentvolume_delete_failed_total{phase="Released"} 1"#,

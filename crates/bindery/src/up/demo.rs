@@ -1,17 +1,19 @@
-//! `bindery up --demo`: a volume and a claim; a local volume, a claim and a class that waits for a pod, and the pod's way to its
-//! node; a claim that cannot be bound, and why.
+//! `bindery up --demo`: a claim bound to an existing volume, a local volume that waits for its pod,
+//! and a claim that cannot be bound, with the explanation.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_apiserver::host::{Config, Server};
+use bindery_binder::rules::{CLAIM_NO_VOLUME_FITS, CLAIM_WAITS_FOR_CONSUMER};
 use bindery_engine::Decided;
+use bindery_rules_api::Rule;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::story::{Listener, Story};
+use super::demo_output::{DecisionChannel, Output};
 use crate::{explain, snapshot};
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -20,60 +22,62 @@ const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const NODES: &str = "/api/v1/nodes";
 
-/// How many simulated nodes there are. The disk of the story is the last one's.
+/// How many nodes are simulated. The local volume is on the last one.
 const NODE_COUNT: u32 = 2;
-const MY_NODE: &str = "node-2";
+const LOCAL_NODE: &str = "node-2";
 
-/// A step takes milliseconds. Who waits longer waits in vain, and is told so.
-const STEP: Duration = Duration::from_secs(60);
+/// A step takes milliseconds. After this long, the demo fails.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Tells the whole story, on a server of its own.
+/// Runs the demo on its own API server.
 pub async fn run() -> Result<(), String> {
     let server = Server::start(Config::in_memory()).await?;
     let client = super::client(&server).await?;
-    let (listener, decisions) = Listener::new();
-    let hosted = super::host(&client, Arc::new(listener), NODE_COUNT, None)?;
-    let mut demo = Demo { client, decisions, story: Story::new() };
-    demo.tell().await?;
-    drop(hosted);
+    let (channel, decisions) = DecisionChannel::new();
+    let host = super::start_controllers(&client, Arc::new(channel), NODE_COUNT, None)?;
+    let mut demo = Demo { client, decisions, output: Output::new() };
+    demo.run().await?;
+    drop(host);
     server.stop().await;
-    demo.story.chapter("`bindery up` runs the same for as long as you like; kubectl works on it.")
+    demo.output.heading("`bindery up` keeps running, for use with kubectl.")
 }
 
 struct Demo {
     client: Client,
     decisions: UnboundedReceiver<Decided>,
-    story: Story,
+    output: Output,
 }
 
+// === The scenes ===
+
 impl Demo {
-    async fn tell(&mut self) -> Result<(), String> {
-        self.until_open(MY_NODE).await?;
-        self.a_static_bind().await?;
-        self.a_local_volume().await?;
-        self.a_claim_in_vain().await
+    async fn run(&mut self) -> Result<(), String> {
+        self.wait_for_node(LOCAL_NODE).await?;
+        self.bind_to_existing_volume().await?;
+        self.bind_local_volume().await?;
+        self.explain_pending_claim().await
     }
 
-    async fn a_static_bind(&mut self) -> Result<(), String> {
-        self.story.chapter("1. Two volumes, and a claim that fits both: it gets the smaller one, in four writes")?;
+    async fn bind_to_existing_volume(&mut self) -> Result<(), String> {
+        self.output.heading("1. Two volumes fit a claim. It is bound to the smaller one, in four writes")?;
         for (name, size) in [("disk-20", "20Gi"), ("disk-10", "10Gi")] {
-            self.story.somebody(&format!("volume {name}: {size}, a path on the host"))?;
-            self.make(VOLUMES, &volume(name, size, "", json!({"hostPath": {"path": format!("/mnt/{name}")}}))).await?;
-            self.until(VOLUMES, name, "Available").await?;
+            self.output.action(&format!("create volume {name}: {size}, hostPath"))?;
+            let source = json!({"hostPath": {"path": format!("/mnt/{name}")}});
+            self.create(VOLUMES, &volume(name, size, "", source)).await?;
+            self.wait_for_phase(VOLUMES, name, "Available").await?;
         }
-        self.story.somebody("claim data: 8Gi")?;
-        self.make(CLAIMS, &claim("data", "8Gi", "")).await?;
-        self.until(CLAIMS, "data", "Bound").await?;
-        let bound = self.read(CLAIMS, "data").await?;
-        self.outcome(&format!("claim data is bound to {}", bound["spec"]["volumeName"].as_str().unwrap_or_default()))
+        self.output.action("create claim data: 8Gi")?;
+        self.create(CLAIMS, &claim("data", "8Gi", "")).await?;
+        self.wait_for_phase(CLAIMS, "data", "Bound").await?;
+        let bound = self.get(CLAIMS, "data").await?;
+        let volume = bound["spec"]["volumeName"].as_str().unwrap_or_default();
+        self.output.result(&format!("claim data is bound to {volume}"))
     }
 
-    async fn a_local_volume(&mut self) -> Result<(), String> {
-        self.story
-            .chapter("2. A local volume: a disk of one node. Its claim waits until a pod says where it is needed")?;
-        self.story
-            .somebody("class local-storage: makes no volumes, binds when a pod needs one (WaitForFirstConsumer)")?;
-        self.make(
+    async fn bind_local_volume(&mut self) -> Result<(), String> {
+        self.output.heading("2. A local volume is on one node. Its claim waits until a pod uses it")?;
+        self.output.action("create class local-storage: no provisioner, WaitForFirstConsumer")?;
+        self.create(
             CLASSES,
             &json!({
                 "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local-storage"},
@@ -82,128 +86,124 @@ impl Demo {
             }),
         )
         .await?;
-        let on_my_node = json!({"matchExpressions": [
-            {"key": "kubernetes.io/hostname", "operator": "In", "values": [MY_NODE]},
+        let on_local_node = json!({"matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": [LOCAL_NODE]},
         ]});
         let source = json!({
             "local": {"path": "/mnt/disks/ssd1"},
             "persistentVolumeReclaimPolicy": "Delete",
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [on_my_node]}},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [on_local_node]}},
         });
-        let words =
-            format!("volume example-local-pv: 5Gi, the disk /mnt/disks/ssd1 of {MY_NODE}, one of {NODE_COUNT} nodes");
-        self.story.somebody(&words)?;
-        self.make(VOLUMES, &volume("example-local-pv", "5Gi", "local-storage", source)).await?;
-        self.until(VOLUMES, "example-local-pv", "Available").await?;
-        self.story.somebody("claim example-local-claim: 5Gi of class local-storage")?;
-        self.make(CLAIMS, &claim("example-local-claim", "5Gi", "local-storage")).await?;
-        self.until_decided("example-local-claim", "claim.unbound.waits-for-consumer").await?;
-        self.outcome("the claim waits: bound now, it could end up on another node than its pod")?;
+        self.output.action(&format!(
+            "create volume example-local-pv: 5Gi, disk /mnt/disks/ssd1 on {LOCAL_NODE}, one of {NODE_COUNT} nodes"
+        ))?;
+        self.create(VOLUMES, &volume("example-local-pv", "5Gi", "local-storage", source)).await?;
+        self.wait_for_phase(VOLUMES, "example-local-pv", "Available").await?;
+        self.output.action("create claim example-local-claim: 5Gi, class local-storage")?;
+        self.create(CLAIMS, &claim("example-local-claim", "5Gi", "local-storage")).await?;
+        self.wait_for_rule("example-local-claim", &CLAIM_WAITS_FOR_CONSUMER).await?;
+        self.output.result("the claim waits: if it were bound now, its pod might not fit on the volume's node")?;
 
-        self.story.somebody("pod example-pod: uses example-local-claim")?;
-        self.make(PODS, &pod("example-pod", "example-local-claim")).await?;
-        self.until(CLAIMS, "example-local-claim", "Bound").await?;
-        self.until_is(PODS, "example-pod", "/spec/nodeName", MY_NODE).await?;
-        self.outcome(&format!(
-            "claim example-local-claim is bound to example-local-pv, and example-pod is given {MY_NODE}"
+        self.output.action("create pod example-pod: uses example-local-claim")?;
+        self.create(PODS, &pod("example-pod", "example-local-claim")).await?;
+        self.wait_for_phase(CLAIMS, "example-local-claim", "Bound").await?;
+        self.wait_for_field(PODS, "example-pod", "/spec/nodeName", LOCAL_NODE).await?;
+        self.output.result(&format!(
+            "claim example-local-claim is bound to example-local-pv, and example-pod is assigned to {LOCAL_NODE}"
         ))
     }
 
-    async fn a_claim_in_vain(&mut self) -> Result<(), String> {
-        self.story.chapter("3. A claim that nothing fits, and why: `bindery explain pvc/greedy`")?;
-        self.story.somebody("claim greedy: 50Gi")?;
-        self.make(CLAIMS, &claim("greedy", "50Gi", "")).await?;
-        self.until_decided("greedy", "claim.unbound.no-volume-fits").await?;
+    async fn explain_pending_claim(&mut self) -> Result<(), String> {
+        self.output.heading("3. No volume fits a claim. `bindery explain pvc/greedy` says why")?;
+        self.output.action("create claim greedy: 50Gi")?;
+        self.create(CLAIMS, &claim("greedy", "50Gi", "")).await?;
+        self.wait_for_rule("greedy", &CLAIM_NO_VOLUME_FITS).await?;
         let snapshot = snapshot::of_cluster(self.client.clone()).await?;
-        self.story.text(&explain::of_claim(&snapshot.known, "default", "greedy")?)
+        self.output.text(&explain::claim_as_text(&snapshot.known, "default", "greedy")?)
     }
 }
 
-// === What somebody does ===
+// === Requests ===
 
 impl Demo {
-    async fn make(&self, path: &str, object: &Value) -> Result<(), String> {
+    async fn create(&self, path: &str, object: &Value) -> Result<(), String> {
         self.send(http::Method::POST, path, object).await.map(drop)
     }
 
-    async fn read(&self, path: &str, name: &str) -> Result<Value, String> {
+    async fn get(&self, path: &str, name: &str) -> Result<Value, String> {
         self.send(http::Method::GET, &format!("{path}/{name}"), &Value::Null).await
     }
 
     async fn send(&self, method: http::Method, path: &str, body: &Value) -> Result<Value, String> {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = http::Request::builder().method(method).uri(path);
+        let request = http::Request::builder().method(&method).uri(path);
         let request = request.header(http::header::CONTENT_TYPE, "application/json");
         let request = request.body(body).map_err(|error| error.to_string())?;
-        self.client.request(request).await.map_err(|error| format!("{path}: {error}"))
+        self.client.request(request).await.map_err(|error| format!("{method} {path} failed: {error}"))
     }
 
-    /// Whether an object is there, and a field of it is as it is to be.
-    async fn is_so(&self, path: &str, name: &str, field: &str, expected: &str) -> bool {
-        let found = self.read(path, name).await;
-        found.is_ok_and(|object| object.pointer(field).and_then(Value::as_str) == Some(expected))
-    }
-
-    fn outcome(&self, words: &str) -> Result<(), String> {
-        self.story.outcome(words)
+    async fn field_is(&self, path: &str, name: &str, field: &str, expected: &str) -> bool {
+        let object = self.get(path, name).await;
+        object.is_ok_and(|object| object.pointer(field).and_then(Value::as_str) == Some(expected))
     }
 }
 
-// === What follows from it ===
+// === Waiting, while decisions are printed ===
 
 impl Demo {
-    /// Waits until a simulated node takes pods. NoObserver decides anything about that.
-    async fn until_open(&self, node: &str) -> Result<(), String> {
-        let until = Instant::now() + STEP;
-        let is_open = |node: Value| node["spec"]["taints"].as_array().is_none_or(Vec::is_empty);
-        while !self.read(NODES, node).await.is_ok_and(is_open) {
-            if Instant::now() > until {
-                return Err(format!("{node} does not take pods"));
+    /// Waits until a simulated node accepts pods. No decision is made about nodes.
+    async fn wait_for_node(&self, node: &str) -> Result<(), String> {
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        let accepts_pods = |node: Value| node["spec"]["taints"].as_array().is_none_or(Vec::is_empty);
+        while !self.get(NODES, node).await.is_ok_and(accepts_pods) {
+            if Instant::now() > deadline {
+                return Err(format!("node {node} still has taints after {STEP_TIMEOUT:?}"));
             }
             sleep(Duration::from_millis(10)).await;
         }
         Ok(())
     }
 
-    /// Shows what is decided, until an object has come to a phase.
-    async fn until(&mut self, path: &str, name: &str, phase: &str) -> Result<(), String> {
-        self.until_is(path, name, "/status/phase", phase).await
+    async fn wait_for_phase(&mut self, path: &str, name: &str, phase: &str) -> Result<(), String> {
+        self.wait_for_field(path, name, "/status/phase", phase).await
     }
 
-    /// Shows what is decided, until a field of an object is as it is to be.
-    async fn until_is(&mut self, path: &str, name: &str, field: &str, expected: &str) -> Result<(), String> {
-        let until = Instant::now() + STEP;
-        while !self.is_so(path, name, field, expected).await {
-            self.next_decision(until, || format!("{name} did not become {expected}")).await?;
+    async fn wait_for_field(&mut self, path: &str, name: &str, field: &str, expected: &str) -> Result<(), String> {
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        while !self.field_is(path, name, field, expected).await {
+            self.next_decision(deadline, || format!("{name} did not become {expected}")).await?;
         }
-        // What was decided on the way there, and not yet shown.
+        // Decisions that led there and are not printed yet.
         while let Ok(decided) = self.decisions.try_recv() {
-            self.show(&decided)?;
+            self.print(&decided)?;
         }
         Ok(())
     }
 
-    /// Shows what is decided, until an object rests by a rule.
-    async fn until_decided(&mut self, name: &str, rule: &str) -> Result<(), String> {
-        let until = Instant::now() + STEP;
+    /// Waits until a rule that changes nothing decides about an object.
+    async fn wait_for_rule(&mut self, name: &str, rule: &Rule) -> Result<(), String> {
+        let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
-            let decided = self.next_decision(until, || format!("{name} was not decided about by {rule}")).await?;
-            if decided.key.name == name && decided.rule.name == rule && decided.step.is_none() {
+            let failure = || format!("{name}: rule {rule} did not apply");
+            let decided = self.next_decision(deadline, failure).await?;
+            if decided.key.name == name && decided.rule == rule && decided.step.is_none() {
                 return Ok(());
             }
         }
     }
 
-    async fn next_decision(&mut self, until: Instant, in_vain: impl Fn() -> String) -> Result<Decided, String> {
-        let decided = timeout_at(until, self.decisions.recv()).await.ok().flatten().ok_or_else(in_vain)?;
-        self.show(&decided)?;
+    async fn next_decision(&mut self, deadline: Instant, failure: impl Fn() -> String) -> Result<Decided, String> {
+        let decided = timeout_at(deadline, self.decisions.recv()).await.ok().flatten();
+        let decided = decided.ok_or_else(|| format!("{} within {STEP_TIMEOUT:?}", failure()))?;
+        self.print(&decided)?;
         Ok(decided)
     }
 
-    /// Shows a decision, unless it only found everything in order.
-    fn show(&self, decided: &Decided) -> Result<(), String> {
-        let is_new = decided.step.is_some() || decided.note.is_some() || decided.rule.name.starts_with("claim.unbound");
-        if is_new { self.story.decision(decided) } else { Ok(()) }
+    /// Prints a decision, unless it changes nothing.
+    fn print(&self, decided: &Decided) -> Result<(), String> {
+        let matters =
+            decided.step.is_some() || decided.note.is_some() || decided.rule.name.starts_with("claim.unbound");
+        if matters { self.output.decision(decided) } else { Ok(()) }
     }
 }
 

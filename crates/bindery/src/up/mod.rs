@@ -1,46 +1,52 @@
-//! `bindery up`: the embedded API server and every controller, in one process; and simulated nodes, if any are asked for.
+//! `bindery up`: the embedded API server and every controller in one process, with simulated nodes
+//! if requested.
 
 mod demo;
-mod story;
+mod demo_output;
 
 use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, shutdown_signal};
+use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, InTreeOperations, Observer, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
 use bindery_simulated_nodes::{DRIVER, Driver, MOST};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::apiserver;
-use crate::controllers::{self, Settings};
-use crate::metrics::Taken;
+use crate::controller::registry::{self, Settings};
+use crate::metrics::Recorder;
 
-/// How everything is run.
+/// Flags of `bindery up`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     server: apiserver::Args,
 
-    /// Make this many simulated nodes, if they are not there: node-1 and so on. A fake kubelet plays theirs: pods that are given
-    /// one of them run, as far as the API tells, once their claims are bound; no container is ever started.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    /// Number of simulated nodes: node-1, node-2, and so on. Those that exist are kept.
+    ///
+    /// Simulates their kubelets, too: a pod assigned to a simulated node is reported Running once
+    /// its claims are bound. No container is started.
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
     nodes: u32,
 
-    /// How much storage each simulated node has, for volumes of the class `simulated`. A simulated CSI driver makes them: there is
-    /// nothing behind them. A node that says otherwise in its annotation bindery/simulated-storage has that.
+    /// Storage capacity of each simulated node, for volumes of the class `simulated`.
+    ///
+    /// A simulated CSI driver provisions them; no data is stored. The node annotation
+    /// bindery/simulated-storage overrides the capacity of one node.
     #[arg(long, value_name = "QUANTITY", default_value = "100Gi", requires = "nodes")]
     node_storage: Quantity,
 
-    /// Show how claims are bound, step by step and rule by rule, and end. Takes seconds, and leaves nothing behind.
+    /// Show how claims are bound, step by step with the deciding rules, and exit. Takes seconds,
+    /// and stores nothing.
     #[arg(long, conflicts_with_all = ["write_kubeconfig", "data_dir", "nodes"])]
     pub demo: bool,
 }
 
-/// Runs everything until it is told to stop; or the demonstration, until that is over.
+/// Runs until SIGTERM or SIGINT, or until the demo is over.
 pub async fn run(args: Args) -> Result<(), String> {
     if args.demo {
         return demo::run().await;
@@ -48,55 +54,56 @@ pub async fn run(args: Args) -> Result<(), String> {
     let server = args.server.start().await?;
     let client = client(&server).await?;
     let driver = (args.nodes > 0).then(|| Driver::new(args.node_storage.units()));
-    let mut hosted = host(&client, Arc::new(Taken::default()), args.nodes, driver)?;
+    let mut host = start_controllers(&client, Arc::new(Recorder::default()), args.nodes, driver)?;
     let ended = tokio::select! {
         stopped = shutdown_signal() => stopped,
-        failed = hosted.task_failure() => Err(failed),
-        why = server.failed() => return Err(apiserver::unkept(&why)),
+        failed = host.failed() => Err(failed),
+        reason = server.failed() => return Err(apiserver::storage_failed(&reason)),
     };
-    drop(hosted);
+    drop(host);
     server.stop().await;
     ended
 }
 
 /// A client of the embedded server.
 async fn client(server: &Server) -> Result<Client, String> {
-    let wrong = |error: kube::config::KubeconfigError| format!("the server's own kubeconfig: {error}");
-    let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).map_err(wrong)?;
+    let invalid = |error: kube::config::KubeconfigError| format!("the embedded server's kubeconfig: {error}");
+    let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).map_err(invalid)?;
     let options = KubeConfigOptions::default();
-    bindery_runtime::client(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(wrong)?)
+    bindery_runtime::client(kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(invalid)?)
 }
 
-/// Starts every controller there is, and so many simulated nodes, with a simulated driver on them, if one is wanted. The
-/// controllers lead at once: nobody else knows of this server.
-fn host(
+/// Starts every controller and the scheduler, simulated nodes, and a simulated CSI driver if one is
+/// given. There is no leader election, because the embedded server has no other controllers.
+fn start_controllers(
     client: &Client,
     observer: Arc<dyn Observer>,
     nodes: u32,
     driver: Option<Driver>,
 ) -> Result<EngineHost, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    let mut sets = controllers::every(&Settings::default());
+    let mut sets = registry::all(&Settings::default());
     sets.push(Box::new(Scheduler::default()));
     if driver.is_some() {
         let topology = Some(TopologyConfig { strict: true, immediate: true });
-        let config = Config { supports_block: true, topology, ..Config::new(DRIVER) };
+        let config = Config { makes_blocks: true, topology, ..Config::new(DRIVER) };
         sets.push(Box::new(Provisioner::new(config)));
     }
     let engine = Engine::new(EngineConfig::default(), sets);
-    let mut hosted = EngineHost::start(&api, engine, &observer, |events| {
-        let host: Arc<dyn RunOperation> = Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()));
+    tracing::info!(enabled = engine.controllers().collect::<Vec<_>>().join(","), nodes, "controllers configured");
+    let mut host = EngineHost::start_with(&api, engine, &observer, |events| {
+        let in_tree: Arc<dyn RunOperation> = Arc::new(InTreeOperations::new(api.clone(), events, observer.clone()));
         match driver.clone() {
-            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).with_in_tree(host)),
-            None => host,
+            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).beside(in_tree)),
+            None => in_tree,
         }
     });
-    hosted.set_leader(true)?;
+    host.lead(true)?;
     if let Some(driver) = driver {
-        hosted.spawn("the simulated CSI driver", driver.run(api.clone()));
+        host.run("the simulated CSI driver", driver.run(api.clone()));
     }
     if nodes > 0 {
-        hosted.spawn("the fake kubelet", bindery_simulated_nodes::run(api, nodes));
+        host.run("the simulated kubelets", bindery_simulated_nodes::run(api, nodes));
     }
-    Ok(hosted)
+    Ok(host)
 }

@@ -22,7 +22,7 @@ fn the_demo_shows_each_step_and_its_rule() {
         "schedule.nominate",
         "schedule.volumes -> placement.bind.reserve-volume",
         "schedule.bind",
-        "claim example-local-claim is bound to example-local-pv, and example-pod is given node-2",
+        "claim example-local-claim is bound to example-local-pv, and example-pod is assigned to node-2",
         "disk-20           needs 50Gi, has 20Gi",
     ];
     let mut rest = text.as_str();

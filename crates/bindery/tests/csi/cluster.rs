@@ -42,7 +42,7 @@ impl Cluster {
             let serving =
                 driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
             let address = format!("--csi-address={}", serving.socket().display());
-            let args = [&["provisioner", "csi", "-v", &kubeconfig, &address], &COMMON[..], flags].concat();
+            let args = [&["provisioner", "csi", "-v=4", &kubeconfig, &address], &COMMON[..], flags].concat();
             provisioners
                 .push(test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts"));
             drivers.push((driver, serving));

@@ -80,7 +80,7 @@ impl World {
         let config = format!("--config={}", self.config().display());
         let node = format!("--node-name={NODE}");
         let fast = ["--discovery-period=50ms", "--listen-address=127.0.0.1:0"];
-        let args = [&["provisioner", "local", "-v", &kubeconfig, &config, &node], &fast[..]].concat();
+        let args = [&["provisioner", "local", "-v=4", &kubeconfig, &config, &node], &fast[..]].concat();
         self.test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the provisioner starts")
     }
 

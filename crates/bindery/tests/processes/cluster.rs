@@ -44,7 +44,7 @@ impl Cluster {
     /// Starts a controller with this kubeconfig.
     pub fn controller_at(&self, kubeconfig: &Path, flags: &[&str]) -> Running {
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
-        let common = ["controller", "-v", "--listen=127.0.0.1:0", &kubeconfig];
+        let common = ["controller", "-v=4", "--listen=127.0.0.1:0", &kubeconfig];
         let args = common.iter().chain(flags);
         self.test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("the controller starts")
     }

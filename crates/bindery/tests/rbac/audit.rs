@@ -52,8 +52,8 @@ impl Audited {
     /// Starts it, or returns `None` if the test is skipped.
     pub fn start(command: &str, flags: &[&str]) -> Option<Audited> {
         Audited::start_by(command, Some(&format!("bindery-{command}")), |test_cluster, kubeconfig| {
-            // -v logs rejected events and leases, too.
-            let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v"], flags].concat();
+            // -v=4 logs rejected events and leases, too.
+            let args = [&[command, kubeconfig, "--listen=127.0.0.1:0", "-v=4"], flags].concat();
             test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         })
     }

@@ -24,7 +24,7 @@ fn start(test_cluster: &TestCluster, kubeconfig: &str, disks: &Disks) -> Running
     let class = format!("disks: {{hostDir: {0}, mountDir: {0}}}", disks.folder().join("mounts").display());
     std::fs::write(config.join("storageClassMap"), class).expect("a file");
     let config = format!("--config={}", config.display());
-    let flags = ["--node-name=n1", "--discovery-period=50ms", "--listen-address=127.0.0.1:0", "-vv"];
+    let flags = ["--node-name=n1", "--discovery-period=50ms", "--listen-address=127.0.0.1:0", "-v=6"];
     let args = [&["provisioner", "local", kubeconfig, &config], &flags[..]].concat();
     test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }

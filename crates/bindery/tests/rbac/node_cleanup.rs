@@ -28,7 +28,7 @@ fn claim(name: &str) -> String {
 fn start(test_cluster: &TestCluster, kubeconfig: &str, delay: &str) -> Running {
     let delay = format!("--pvc-deletion-delay={delay}");
     let flags =
-        ["--storageclass-names=disks", "--stale-pv-discovery-interval=50ms", "--listen-address=127.0.0.1:0", "-vv"];
+        ["--storageclass-names=disks", "--stale-pv-discovery-interval=50ms", "--listen-address=127.0.0.1:0", "-v=6"];
     let args = [&["provisioner", "node-cleanup", kubeconfig, &delay], &flags[..]].concat();
     test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }

@@ -86,7 +86,7 @@ fn start(test_cluster: &TestCluster, kubeconfig: &str, serving: &Serving, flags:
         "provisioner",
         "csi",
         kubeconfig,
-        "-vv",
+        "-v=6",
         &address,
         "--enable-capacity",
         "--capacity-ownerref-level=2",

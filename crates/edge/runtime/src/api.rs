@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::connection_error::connection_error;
+
 /// A connection to an API server.
 pub struct Api {
     client: Client,
@@ -116,13 +118,14 @@ impl Api {
             sleep_until(rate.slot(Instant::now())).await;
         }
         let call = async {
-            let response = self.client.send(request.map(Body::from)).await.map_err(|error| Lost(error.to_string()))?;
+            let response =
+                self.client.send(request.map(Body::from)).await.map_err(|error| Lost(connection_error(&error)))?;
             let retry_after = response
                 .headers()
                 .get(http::header::RETRY_AFTER)
                 .and_then(|value| value.to_str().ok()?.parse().ok().map(Duration::from_secs));
             let status = response.status();
-            let body = response.into_body().collect_bytes().await.map_err(|error| Lost(error.to_string()))?;
+            let body = response.into_body().collect_bytes().await.map_err(|error| Lost(connection_error(&error)))?;
             Ok(Reply { status, retry_after, body })
         };
         timeout(self.deadline, call)

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_engine::{Decided, Engine, Input, Moment, Output};
+use bindery_engine::{Engine, Input, Moment, Output};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::caller::Caller;
+use crate::decision_log::DecisionLog;
 use crate::events::EventSink;
 use crate::observer::Observer;
 
@@ -46,6 +47,7 @@ pub struct EngineTask {
     /// Sends answers to the inbox.
     outbox: UnboundedSender<Message>,
     observer: Arc<dyn Observer>,
+    decisions: DecisionLog,
 }
 
 /// Longer than the process runs.
@@ -60,7 +62,7 @@ impl EngineTask {
         (outbox, inbox): (UnboundedSender<Message>, UnboundedReceiver<Message>),
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
-        EngineTask { engine, caller, events, inbox, outbox, observer }
+        EngineTask { engine, caller, events, inbox, outbox, observer, decisions: DecisionLog::default() }
     }
 
     /// Runs until [`Message::Stop`].
@@ -103,21 +105,10 @@ impl EngineTask {
             Output::Publish(event) => self.events.publish(event),
             Output::TickAt(moment) => *tick_at = start + moment.0,
             Output::Decided(decided) => {
-                log(&decided);
+                self.decisions.log(&decided);
                 self.observer.decided(decided);
             }
             Output::Measured(measured) => self.observer.measured(&measured),
         }
-    }
-}
-
-/// Logs decisions with a step or a note at info, and the others at debug.
-fn log(decided: &Decided) {
-    let Decided { key, rule, step, note, .. } = decided;
-    let (note, step) = (note.as_deref().unwrap_or_default(), step.map_or("", |step| step.name));
-    if step.is_empty() && note.is_empty() {
-        tracing::debug!(%key, rule = rule.name, "decided");
-    } else {
-        tracing::info!(%key, rule = rule.name, step, note, "decided");
     }
 }

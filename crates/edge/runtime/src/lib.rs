@@ -16,6 +16,8 @@
 mod api;
 mod caller;
 mod correlator;
+mod connection_error;
+mod decision_log;
 mod engine_host;
 mod engine_task;
 mod events;
@@ -30,6 +32,7 @@ mod watch;
 
 pub use api::{Api, CALL_DEADLINE, GetError};
 pub use caller::Caller;
+pub use connection_error::connection_error;
 pub use engine_host::{EngineHost, shutdown_signal};
 pub use engine_task::{EngineTask, Message, Query};
 pub use events::EventSink;

@@ -50,10 +50,11 @@ enum End {
 pub async fn watch(api: Arc<Api>, kind: Kind, outbox: UnboundedSender<Message>) {
     let mut watch = Watch { api, kind, outbox, version: None, streams: true };
     let mut wait = WAIT_MIN;
+    let mut last_error = String::new();
     loop {
         if watch.version.is_none() && !watch.streams {
             match watch.list().await {
-                Ok(()) => {}
+                Ok(()) => last_error.clear(),
                 Err(ListError::NotServed) if is_optional(kind) => {
                     tracing::info!(kind = kind.as_str(), "kind not served by the API server, assuming no objects");
                     if !watch.send_empty_list() {

@@ -1,4 +1,4 @@
-//! Metrics of local disks: upstream's names and labels.
+//! Metrics of local disks, with the names and labels of upstream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-type Labels = Vec<(&'static str, String)>;
+use crate::metrics::Labels;
+
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
 const PREFIX: &str = "local_volume_provisioner";
 
-/// Capacities are told apart in steps of so much.
+/// Capacity labels are rounded up to a multiple of this.
 const STEP_BYTES: i128 = 500 << 30;
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone)]
 pub struct Metrics {
     discovered: Family<Labels, Counter>,
@@ -36,7 +37,7 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Metrics {
         let quick: fn() -> Histogram = || Histogram::new(exponential_buckets(0.005, 2.5, 10));
-        // From a tenth of a second to some hours.
+        // From a tenth of a second to five hours.
         let slow: fn() -> Histogram = || Histogram::new(exponential_buckets(0.1, 3.0, 12));
         Metrics {
             discovered: Family::default(),
@@ -55,7 +56,7 @@ fn mode(mode: VolumeMode) -> (&'static str, String) {
     ("mode", mode.as_str().to_owned())
 }
 
-/// A capacity, rounded up.
+/// The label for a capacity, rounded up.
 fn capacity(bytes: i128) -> String {
     let steps = (bytes + STEP_BYTES - 1).div_euclid(STEP_BYTES).max(1);
     format!("{}G", steps * 500)
@@ -89,21 +90,21 @@ impl Hears for Metrics {
 }
 
 impl Metrics {
-    /// The page, as it is now. Capacity is that of all volumes which are ours.
-    pub fn page(&self, ours: &[Arc<Volume>], cleanings: &Cleanings) -> String {
+    /// The page. Capacity is that of the volumes that this provisioner owns.
+    pub fn page(&self, owned: &[Arc<Volume>], cleanings: &Cleanings) -> String {
         let mut registry = Registry::with_prefix(PREFIX);
-        let held = Family::<Labels, Gauge>::default();
-        for volume in ours {
+        let capacities = Family::<Labels, Gauge>::default();
+        for volume in owned {
             let bytes = i64::try_from(volume.holds().units()).unwrap_or(i64::MAX);
-            held.get_or_create(&vec![mode(volume.volume_mode)]).inc_by(bytes);
+            capacities.get_or_create(&vec![mode(volume.volume_mode)]).inc_by(bytes);
         }
-        registry.register("persistentvolume_capacity_bytes", "How much the volumes of this node hold", held);
+        registry.register("persistentvolume_capacity_bytes", "Capacity of the volumes of this node", capacities);
         let all = [
-            ("persistentvolume_discovery", "Disks offered as volumes", &self.discovered),
+            ("persistentvolume_discovery", "Disks for which a volume was created", &self.discovered),
             ("persistentvolume_delete", "Disks cleaned", &self.deleted),
-            ("persistentvolume_delete_failed", "Times that a disk could not be cleaned", &self.delete_failures),
-            ("apiserver_requests", "Volumes asked for", &self.requests),
-            ("apiserver_requests_failed", "Those that were refused", &self.request_failures),
+            ("persistentvolume_delete_failed", "Failed attempts to clean a disk", &self.delete_failures),
+            ("apiserver_requests", "Requests to create volumes", &self.requests),
+            ("apiserver_requests_failed", "Failed requests to create volumes", &self.request_failures),
         ];
         for (name, help, family) in all {
             registry.register(name, help, family.clone());
@@ -111,11 +112,11 @@ impl Metrics {
         let all = [
             (
                 "persistentvolume_discovery_duration_seconds",
-                "From looking at a disk to offering it",
+                "Time from discovering a disk to creating its volume",
                 &self.discovery_seconds,
             ),
-            ("persistentvolume_delete_duration_seconds", "How long cleaning takes", &self.delete_seconds),
-            ("apiserver_requests_duration_seconds", "How long the API server takes", &self.request_seconds),
+            ("persistentvolume_delete_duration_seconds", "Time to clean a disk", &self.delete_seconds),
+            ("apiserver_requests_duration_seconds", "Time of requests to create volumes", &self.request_seconds),
         ];
         for (name, help, family) in all {
             registry.register(name, help, family.clone());
@@ -128,7 +129,7 @@ impl Metrics {
         for (name, state) in states {
             let gauge = Gauge::<i64>::default();
             gauge.set(i64::try_from(cleanings.count(state)).unwrap_or(i64::MAX));
-            registry.register(name, "Cleanings that stand so", gauge);
+            registry.register(name, "Cleanup processes in this state", gauge);
         }
         let mut page = String::new();
         // Writing to a string does not fail.
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_has_upstream_s_names() {
+    fn metrics_have_the_names_of_upstream() {
         let (metrics, cleanings) = (Metrics::default(), Cleanings::default());
         metrics.offered(VolumeMode::Block, Duration::from_millis(3));
         metrics.created(Duration::from_millis(3), false);

@@ -1,10 +1,9 @@
-//! `bindery provisioner local`: the disks of this node.
+//! `bindery provisioner local`: PersistentVolumes for the disks of this node.
 
+mod endpoints;
 mod metrics;
-mod pages;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,115 +19,122 @@ use bindery_provisioner_sdk::{Provisioner, ProvisioningWorker};
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, list, shutdown_signal};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use crate::{connect, duration, metrics as common, serve};
+use crate::cluster::ClusterFlags;
+use crate::duration;
+use crate::listen::ListenAddress;
+use crate::metrics::Recorder;
+use endpoints::Status;
 use metrics::Metrics;
-use pages::Pages;
 
 /// The environment variable with the node's name.
 const NODE_VARIABLE: &str = "MY_NODE_NAME";
 
-/// How often the node is read before this gives up, and how long it waits in between.
-const NODE_TRIES: u32 = 3;
-const NODE_PAUSE: Duration = Duration::from_secs(1);
+/// How often reading the node is tried, and how long to wait in between.
+const NODE_ATTEMPTS: u32 = 3;
+const NODE_RETRY_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long it waits before it looks again whether all volumes are known.
-const LISTED_PAUSE: Duration = Duration::from_millis(20);
+/// How often to check whether the initial lists are complete.
+const SYNC_POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// How long a disk that cannot be cleaned is left alone at most.
+/// The maximum delay before another attempt to clean a disk.
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
-/// Flags. Those of the local static provisioner keep their names and meanings.
+/// Flags of `bindery provisioner local`. Those of the local static provisioner have the same names
+/// and meanings.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How to reach the API server [default: KUBECONFIG, then ~/.kube/config, then the cluster this runs in].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The directory of the configuration: a file for each key, as a mounted ConfigMap has them.
-    #[arg(long, value_name = "DIRECTORY", default_value = "/etc/provisioner/config/")]
+    #[command(flatten)]
+    cluster: ClusterFlags,
+    /// Configuration directory with a file for each key, such as a mounted ConfigMap.
+    #[arg(long, value_name = "DIR", default_value = "/etc/provisioner/config/")]
     config: PathBuf,
-    /// The node whose disks these are [default: the environment variable MY_NODE_NAME].
+    /// Name of the node that this runs on [default: $MY_NODE_NAME].
     #[arg(long, value_name = "NAME")]
     node_name: Option<String>,
-    /// Where readiness and metrics are served; port 0 picks a free one, which is logged.
-    #[arg(long, value_name = "ADDRESS", default_value = ":8080", value_parser = super::listen::parse)]
-    listen_address: SocketAddr,
-    /// Where in there the metrics are.
+    /// Address that serves readiness and metrics: HOST:PORT, :PORT for all interfaces, or port 0
+    /// for any free port.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8080", visible_alias = "listen-address")]
+    listen: ListenAddress,
+    /// HTTP path of metrics.
     #[arg(long, value_name = "PATH", default_value = "/metrics")]
     metrics_path: String,
-    /// How often the disks are looked at.
+    /// Interval between searches for new disks.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     discovery_period: Duration,
-    /// How often the configuration is looked at.
+    /// Interval between checks for a changed configuration.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     config_sync_period: Duration,
 }
 
-/// Runs until it is told to stop.
+/// Runs until SIGTERM or SIGINT.
 pub async fn run(args: Args) -> Result<(), String> {
     let name = args.node_name.clone().or_else(|| std::env::var(NODE_VARIABLE).ok()).filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| format!("on which node does this run? Say --node-name, or set {NODE_VARIABLE}"))?;
+    let name = name.ok_or_else(|| format!("the node name is unknown: pass --node-name or set {NODE_VARIABLE}"))?;
     let mut config = Arc::new(read_config(&args)?);
-    let client = bindery_runtime::client(connect::config(args.kubeconfig.as_deref()).await?)?;
-    let api = Arc::new(Api::new(client, CALL_DEADLINE, None));
+    let cluster = args.cluster.load().await?;
+    let client = cluster.client()?;
+    let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
+    cluster.log_version(client);
     let node = Arc::new(find_node(&api, &name).await?);
     let agent =
-        Agent { api, node, cleanings: Cleanings::default(), metrics: Metrics::default(), pages: Pages::default() };
-    let listener = serve::listen(args.listen_address).await?;
-    let pages = pages::serve(
+        Agent { api, node, cleanings: Cleanings::default(), metrics: Metrics::default(), status: Status::default() };
+    let listener = args.listen.bind().await?;
+    let server = endpoints::serve(
         listener,
-        agent.pages.clone(),
+        agent.status.clone(),
         agent.metrics.clone(),
         agent.cleanings.clone(),
         args.metrics_path.clone(),
     );
-    let (mut pages, mut stop) = (std::pin::pin!(pages), std::pin::pin!(shutdown_signal()));
+    let (mut server, mut stop) = (std::pin::pin!(server), std::pin::pin!(shutdown_signal()));
     loop {
         let changed = tokio::select! {
             stopped = &mut stop => return stopped,
-            () = &mut pages => return Err("the HTTP server ended unexpectedly".into()),
-            changed = agent.serve(&args, config.clone()) => changed?,
+            () = &mut server => return Err("the HTTP server ended unexpectedly".into()),
+            changed = agent.run(&args, config.clone()) => changed?,
         };
-        tracing::info!("the configuration has changed: begins anew with it");
+        tracing::info!("configuration changed, restarting with the new one");
         config = changed;
     }
 }
 
 fn read_config(args: &Args) -> Result<Config, String> {
-    let files = disk::read_config(&args.config).map_err(|error| format!("--config: {error}"))?;
+    let files = disk::read_config(&args.config)
+        .map_err(|error| format!("cannot read the configuration in {}: {error}", args.config.display()))?;
     Config::parse(&files)
         .map_err(|error| format!("{}/{error}", args.config.display().to_string().trim_end_matches('/')))
 }
 
 async fn find_node(api: &Api, name: &str) -> Result<Node, String> {
-    let mut tries = 1;
+    let mut attempt = 1;
     loop {
         match read_node(api, name).await {
             Ok(node) => return Ok(node),
-            Err(error) if tries == NODE_TRIES => return Err(error),
-            Err(error) => tracing::warn!(error, "cannot read the node yet"),
+            Err(error) if attempt == NODE_ATTEMPTS => return Err(error),
+            Err(error) => tracing::warn!(error, "cannot read the node, retrying"),
         }
-        tries += 1;
-        sleep(NODE_PAUSE).await;
+        attempt += 1;
+        sleep(NODE_RETRY_PERIOD).await;
     }
 }
 
-/// What lives as long as the process, whatever is configured.
+/// What outlives changes of the configuration.
 struct Agent {
     api: Arc<Api>,
     node: Arc<Node>,
     cleanings: Cleanings,
     metrics: Metrics,
-    pages: Pages,
+    status: Status,
 }
 
 impl Agent {
-    /// Serves with a configuration, until there is another.
-    async fn serve(&self, args: &Args, config: Arc<Config>) -> Result<Arc<Config>, String> {
+    /// Runs with a configuration until it changes. Returns the new one.
+    async fn run(&self, args: &Args, config: Arc<Config>) -> Result<Arc<Config>, String> {
         for file in &config.unknown {
-            tracing::warn!(file, "the configuration has a file that means nothing here");
+            tracing::warn!(file, "unknown configuration key, ignored");
         }
         if config.classes.is_empty() {
-            tracing::warn!("the configuration has no class in storageClassMap: nothing is offered");
+            tracing::warn!("storageClassMap has no class, no volumes will be created");
         }
         let owner = Owner::new(&config, &self.node);
         let knowledge = Knowledge::default();
@@ -137,7 +143,7 @@ impl Agent {
         let engine_config =
             EngineConfig { resync_rarely: config.resync_min, storage_retry_max: RETRY_MAX, ..EngineConfig::default() };
         let engine = Engine::new(engine_config, vec![Box::new(Provisioner::new(provisioner))]);
-        let observer: Arc<dyn Observer> = Arc::new(common::Taken::default());
+        let observer: Arc<dyn Observer> = Arc::new(Recorder::default());
         let disks = |events| LocalDisks {
             api: self.api.clone(),
             config: config.clone(),
@@ -148,12 +154,12 @@ impl Agent {
             component,
             hears: Arc::new(self.metrics.clone()),
         };
-        let mut hosted = EngineHost::start(&self.api, engine, &observer, |events| {
+        let mut host = EngineHost::start_with(&self.api, engine, &observer, |events| {
             Arc::new(ProvisioningWorker::new(self.api.clone(), Arc::new(disks(events)))) as Arc<dyn RunOperation>
         });
-        knowledge.is_at(hosted.outbox.clone());
-        self.pages.is_at(knowledge.clone(), owner.clone());
-        hosted.set_leader(true)?;
+        knowledge.is_at(host.outbox.clone());
+        self.status.set_volumes(knowledge.clone(), owner.clone());
+        host.lead(true)?;
         let rounds = Rounds {
             api: self.api.clone(),
             config: config.clone(),
@@ -161,20 +167,20 @@ impl Agent {
             owner,
             knowledge,
             cleanings: self.cleanings.clone(),
-            events: hosted.events.clone(),
+            events: host.events.clone(),
             component,
             hears: Arc::new(self.metrics.clone()),
             said: BTreeMap::new(),
             failed: BTreeSet::new(),
         };
         tokio::select! {
-            failed = hosted.task_failure() => Err(failed),
-            never = self.go_round(args, rounds) => match never {},
+            failed = host.failed() => Err(failed),
+            never = self.discover(args, rounds) => match never {},
             changed = self.watch_config(args, &config) => Ok(changed),
         }
     }
 
-    /// The names under which predecessors made volumes that are ours by now.
+    /// The names of earlier provisioners whose volumes this one owns now.
     async fn predecessors(&self, owner: &Owner) -> Result<Vec<Name>, String> {
         let (_, objects) =
             list(&self.api, Kind::Volume).await.map_err(|error| format!("cannot list volumes: {error}"))?;
@@ -188,45 +194,46 @@ impl Agent {
         Ok(names)
     }
 
-    /// Looks at the disks, again and again.
-    async fn go_round(&self, args: &Args, mut rounds: Rounds) -> std::convert::Infallible {
+    /// Searches for disks, forever.
+    async fn discover(&self, args: &Args, mut rounds: Rounds) -> std::convert::Infallible {
         while rounds.knowledge.volumes().await.is_none() {
-            sleep(LISTED_PAUSE).await;
+            sleep(SYNC_POLL_PERIOD).await;
         }
-        let mut ticks = steadily(args.discovery_period);
+        let mut ticks = every(args.discovery_period);
         let mut taint = rounds.config.taint.clone();
         loop {
             ticks.tick().await;
             let problems = rounds.round().await;
-            let is_well = problems.is_empty();
-            self.pages.round_is_over(problems);
-            if let Some(key) = taint.as_deref().filter(|_| is_well) {
+            let succeeded = problems.is_empty();
+            self.status.set_discovery(problems);
+            if let Some(key) = taint.as_deref().filter(|_| succeeded) {
                 match remove_taint(&self.api, self.node.name(), key).await {
-                    Ok(was_there) => {
-                        tracing::info!(taint = key, was_there, "the node is without the taint");
+                    Ok(was_present) => {
+                        tracing::info!(taint = key, was_present, "node is ready, taint removed");
                         taint = None;
                     }
-                    Err(error) => tracing::warn!(taint = key, error, "cannot take the taint off the node"),
+                    Err(error) => tracing::warn!(taint = key, error, "cannot remove the taint from the node, retrying"),
                 }
             }
         }
     }
 
-    /// Waits for another configuration. One that makes no sense is told of, and that which is at work stays.
+    /// Waits for a changed configuration. An invalid one is reported, and the current one stays in
+    /// use.
     async fn watch_config(&self, args: &Args, current: &Config) -> Arc<Config> {
-        let mut ticks = steadily(args.config_sync_period);
+        let mut ticks = every(args.config_sync_period);
         loop {
             ticks.tick().await;
             match read_config(args) {
                 Ok(config) if config != *current => return Arc::new(config),
-                Ok(_) => self.pages.config_is(None),
-                Err(error) => self.pages.config_is(Some(error)),
+                Ok(_) => self.status.set_config(None),
+                Err(error) => self.status.set_config(Some(error)),
             }
         }
     }
 }
 
-fn steadily(period: Duration) -> Interval {
+fn every(period: Duration) -> Interval {
     let mut ticks = interval(period.max(Duration::from_millis(1)));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks

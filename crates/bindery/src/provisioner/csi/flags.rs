@@ -1,70 +1,72 @@
-//! csi-provisioner's flags, all of them.
+//! Flags of csi-provisioner.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction::Set;
 
-use super::election;
+use super::leader_election::LeaderElectionFlags;
+use crate::cluster::ClusterFlags;
 use crate::duration;
+use crate::listen::ListenAddress;
 
-/// What names of volumes may end in at most: a UID without its dashes.
+/// The number of hexadecimal digits in a UID.
 const UID_LENGTH_MAX: i64 = 32;
 
-/// Flags. Those of csi-provisioner keep their names and meanings.
+/// Flags of `bindery provisioner csi`. Those of csi-provisioner have the same names and meanings.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How to reach the API server; KUBECONFIG comes first where it is set [default: the cluster this runs in].
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// The API server's address, in place of the one that the kubeconfig has.
+    #[command(flatten)]
+    pub cluster: ClusterFlags,
+    /// URL of the API server, overriding the kubeconfig.
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     pub master: String,
-    /// The driver's socket.
+    /// Socket of the CSI driver.
     #[arg(long, value_name = "PATH", default_value = "/run/csi/socket")]
     pub csi_address: String,
-    /// How long each call of the driver may take.
+    /// Timeout of each call to the CSI driver.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     pub timeout: Duration,
 
-    /// What the names of volumes begin with.
+    /// Prefix of the names of provisioned volumes.
     #[arg(long, value_name = "PREFIX", default_value = "pvc")]
     pub volume_name_prefix: String,
-    /// How many characters of a claim's UID they end in; -1 for all of it.
+    /// Number of digits of the claim's UID in the names of provisioned volumes; -1 for the whole
+    /// UID.
     #[arg(long, value_name = "COUNT", default_value_t = -1, allow_negative_numbers = true)]
     volume_name_uuid_length: i64,
-    /// The file system of volumes whose class names none.
+    /// File system type of volumes whose class does not set one [default: chosen by the driver].
     #[arg(long, value_name = "TYPE", default_value = "", hide_default_value = true)]
     pub default_fstype: String,
-    /// Whether the driver is told the names of claim and volume.
+    /// Pass the names of the claim and the volume to CreateVolume.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub extra_create_metadata: bool,
-    /// Whether a volume that may only be read is published so.
+    /// Mark volumes with a read-only access mode as read-only in the CSI volume source.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub controller_publish_readonly: bool,
-    /// Whether a snapshot's volume mode is kept, unless the snapshot allows otherwise.
+    /// Reject a claim whose volume mode differs from that of its source snapshot, unless the
+    /// snapshot allows it.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub prevent_volume_mode_conversion: bool,
-    /// Whether a volume is to be reachable from just the node that was chosen.
+    /// Pass only the topology of the selected node to CreateVolume, instead of that of all nodes.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub strict_topology: bool,
-    /// Whether places are asked for where no node was chosen.
+    /// Pass topology requirements to CreateVolume for Immediate binding.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub immediate_topology: bool,
 
-    /// How long to wait after a failure; it doubles with each.
+    /// Delay before the first retry of a failed operation. It doubles with each failure.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration::parse)]
     pub retry_interval_start: Duration,
-    /// How long it becomes at most.
+    /// Maximum delay before a retry.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     pub retry_interval_max: Duration,
-    /// How many calls of the driver may be under way at once.
+    /// Maximum number of operations in flight.
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub worker_threads: usize,
-    /// Accepted as upstream has it: sources of clones are let go of with everything else.
+    /// Accepted for compatibility, and ignored: clone sources share the other workers.
     #[arg(long, value_name = "COUNT", default_value_t = 1, hide = true)]
     cloning_protection_threads: usize,
-    /// How often snapshots are looked for that were left guarded; 0 for never.
+    /// Interval between searches for snapshots with a leftover finalizer; 0 to disable.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     pub snapshot_orphan_sweep_interval: Duration,
 
@@ -73,135 +75,120 @@ pub struct Args {
     #[command(flatten)]
     pub node: NodeFlags,
     #[command(flatten)]
-    pub election: election::Flags,
+    pub election: LeaderElectionFlags,
 
-    /// How many calls a second the API server gets at most; 0 for no limit.
+    /// Maximum requests per second to the API server; 0 for no limit.
     #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
     pub kube_api_qps: f64,
-    /// How many calls it may get at once beyond that.
+    /// Maximum burst of requests above --kube-api-qps.
     #[arg(long, value_name = "NUMBER", default_value_t = 10.0)]
     pub kube_api_burst: f64,
 
-    /// Where health and metrics are served, such as :8080 [default: nowhere].
-    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true)]
-    http_endpoint: String,
-    /// The older name of the former.
-    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true)]
-    metrics_address: String,
-    /// Where metrics are there.
+    /// Address that serves health, metrics and debug state: HOST:PORT, or :PORT for all interfaces
+    /// [default: not served].
+    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true, visible_aliases = ["http-endpoint", "metrics-address"])]
+    listen: String,
+    /// HTTP path of metrics.
     #[arg(long, value_name = "PATH", default_value = "/metrics")]
     pub metrics_path: String,
 
-    /// Switches, each as NAME=true or NAME=false: Topology, VolumeAttributesClass, CrossNamespaceVolumeDataSource,
-    /// ReleaseLeaderElectionOnExit.
+    /// Feature gates to set. Known: Topology (default true), VolumeAttributesClass (default: if the
+    /// API server serves it), CrossNamespaceVolumeDataSource (default false),
+    /// ReleaseLeaderElectionOnExit (ignored; the lease is always released).
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',')]
     pub feature_gates: Vec<String>,
 
     #[command(flatten)]
-    log: LogFlags,
+    ignored: IgnoredFlags,
 }
 
-/// How much room there is, told to schedulers.
+/// Flags about publishing capacity.
 #[derive(clap::Args)]
 pub struct CapacityFlags {
-    /// Whether it is told how much room there is, for schedulers.
+    /// Publish the driver's capacity for schedulers, as CSIStorageCapacity objects. Requires the
+    /// environment variables NAMESPACE and POD_NAME.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub enable_capacity: bool,
-    /// Whether for classes too whose volumes are made at once.
+    /// Publish capacity also for classes with Immediate binding.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub capacity_for_immediate_binding: bool,
-    /// How often the driver is asked.
+    /// Interval between GetCapacity calls.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     pub capacity_poll_interval: Duration,
-    /// Who owns what is told: -1 nobody, 0 this pod, 1 who made the pod, 2 who made that.
+    /// Owner of CSIStorageCapacity objects: -1 for none, 0 for this pod, 1 for the pod's owner, 2
+    /// for that object's owner.
     #[arg(long, value_name = "LEVEL", default_value_t = 1, allow_negative_numbers = true)]
     pub capacity_ownerref_level: i32,
-    /// How many calls of the driver for it may be under way at once.
+    /// Maximum number of GetCapacity calls in flight.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub capacity_threads: usize,
-    /// How many calls a second the API server gets at most for it.
+    /// Maximum requests per second to the API server for publishing capacity.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0)]
     pub kube_api_capacity_qps: f64,
-    /// How many it may get at once beyond that.
+    /// Maximum burst of requests above --kube-api-capacity-qps.
     #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
     pub kube_api_capacity_burst: f64,
 }
 
-/// One provisioner a node, beside a driver of that node alone.
+/// Flags about running one provisioner per node.
 #[derive(clap::Args)]
 pub struct NodeFlags {
-    /// Whether only the volumes of this node are made and removed. NODE_NAME says which it is.
+    /// Provision and delete only volumes of the node named by the environment variable NODE_NAME.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub node_deployment: bool,
-    /// Whether also for claims for which no node is chosen: one of all provisioners takes each.
+    /// With --node-deployment, also provision claims with Immediate binding. The provisioners of
+    /// all nodes compete for each claim.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub node_deployment_immediate_binding: bool,
-    /// How long to wait at most before the first try to take such a claim.
+    /// Maximum delay before the first attempt to become the owner of such a claim.
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = duration::parse)]
     pub node_deployment_base_delay: Duration,
-    /// How long it becomes at most.
+    /// Maximum delay before later attempts.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     pub node_deployment_max_delay: Duration,
 }
 
-/// Flags of Kubernetes' programs about logs and the like. They are accepted, so that a manifest need not be changed.
+/// Flags that are accepted and ignored, so that existing manifests keep working.
 #[derive(clap::Args)]
-struct LogFlags {
-    /// How much is logged, as Kubernetes' programs count it: from 4 on what is found in order too, from 6 on everything.
-    #[arg(long, value_name = "LEVEL", default_value_t = 0, hide_default_value = true)]
-    v: u8,
-    /// Accepted as upstream has it.
+struct IgnoredFlags {
+    /// Ignored.
     #[arg(long, hide = true)]
     vmodule: Option<String>,
-    /// Accepted as upstream has it: logs are text on a terminal, and JSON elsewhere.
-    #[arg(long, hide = true)]
-    logging_format: Option<String>,
-    /// Accepted as upstream has it.
+    /// Ignored.
     #[arg(long, hide = true)]
     log_flush_frequency: Option<String>,
-    /// Accepted as upstream has it.
+    /// Ignored.
     #[arg(long, hide = true)]
     log_json_info_buffer_size: Option<String>,
-    /// Accepted as upstream has it.
+    /// Ignored.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     log_json_split_stream: Option<bool>,
-    /// Accepted as upstream has it.
+    /// Ignored.
     #[arg(long, hide = true)]
     log_text_info_buffer_size: Option<String>,
-    /// Accepted as upstream has it.
+    /// Ignored.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     log_text_split_stream: Option<bool>,
-    /// Accepted as upstream has it: threads are as many as the machine has processors for us.
+    /// Ignored: the number of threads follows the available processors.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     automaxprocs: Option<bool>,
-    /// Accepted as upstream has it: there is nothing to be profiled that way.
+    /// Ignored: there is no pprof endpoint.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     enable_pprof: Option<bool>,
 }
 
 impl Args {
-    /// How much is to be logged, in our own measure.
-    pub fn verbosity(&self) -> u8 {
-        match self.log.v {
-            0..=3 => 0,
-            4..=5 => 1,
-            6.. => 2,
-        }
-    }
-
-    /// Whether the flags go together.
+    /// Checks what clap does not.
     pub fn check(&self) -> Result<(), String> {
         if self.volume_name_prefix.is_empty() {
             return Err("--volume-name-prefix cannot be empty".into());
         }
         if !(-1..=UID_LENGTH_MAX).contains(&self.volume_name_uuid_length) {
-            return Err(format!("--volume-name-uuid-length is -1, or at most {UID_LENGTH_MAX}"));
+            return Err(format!("--volume-name-uuid-length must be between -1 and {UID_LENGTH_MAX}"));
         }
-        if !self.http_endpoint.is_empty() && !self.metrics_address.is_empty() {
-            return Err("only one of --metrics-address and --http-endpoint can be set".into());
-        }
+        self.listen_address()?;
         if !self.metrics_path.starts_with('/') {
-            return Err("--metrics-path begins with a slash".into());
+            return Err("--metrics-path must start with a slash".into());
         }
         if self.election.leader_election {
             self.election.check()?;
@@ -212,14 +199,18 @@ impl Args {
         Ok(())
     }
 
-    /// How many characters of a claim's UID names of volumes end in, if not all.
+    /// How many digits of the claim's UID volume names contain; `None` for the whole UID.
     pub fn uid_length(&self) -> Option<usize> {
         usize::try_from(self.volume_name_uuid_length).ok()
     }
 
-    /// Where health and metrics are served, if anywhere.
-    pub fn address(&self) -> Option<&str> {
-        [&self.http_endpoint, &self.metrics_address].into_iter().map(String::as_str).find(|address| !address.is_empty())
+    /// Where health and metrics are served, if anywhere. An empty address disables them, as for
+    /// csi-provisioner.
+    pub fn listen_address(&self) -> Result<Option<ListenAddress>, String> {
+        match self.listen.as_str() {
+            "" => Ok(None),
+            address => address.parse().map(Some).map_err(|error| format!("--listen: {error}")),
+        }
     }
 }
 
@@ -232,16 +223,23 @@ mod tests {
     struct Program {
         #[command(flatten)]
         args: Args,
+        #[command(flatten)]
+        log: crate::logging::LogFlags,
     }
 
-    fn read(flags: &[&str]) -> Result<Args, String> {
-        let args = Program::try_parse_from([&["program"], flags].concat()).map_err(|error| error.to_string())?.args;
-        args.check().map(|()| args)
+    fn parse(flags: &[&str]) -> Result<Args, String> {
+        let program = Program::try_parse_from([&["program"], flags].concat()).map_err(|error| error.to_string())?;
+        assert!(program.log.v == 0 || program.log.v == 5);
+        program.args.check().map(|()| program.args)
+    }
+
+    fn address(args: &Args) -> Option<String> {
+        args.listen_address().expect("a valid address").map(|address| address.to_string())
     }
 
     #[test]
-    fn a_manifest_of_upstreams_is_understood() {
-        let args = read(&[
+    fn flags_of_an_upstream_manifest_are_accepted() {
+        let args = parse(&[
             "--v=5",
             "--csi-address=/csi/csi.sock",
             "--feature-gates=Topology=true,VolumeAttributesClass=true",
@@ -265,32 +263,33 @@ mod tests {
             "--cloning-protection-threads=2",
             "--capacity-ownerref-level=-1",
         ]);
-        let args = args.expect("understood");
+        let args = args.expect("valid flags");
         assert!(args.extra_create_metadata && !args.immediate_topology && args.strict_topology);
-        assert_eq!((args.uid_length(), args.address(), args.verbosity()), (Some(10), Some(":8080"), 1));
+        assert_eq!((args.uid_length(), address(&args)), (Some(10), Some(":8080".into())));
         assert_eq!(args.feature_gates, ["Topology=true", "VolumeAttributesClass=true"]);
         assert_eq!((args.timeout, args.capacity.capacity_ownerref_level), (Duration::from_secs(15), -1));
     }
 
     #[test]
-    fn defaults_are_upstreams() {
-        let args = read(&[]).expect("nothing is needed");
+    fn defaults_are_those_of_csi_provisioner() {
+        let args = parse(&[]).expect("no flag is required");
         assert_eq!((args.timeout, args.worker_threads), (Duration::from_secs(10), 100));
-        assert_eq!((args.uid_length(), args.address(), args.volume_name_prefix.as_str()), (None, None, "pvc"));
+        assert_eq!((args.uid_length(), address(&args), args.volume_name_prefix.as_str()), (None, None, "pvc"));
         assert!(args.immediate_topology && args.prevent_volume_mode_conversion && !args.election.leader_election);
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_flags_are_rejected() {
         for flags in [
             &["--volume-name-prefix="][..],
             &["--volume-name-uuid-length=33"],
             &["--http-endpoint=:1", "--metrics-address=:2"],
+            &["--http-endpoint=8080"],
             &["--metrics-path=metrics"],
             &["--timeout=0"],
             &["--nonsense"],
         ] {
-            assert!(read(flags).is_err(), "{flags:?}");
+            assert!(parse(flags).is_err(), "{flags:?}");
         }
     }
 }

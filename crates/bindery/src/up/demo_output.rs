@@ -1,4 +1,4 @@
-//! What the demonstration shows: decisions as they are made, and words between them. In colours on a terminal.
+//! What the demo prints: headings, actions, decisions and results. In colour on a terminal.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -8,22 +8,22 @@ use bindery_engine::{Decided, Measured};
 use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::explain::print;
+use crate::stdout::print;
 
-/// Hears the decisions, and hands them on.
-pub struct Listener(UnboundedSender<Decided>);
+/// An observer that forwards decisions to a channel.
+pub struct DecisionChannel(UnboundedSender<Decided>);
 
-impl Listener {
-    /// A listener, and where its decisions arrive.
-    pub fn new() -> (Listener, UnboundedReceiver<Decided>) {
+impl DecisionChannel {
+    /// The observer, and the receiver of its decisions.
+    pub fn new() -> (DecisionChannel, UnboundedReceiver<Decided>) {
         let (send, receive) = unbounded_channel();
-        (Listener(send), receive)
+        (DecisionChannel(send), receive)
     }
 }
 
-impl Observer for Listener {
+impl Observer for DecisionChannel {
     fn decided(&self, decided: Decided) {
-        // NoObserver may listen any more.
+        // The receiver is dropped when the demo ends.
         let _ = self.0.send(decided);
     }
 
@@ -33,33 +33,33 @@ impl Observer for Listener {
     fn lease_observed(&self, _: &LeaseStatus) {}
 }
 
-/// Writes on standard output.
-pub struct Story {
-    in_colours: bool,
+/// Prints to standard output.
+pub struct Output {
+    in_colour: bool,
 }
 
-impl Story {
-    /// A story, in colours where there is a terminal to show them.
-    pub fn new() -> Story {
-        Story { in_colours: std::io::stdout().is_terminal() }
+impl Output {
+    /// Uses colours if standard output is a terminal and NO_COLOR is not set.
+    pub fn new() -> Output {
+        Output { in_colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
     }
 
-    /// A new chapter.
-    pub fn chapter(&self, title: &str) -> Result<(), String> {
+    /// A heading.
+    pub fn heading(&self, title: &str) -> Result<(), String> {
         print(&format!("\n{}\n", self.paint("1", title)))
     }
 
-    /// What somebody does.
-    pub fn somebody(&self, words: &str) -> Result<(), String> {
-        print(&format!("  {} {words}\n", self.paint("36", "+")))
+    /// What the user does.
+    pub fn action(&self, text: &str) -> Result<(), String> {
+        print(&format!("  {} {text}\n", self.paint("36", "+")))
     }
 
-    /// What became of it.
-    pub fn outcome(&self, words: &str) -> Result<(), String> {
-        print(&format!("  {} {words}\n", self.paint("32", "=")))
+    /// The state afterwards.
+    pub fn result(&self, text: &str) -> Result<(), String> {
+        print(&format!("  {} {text}\n", self.paint("32", "=")))
     }
 
-    /// Text as it is, set in.
+    /// Indented text.
     pub fn text(&self, text: &str) -> Result<(), String> {
         let mut lines = String::new();
         for line in text.lines() {
@@ -69,7 +69,7 @@ impl Story {
         print(&lines)
     }
 
-    /// A decision: about what, by which rule and why, and the step that follows.
+    /// A decision: the object, the rule, its sentence, and the step that follows.
     pub fn decision(&self, decided: &Decided) -> Result<(), String> {
         let step = decided.step.map(|step| format!(" -> {}", step.name)).unwrap_or_default();
         let rule = self.paint("33", decided.rule.name);
@@ -83,6 +83,6 @@ impl Story {
     }
 
     fn paint(&self, colour: &str, text: &str) -> String {
-        if self.in_colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.in_colour { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }

@@ -1,4 +1,4 @@
-//! How many pods wait for a node, and what for, under the name that upstream gives it.
+//! The number of pending pods, by upstream's scheduler queue.
 
 use bindery_cache::Cache;
 use bindery_model::Pod;
@@ -8,20 +8,20 @@ use prometheus_client::registry::Registry;
 
 use super::Labels;
 
-/// Has the pods that wait counted.
+/// Counts pods without a node.
 pub fn collect(known: &Cache, registry: &mut Registry) {
     let pods = Family::<Labels, Gauge>::default();
     let queue = |name: &str| pods.get_or_create_owned(&vec![("queue", name.to_owned())]);
-    // Each is there, be it with none.
+    // Every queue is reported, also an empty one.
     ["active", "gated", "unschedulable"].into_iter().for_each(|name| drop(queue(name)));
     for pod in known.tenants().waiting().filter_map(|key| known.pod(key)) {
-        queue(waits_in(pod)).inc();
+        queue(queue_of(pod)).inc();
     }
-    registry.register("scheduler_pending_pods", "Pods that wait for a node", pods);
+    registry.register("scheduler_pending_pods", "Pods without a node, by queue", pods);
 }
 
-/// Where upstream would have a pod wait.
-fn waits_in(pod: &Pod) -> &'static str {
+/// The queue in which kube-scheduler would keep a pod.
+fn queue_of(pod: &Pod) -> &'static str {
     let scheduling = &pod.scheduling;
     if scheduling.is_gated {
         "gated"
@@ -40,7 +40,7 @@ mod tests {
     use bindery_model::{Kind, Object};
 
     #[test]
-    fn pods_are_counted_by_what_they_wait_for() {
+    fn pending_pods_are_counted_by_queue() {
         let mut known = Cache::default();
         let states = [
             r#""spec":{"schedulingGates":[{"name":"g"}]}"#,
@@ -51,7 +51,7 @@ mod tests {
         ];
         for (n, state) in states.into_iter().enumerate() {
             let json = format!(r#"{{"metadata":{{"namespace":"d","name":"p{n}","uid":"p{n}"}},{state}}}"#);
-            known.watched(Object::from_json(Kind::Pod, json.as_bytes()).expect("it has a name"));
+            known.watched(Object::from_json(Kind::Pod, json.as_bytes()).expect("a valid pod"));
         }
         let (mut registry, mut page) = (Registry::default(), String::new());
         collect(&known, &mut registry);

@@ -1,4 +1,4 @@
-//! What was counted of the queues, under the names that client-go's work queues give it.
+//! Work queue metrics, under client-go's names.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 
 use super::Labels;
 
-/// Has the queues collected: how long they are, what came in, and how long it took.
+/// Registers depth, additions, retries and durations of the engine's queues.
 pub fn collect(engine: &Engine, registry: &mut Registry) {
     let (depth, adds, retries) = (
         Family::<Labels, Gauge>::default(),
@@ -28,9 +28,9 @@ pub fn collect(engine: &Engine, registry: &mut Registry) {
         retries.get_or_create(&labels).inc_by(queue.retries);
         times.push((labels, queue));
     }
-    registry.register("workqueue_depth", "Keys that wait to be decided about", depth);
-    registry.register("workqueue_adds", "Times that a key was put in the queue", adds);
-    registry.register("workqueue_retries", "Times that it was so after a failure", retries);
+    registry.register("workqueue_depth", "Keys waiting in the queue", depth);
+    registry.register("workqueue_adds", "Keys added to the queue", adds);
+    registry.register("workqueue_retries", "Keys added to the queue after a failure", retries);
     registry.register_collector(Box::new(Times(times)));
 }
 
@@ -42,23 +42,25 @@ impl Collector for Times {
         let mut family = |name, help, of: fn(&Queue) -> &Histogram| {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
             for (labels, queue) in &self.0 {
-                let spread = of(queue);
+                let histogram = of(queue);
                 let bounds = Histogram::BOUNDS.into_iter().chain([f64::MAX]);
-                let above = spread.count - spread.buckets.iter().sum::<u64>();
-                let counts = spread.buckets.into_iter().chain([above]);
+                let above = histogram.count - histogram.buckets.iter().sum::<u64>();
+                let counts = histogram.buckets.into_iter().chain([above]);
                 let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
                 family.encode_family(labels)?.encode_histogram::<NoLabelSet>(
-                    spread.sum.as_secs_f64(),
-                    spread.count,
+                    histogram.sum.as_secs_f64(),
+                    histogram.count,
                     &buckets,
                     None,
                 )?;
             }
             Ok(())
         };
-        family("workqueue_queue_duration_seconds", "How long keys waited to be decided about", |queue| &queue.waited)?;
-        family("workqueue_work_duration_seconds", "How long it took from there until they were at rest", |queue| {
-            &queue.worked
-        })
+        family("workqueue_queue_duration_seconds", "Time that keys waited in the queue", |queue| &queue.waited)?;
+        family(
+            "workqueue_work_duration_seconds",
+            "Time from leaving the queue until all resulting requests were done",
+            |queue| &queue.worked,
+        )
     }
 }

@@ -1,4 +1,5 @@
-//! How much room a driver has, told to schedulers: whose objects that makes, and about what.
+//! Publishing the driver's storage capacity as CSIStorageCapacity objects: their owner, and the
+//! classes and topology segments they cover.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,24 +9,23 @@ use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by,
 use bindery_csi::{Driver, Introduction, Look};
 use bindery_engine::Engine;
 use bindery_model::{BindingMode, Kind, Name, Object};
-use bindery_runtime::{Message, Query};
+use bindery_runtime::{Api, Ask, Message};
 use futures::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::csi::api_with;
-use super::flags;
-use super::node::Own;
+use super::flags::{Args, CapacityFlags};
+use super::node_deployment::LocalNode;
 
-/// The pod that this runs in, as far as it has to be known.
-pub struct Pod {
+/// The pod that this process runs in.
+pub struct OwnPod {
     namespace: String,
-    /// Its name, and how far above it the owner of what is told is looked for.
+    /// The pod's name, and the level of its owner that owns the CSIStorageCapacity objects.
     owner: Option<(String, u32)>,
 }
 
-/// The pod that this runs in, where it is told how much room there is.
-pub fn pod(flags: &flags::CapacityFlags) -> Result<Option<Pod>, String> {
+/// The pod that this process runs in, with `--enable-capacity`.
+pub fn own_pod(flags: &CapacityFlags) -> Result<Option<OwnPod>, String> {
     if !flags.enable_capacity {
         return Ok(None);
     }
@@ -38,78 +38,84 @@ pub fn pod(flags: &flags::CapacityFlags) -> Result<Option<Pod>, String> {
         Err(_) => None,
         Ok(level) => Some((variable("POD_NAME", ", or --capacity-ownerref-level=-1")?, level)),
     };
-    Ok(Some(Pod { namespace, owner }))
+    Ok(Some(OwnPod { namespace, owner }))
 }
 
-/// Whose the objects are that tell of room.
-pub async fn identity(pod: Pod, driver: &str, own: Option<&Own>, look: &dyn Look) -> Result<Identity, String> {
-    let Pod { namespace, owner: above } = pod;
+/// The namespace, labels and owner of CSIStorageCapacity objects.
+pub async fn identity(
+    pod: OwnPod,
+    driver: &str,
+    node: Option<&LocalNode>,
+    look: &dyn Look,
+) -> Result<Identity, String> {
+    let OwnPod { namespace, owner: above } = pod;
     let owner = match above {
         None => None,
         Some((pod, level)) => Some(owner(look, &namespace, &pod, level).await?),
     };
-    let managed_by = managed_by(own.map(|own| own.name.as_str()));
+    let managed_by = managed_by(node.map(|node| node.name.as_str()));
     Ok(Identity { namespace, driver: driver.to_owned(), managed_by, owner })
 }
 
-/// Whoever tells how much room there is.
-pub async fn keeper(
-    args: &flags::Args,
+/// The task that publishes capacity.
+pub fn publisher(
+    args: &Args,
+    api: Api,
     identity: Identity,
     driver: &Driver,
     changed: Arc<Notify>,
     counts: Arc<Counts>,
-) -> Result<Keeper, String> {
+) -> Keeper {
     let flags = &args.capacity;
-    let rate = Some((flags.kube_api_capacity_qps, flags.kube_api_capacity_burst));
-    Ok(Keeper {
-        api: Arc::new(api_with(args, rate).await?),
+    Keeper {
+        api: Arc::new(api),
         driver: driver.clone(),
         identity,
         poll: flags.capacity_poll_interval,
         calls_max: flags.capacity_threads,
         changed,
         counts,
-    })
+    }
 }
 
-/// About what it is told: the driver's classes and places, as the engine knows them; `None` while it does not know all.
+/// The driver's classes and topology segments, from the engine's cache; `None` until the initial
+/// lists are complete.
 pub fn wanted(
-    args: &flags::Args,
+    args: &Args,
     driver: &Introduction,
-    own: Option<&Own>,
+    node: Option<&LocalNode>,
     outbox: UnboundedSender<Message>,
 ) -> impl Fn() -> BoxFuture<'static, Option<Wanted>> + use<> {
-    let (name, at_once) = (Name::from(driver.name.as_str()), args.capacity.capacity_for_immediate_binding);
-    // Where there is but one place, it need not be looked for.
-    let only = match own {
-        Some(own) => Some(own.place.clone()),
+    let (name, immediate) = (Name::from(driver.name.as_str()), args.capacity.capacity_for_immediate_binding);
+    // The only segment, if the driver has just one.
+    let only = match node {
+        Some(node) => Some(node.topology.clone()),
         None => (!driver.abilities.topology).then(Place::new),
     };
     move || {
         let (name, only) = (name.clone(), only.clone());
-        ask(&outbox, move |known| {
-            let places = only.map_or_else(|| places(known, &name), |only| BTreeSet::from([only]));
-            Wanted { classes: classes(known, &name, at_once), places }
+        query(&outbox, move |known| {
+            let places = only.map_or_else(|| topology_segments(known, &name), |only| BTreeSet::from([only]));
+            Wanted { classes: classes(known, &name, immediate), places }
         })
     }
 }
 
-/// Asks the engine what it knows; `None` while it does not know all.
-pub fn ask<T: Send + 'static>(
+/// Reads from the engine's cache; `None` until the initial lists are complete.
+pub fn query<T: Send + 'static>(
     outbox: &UnboundedSender<Message>,
-    look: impl FnOnce(&Cache) -> T + Send + 'static,
+    read: impl FnOnce(&Cache) -> T + Send + 'static,
 ) -> BoxFuture<'static, Option<T>> {
-    let (question, answer) = Query::new(move |engine: &Engine| engine.is_synced().then(|| look(engine.known())));
-    let sent = outbox.send(Message::Query(question));
+    let (question, answer) = Ask::new(move |engine: &Engine| engine.is_synced().then(|| read(engine.known())));
+    let sent = outbox.send(Message::Asked(question));
     Box::pin(async move {
         sent.ok()?;
         answer.await.ok()?
     })
 }
 
-/// The driver's classes; those whose volumes are made at once only where that is asked for.
-fn classes(known: &Cache, driver: &Name, at_once: bool) -> BTreeSet<String> {
+/// The driver's classes, with or without those with Immediate binding.
+fn classes(known: &Cache, driver: &Name, immediate: bool) -> BTreeSet<String> {
     let class = |key| match known.object(&key)? {
         Object::Class(class) => Some(class),
         Object::Claim(_)
@@ -123,13 +129,13 @@ fn classes(known: &Cache, driver: &Name, at_once: bool) -> BTreeSet<String> {
         | Object::Attachment(_) => None,
     };
     let classes = known.keys(Kind::Class).into_iter().filter_map(class);
-    let ours = classes.filter(|class| class.provisioner == *driver);
-    let told = ours.filter(|class| at_once || class.binding == Some(BindingMode::WaitForFirstConsumer));
-    told.map(|class| class.meta.name.to_string()).collect()
+    let of_driver = classes.filter(|class| class.provisioner == *driver);
+    let published = of_driver.filter(|class| immediate || class.binding == Some(BindingMode::WaitForFirstConsumer));
+    published.map(|class| class.meta.name.to_string()).collect()
 }
 
-/// The driver's places.
-fn places(known: &Cache, driver: &Name) -> BTreeSet<Place> {
+/// The topology segments of the driver's nodes.
+fn topology_segments(known: &Cache, driver: &Name) -> BTreeSet<Place> {
     let node = |name: &Name| {
         let keys = known.csi_node(name)?.driver(driver)?.topology_keys.iter().map(ToString::to_string);
         let (keys, labels) = (keys.collect::<Vec<String>>(), &known.node(name)?.labels);

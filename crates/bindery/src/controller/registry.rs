@@ -1,52 +1,45 @@
-//! The controllers there are, by upstream's names, and which of them are to run.
+//! The volume controllers, by upstream's names, and which of them run.
 
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_rules_api::RuleSet;
 
+use crate::feature_gates;
+
 /// The feature gate of the `Unused` condition of claims.
 const UNUSED_GATE: &str = "PersistentVolumeClaimUnusedSinceTime";
 
-/// How controllers are set up.
+/// Settings of the controllers.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The binder.
+    /// Settings of the binder.
     pub binder: BinderConfig,
     /// Whether bound claims get the `Unused` condition.
-    pub says_unused: bool,
+    pub unused_condition: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { binder: BinderConfig::default(), says_unused: true }
+        Settings { binder: BinderConfig::default(), unused_condition: true }
     }
 }
 
 impl Settings {
-    /// Takes feature gates into account, each as `NAME=true` or `NAME=false`.
+    /// Applies feature gates, each as `NAME=BOOL`.
     pub fn with_gates(mut self, gates: &[String]) -> Result<Settings, String> {
-        for gate in gates {
-            let (name, value) =
-                gate.split_once('=').ok_or_else(|| format!("missing bool value for feature gate {gate:?}"))?;
-            let value = value.trim().parse::<bool>();
-            let value = value.map_err(|_| format!("invalid value of {name}: use true or false, not {gate:?}"))?;
-            match name.trim() {
-                UNUSED_GATE => self.says_unused = value,
-                other => return Err(format!("unrecognized feature gate: {other} (known: {UNUSED_GATE})")),
-            }
-        }
+        feature_gates::parse(gates, &[UNUSED_GATE], |_, value| self.unused_condition = value)?;
         Ok(self)
     }
 }
 
-/// A controller that can be switched on and off.
+/// A controller that `--controllers` can enable or disable.
 struct Controller {
     name: &'static str,
     alias: Option<&'static str>,
     make: fn(&Settings) -> Box<dyn RuleSet + Send>,
 }
 
-/// All of them, in the order in which they decide.
+/// All controllers, in the order in which they decide.
 const ALL: [Controller; 6] = [
     Controller {
         name: "persistentvolume-binder-controller",
@@ -57,7 +50,7 @@ const ALL: [Controller; 6] = [
     Controller {
         name: "persistentvolumeclaim-protection-controller",
         alias: Some("pvc-protection"),
-        make: |settings| Box::new(ClaimProtection { reports_unused: settings.says_unused }),
+        make: |settings| Box::new(ClaimProtection { says_unused: settings.unused_condition }),
     },
     Controller {
         name: "persistentvolume-protection-controller",
@@ -77,46 +70,47 @@ const ALL: [Controller; 6] = [
 ];
 
 impl Controller {
-    fn is_called(&self, name: &str) -> bool {
+    fn has_name(&self, name: &str) -> bool {
         self.name == name || self.alias == Some(name)
     }
 
-    /// Whether it is to run: the first word that speaks of it decides, then whether all are meant.
-    fn is_enabled(&self, words: &[String]) -> bool {
-        match words.iter().find(|word| self.is_called(without_sign(word))) {
-            Some(word) => !word.starts_with('-'),
-            None => words.iter().any(|word| word == "*"),
+    /// Whether `--controllers` enables it: the first item that names it decides, then `*`.
+    fn is_enabled(&self, items: &[String]) -> bool {
+        match items.iter().find(|item| self.has_name(without_sign(item))) {
+            Some(item) => !item.starts_with('-'),
+            None => items.iter().any(|item| item == "*"),
         }
     }
 }
 
-fn without_sign(word: &str) -> &str {
-    word.strip_prefix('-').unwrap_or(word)
+fn without_sign(item: &str) -> &str {
+    item.strip_prefix('-').unwrap_or(item)
 }
 
-/// Every controller there is.
-pub fn every(settings: &Settings) -> Vec<Box<dyn RuleSet + Send>> {
+/// Every controller.
+pub fn all(settings: &Settings) -> Vec<Box<dyn RuleSet + Send>> {
     ALL.iter().map(|controller| (controller.make)(settings)).collect()
 }
 
-/// The controllers that `--controllers` asks for. Logs which they are.
-pub fn chosen(words: &[String], settings: &Settings) -> Result<Vec<Box<dyn RuleSet + Send>>, String> {
-    for name in words.iter().map(|word| without_sign(word)) {
-        if name != "*" && !ALL.iter().any(|controller| controller.is_called(name)) {
+/// The controllers that `--controllers` enables. Logs their names.
+pub fn enabled(items: &[String], settings: &Settings) -> Result<Vec<Box<dyn RuleSet + Send>>, String> {
+    for name in items.iter().map(|item| without_sign(item)) {
+        if name != "*" && !ALL.iter().any(|controller| controller.has_name(name)) {
             return Err(format!("{name:?} is not in the list of known controllers: {}", names().join(", ")));
         }
     }
-    let (on, off): (Vec<_>, Vec<_>) = ALL.iter().partition(|controller| controller.is_enabled(words));
+    let (on, off): (Vec<_>, Vec<_>) = ALL.iter().partition(|controller| controller.is_enabled(items));
     if on.is_empty() {
-        return Err(format!("--controllers leaves nothing to run; there are: {}", names().join(", ")));
+        return Err(format!("--controllers enables no controller; known controllers: {}", names().join(", ")));
     }
-    for controller in off {
-        tracing::warn!(controller = controller.name, "controller is disabled");
-    }
+    let list = |controllers: &[&Controller]| {
+        controllers.iter().map(|controller| controller.name).collect::<Vec<_>>().join(",")
+    };
+    tracing::info!(enabled = list(&on), disabled = list(&off), "controllers configured");
     Ok(on.into_iter().map(|controller| (controller.make)(settings)).collect())
 }
 
-/// What they are called.
+/// The names of all controllers.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|controller| controller.name).collect()
 }
@@ -125,14 +119,14 @@ pub fn names() -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(|word| (*word).to_owned()).collect()
+    fn items(items: &[&str]) -> Vec<String> {
+        items.iter().map(|item| (*item).to_owned()).collect()
     }
 
     #[test]
-    fn controllers_are_switched_as_upstream_does() {
+    fn controllers_flag_works_as_upstream() {
         let running = |list: &[&str]| -> Result<Vec<&'static str>, String> {
-            let sets = chosen(&words(list), &Settings::default())?;
+            let sets = enabled(&items(list), &Settings::default())?;
             Ok(sets.iter().map(|set| set.profile().name).collect())
         };
         assert_eq!(running(&["*"]).map(|sets| sets.len()), Ok(6));
@@ -148,15 +142,16 @@ mod tests {
             ]
         );
         let first = running(&["-pvc-protection", "persistentvolumeclaim-protection-controller", "ephemeral-volume"]);
-        assert_eq!(first, Ok(vec!["ephemeral-volume"]), "the first word decides");
-        assert!(running(&["-ephemeral-volume"]).is_err_and(|error| error.contains("leaves nothing to run")));
-        let error = running(&["nonsense"]).expect_err("unknown");
+        assert_eq!(first, Ok(vec!["ephemeral-volume"]), "the first item that names a controller decides");
+        assert!(running(&["-ephemeral-volume"]).is_err_and(|error| error.contains("enables no controller")));
+        let error = running(&["nonsense"]).expect_err("unknown controller");
         assert!(error.starts_with("\"nonsense\" is not in the list of known controllers"), "{error}");
     }
 
     #[test]
-    fn feature_gates_are_read_as_upstream_does() {
-        let gates = |list: &[&str]| Settings::default().with_gates(&words(list)).map(|settings| settings.says_unused);
+    fn feature_gates_are_parsed_as_upstream() {
+        let gates =
+            |list: &[&str]| Settings::default().with_gates(&items(list)).map(|settings| settings.unused_condition);
         assert_eq!(gates(&[]), Ok(true));
         assert_eq!(gates(&["PersistentVolumeClaimUnusedSinceTime=false"]), Ok(false));
         assert!(gates(&["Nonsense=true"]).is_err_and(|error| error.contains("unrecognized feature gate: Nonsense")));

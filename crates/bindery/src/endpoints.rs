@@ -1,0 +1,216 @@
+//! Health, metrics and debug state, over plain HTTP.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use bindery_engine::Engine;
+use bindery_explain::{LINES, explain_pod};
+use bindery_model::{Kind, ObjectKey};
+use bindery_runtime::{Ask, EventSink, Message};
+use bindery_scheduler::Scheduler;
+use prometheus_client::registry::Registry;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::timeout;
+
+use crate::metrics::{self, Recorder};
+
+/// How long the engine task may take to answer. It decides in microseconds: after this long it is
+/// stuck.
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many of the last verdicts `/debug/state.json` shows.
+const VERDICTS_SHOWN: usize = 50;
+
+/// The default path of metrics.
+pub const METRICS_PATH: &str = "/metrics";
+
+/// What requests are answered from.
+#[derive(Clone)]
+pub struct Shared {
+    outbox: UnboundedSender<Message>,
+    recorder: Recorder,
+    events: EventSink,
+    /// The lease's name, if there is leader election.
+    lease: Option<String>,
+    more_metrics: Option<RegisterMetrics>,
+}
+
+/// Registers additional metrics.
+pub type RegisterMetrics = Arc<dyn Fn(&mut Registry) + Send + Sync>;
+
+impl Shared {
+    /// Answers from the engine task, from what it reported, and from the event sink.
+    pub fn new(
+        outbox: UnboundedSender<Message>,
+        recorder: Recorder,
+        events: EventSink,
+        lease: Option<String>,
+    ) -> Shared {
+        Shared { outbox, recorder, events, lease, more_metrics: None }
+    }
+
+    /// Also serves these metrics.
+    pub fn with_metrics(self, more: RegisterMetrics) -> Shared {
+        Shared { more_metrics: Some(more), ..self }
+    }
+
+    /// Reads from the engine. An error response if the engine task does not answer.
+    async fn ask<T: Send + 'static>(&self, read: impl FnOnce(&Engine) -> T + Send + 'static) -> Result<T, Response> {
+        let (ask, answer) = Ask::new(read);
+        let stuck = || (StatusCode::INTERNAL_SERVER_ERROR, "the engine task does not answer").into_response();
+        self.outbox.send(Message::Asked(ask)).map_err(|_| stuck())?;
+        timeout(ENGINE_TIMEOUT, answer).await.ok().and_then(Result::ok).ok_or_else(stuck)
+    }
+}
+
+/// The routes of every program.
+pub fn router(shared: Shared) -> Router {
+    Router::new()
+        .route("/healthz", get(healthy))
+        .route("/livez", get(healthy))
+        .route("/readyz", get(ready))
+        .route(METRICS_PATH, get(metrics))
+        .route("/debug/state.json", get(state))
+        .with_state(shared)
+}
+
+/// Metrics at another path.
+pub fn metrics_at(path: &str, shared: Shared) -> Router {
+    Router::new().route(path, get(metrics)).with_state(shared)
+}
+
+/// Serves forever. Logs the address.
+pub async fn serve(listener: TcpListener, router: Router) {
+    match listener.local_addr() {
+        Ok(address) => tracing::info!(%address, "serving health and metrics"),
+        Err(error) => tracing::warn!(%error, "serving health and metrics at an unknown address"),
+    }
+    if let Err(error) = axum::serve(listener, router).await {
+        tracing::error!(%error, "HTTP server failed");
+    }
+}
+
+/// Healthy if the engine task answers.
+async fn healthy(State(shared): State<Shared>) -> Response {
+    shared.ask(|_| "ok").await.into_response()
+}
+
+/// Ready if every kind was listed, as the leader or standing by.
+async fn ready(State(shared): State<Shared>) -> Response {
+    let ready = |engine: &Engine| match engine.is_synced() {
+        true => "ok".into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the initial lists are not complete").into_response(),
+    };
+    shared.ask(ready).await.into_response()
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    let (dropped, recorder) = (shared.events.dropped(), shared.recorder.clone());
+    let (lease, more) = (shared.lease.clone(), shared.more_metrics.clone());
+    let page = move |engine: &Engine| {
+        let page = metrics::page(engine, &recorder, lease.as_deref(), dropped, more.as_deref());
+        ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
+    };
+    shared.ask(page).await.into_response()
+}
+
+/// The object that `/debug/state.json` shows: `?pvc=NAMESPACE/NAME`, `?pod=NAMESPACE/NAME`,
+/// `?pv=NAME` or `?vac=NAME`. Without any: the state of the engine.
+#[derive(Deserialize)]
+struct StateQuery {
+    pvc: Option<String>,
+    pod: Option<String>,
+    pv: Option<String>,
+    vac: Option<String>,
+}
+
+impl StateQuery {
+    fn key(self) -> Result<Option<ObjectKey>, &'static str> {
+        let namespaced = |kind, text: &str| {
+            let (namespace, name) = text.split_once('/').ok_or("?pvc= and ?pod= take NAMESPACE/NAME")?;
+            Ok(Some(ObjectKey { kind, namespace: namespace.into(), name: name.into() }))
+        };
+        match self {
+            StateQuery { pvc: Some(claim), .. } => namespaced(Kind::Claim, &claim),
+            StateQuery { pod: Some(pod), .. } => namespaced(Kind::Pod, &pod),
+            StateQuery { pv: Some(volume), .. } => Ok(Some(ObjectKey::volume(volume))),
+            StateQuery { vac, .. } => Ok(vac.map(|class| ObjectKey::cluster(Kind::AttributesClass, class))),
+        }
+    }
+}
+
+async fn state(State(shared): State<Shared>, Query(query): Query<StateQuery>) -> Response {
+    let key = match query.key() {
+        Ok(key) => key,
+        Err(error) => return (StatusCode::BAD_REQUEST, error).into_response(),
+    };
+    let recorder = shared.recorder.clone();
+    let state = move |engine: &Engine| match key {
+        None => engine_state(engine, &recorder),
+        Some(key) => object_state(engine, &recorder, &key),
+    };
+    shared.ask(state).await.map(Json).into_response()
+}
+
+/// The last verdicts about an object, and what would be decided now; for a pod also why, if this
+/// program schedules pods.
+fn object_state(engine: &Engine, recorder: &Recorder, key: &ObjectKey) -> Value {
+    let now = engine.would_decide(key).map(|(set, verdict)| {
+        json!({"controller": set, "rule": verdict.rule.name, "why": verdict.rule.why, "note": verdict.note})
+    });
+    // Other programs do not watch everything that scheduling depends on.
+    let schedules = engine.controllers().any(|controller| controller == Scheduler::NAME) && key.kind == Kind::Pod;
+    let explanation = schedules.then(|| explain_pod(engine.known(), &key.pod_key(), LINES).ok()).flatten();
+    let object = engine.known().object(key);
+    json!({
+        "key": key.to_string(),
+        "known": object.as_ref().map(|object| {
+            json!({"version": object.meta().version, "uid": object.meta().uid.as_str()})
+        }),
+        "lastVerdicts": recorder.decisions(Some(key)),
+        "explanation": explanation,
+        "verdictNow": object.is_some().then(|| now.collect::<Vec<_>>()),
+    })
+}
+
+/// The state of the engine, for troubleshooting.
+fn engine_state(engine: &Engine, recorder: &Recorder) -> Value {
+    let known = engine.known();
+    let watches: BTreeMap<&str, Value> = Kind::ALL
+        .into_iter()
+        .map(|kind| (kind.as_str(), json!({"version": known.watched_version(kind), "count": known.count(kind)})))
+        .collect();
+    let (requests, operations) = engine.in_flight();
+    let lease = recorder.lease().map(|lease| {
+        json!({
+            "identity": lease.identity,
+            "holder": lease.holder,
+            "renewed": lease.renewed,
+            "transitions": lease.transitions,
+        })
+    });
+    let decisions = recorder.decisions(None);
+    json!({
+        "controllers": engine.controllers().collect::<Vec<_>>(),
+        "watches": watches,
+        "synced": engine.is_synced(),
+        "isLeader": engine.is_leader(),
+        "lease": lease,
+        "keysPending": engine.pending(),
+        "requestsInFlight": requests,
+        "operationsInFlight": operations,
+        "availableVolumes": known.pool().len(),
+        "unboundClaims": known.demand().len(),
+        "verdicts": engine.stats().by_rule.iter().collect::<BTreeMap<_, _>>(),
+        "lastVerdicts": &decisions[decisions.len().saturating_sub(VERDICTS_SHOWN)..],
+    })
+}

@@ -1,0 +1,104 @@
+//! Flags and start-up that `bindery controller` and `bindery scheduler` share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_engine::Engine;
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer};
+use clap::ArgAction::Set;
+
+use crate::cluster::ClusterFlags;
+use crate::leadership::{self, run_as_leader};
+use crate::listen::ListenAddress;
+use crate::{duration, endpoints, metrics};
+
+/// Shared flags. Those of kube-controller-manager and kube-scheduler have the same names and
+/// meanings.
+#[derive(clap::Args)]
+pub struct ProcessFlags {
+    #[command(flatten)]
+    cluster: ClusterFlags,
+
+    /// Elect a leader among several instances. The others stand by.
+    #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    leader_elect: bool,
+    /// Time after the last renewal until another instance may take over the lease.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    leader_elect_lease_duration: Duration,
+    /// Time for which the leader retries a failed renewal before it exits.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    leader_elect_renew_deadline: Duration,
+    /// Time between attempts to acquire or renew the lease.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse)]
+    leader_elect_retry_period: Duration,
+    /// Name of the Lease [default: bindery-controller or bindery-scheduler].
+    #[arg(long, value_name = "NAME")]
+    leader_elect_resource_name: Option<String>,
+    /// Namespace of the Lease.
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    leader_elect_resource_namespace: String,
+
+    /// Maximum requests per second to the API server; 0 for no limit.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    kube_api_qps: f64,
+    /// Maximum burst of requests above --kube-api-qps.
+    #[arg(long, value_name = "NUMBER", default_value_t = 30.0)]
+    kube_api_burst: f64,
+    /// Maximum number of requests in flight.
+    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub kube_api_in_flight: usize,
+    /// Resync period of controllers that do not need resyncs for correctness.
+    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration::parse)]
+    pub min_resync_period: Duration,
+
+    /// Address that serves health, metrics and debug state: HOST:PORT, :PORT for all interfaces, or
+    /// port 0 for any free port [default: 127.0.0.1:10257 for controllers, 127.0.0.1:10259 for the
+    /// scheduler].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<ListenAddress>,
+}
+
+/// Defaults that differ between the commands.
+pub struct Defaults {
+    /// The name of the Lease.
+    pub lease: &'static str,
+    /// The port of health and metrics.
+    pub port: u16,
+}
+
+impl ProcessFlags {
+    /// Runs an engine until SIGTERM or SIGINT, or until it loses its lease.
+    pub async fn run(self, defaults: Defaults, engine: Engine) -> Result<(), String> {
+        let lease_name = self.leader_elect_resource_name.clone().unwrap_or_else(|| defaults.lease.to_owned());
+        let lease = if self.leader_elect { Some(self.lease_config(lease_name)?) } else { None };
+        let cluster = self.cluster.load().await?;
+        let client = cluster.client()?;
+        let rate = (self.kube_api_qps > 0.0).then_some((self.kube_api_qps, self.kube_api_burst));
+        let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, rate));
+        let recorder = metrics::Recorder::default();
+        let observer: Arc<dyn Observer> = Arc::new(recorder.clone());
+        let listener = self.listen.unwrap_or_else(|| ListenAddress::loopback(defaults.port)).bind().await?;
+        cluster.log_version(client);
+        let mut host = EngineHost::start(&api, engine, &observer);
+        let lease_name = lease.as_ref().map(|lease| lease.name.clone());
+        let state = endpoints::Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease_name);
+        host.run("the HTTP server", endpoints::serve(listener, endpoints::router(state)));
+        run_as_leader(lease, api, observer, host, std::future::pending()).await
+    }
+
+    fn lease_config(&self, name: String) -> Result<LeaseConfig, String> {
+        let (duration, renew_deadline, retry_period) =
+            (self.leader_elect_lease_duration, self.leader_elect_renew_deadline, self.leader_elect_retry_period);
+        leadership::check_times("--leader-elect", duration, renew_deadline, retry_period)?;
+        let started = jiff::Timestamp::now().as_nanosecond();
+        Ok(LeaseConfig {
+            namespace: self.leader_elect_resource_namespace.clone(),
+            name,
+            identity: format!("{}_{}_{started:x}", leadership::hostname(), std::process::id()),
+            duration,
+            renew_deadline,
+            retry_period,
+            labels: Vec::new(),
+        })
+    }
+}
