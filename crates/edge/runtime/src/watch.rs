@@ -64,7 +64,13 @@ pub async fn watch(api: Arc<Api>, kind: Kind, outbox: UnboundedSender<Message>) 
                     continue;
                 }
                 Err(error) => {
-                    tracing::warn!(kind = kind.as_str(), %error, "list failed, retrying");
+                    let error = error.to_string();
+                    if error == last_error {
+                        tracing::debug!(kind = kind.as_str(), error, "list failed again, retrying");
+                    } else {
+                        tracing::warn!(kind = kind.as_str(), error, "list failed, retrying");
+                    }
+                    last_error = error;
                     sleep(wait).await;
                     wait = (wait * 2).min(WAIT_MAX);
                     continue;
