@@ -13,7 +13,7 @@ use axum::{Json, Router};
 use bindery_engine::Engine;
 use bindery_explain::{LINES, explain_pod};
 use bindery_model::{Kind, ObjectKey};
-use bindery_runtime::{EventSink, Message, Query};
+use bindery_runtime::{EngineQuery, EventSink, Message};
 use bindery_scheduler::Scheduler;
 use prometheus_client::registry::Registry;
 use serde::Deserialize;
@@ -58,7 +58,7 @@ impl Shared {
 
     /// Asks the brain; `None` when it does not answer.
     async fn ask<T: Send + 'static>(&self, look: impl FnOnce(&Engine) -> T + Send + 'static) -> Option<T> {
-        let (ask, answer) = Query::new(look);
+        let (ask, answer) = EngineQuery::new(look);
         self.outbox.send(Message::Query(ask)).ok()?;
         timeout(ANSWER, answer).await.ok()?.ok()
     }

@@ -97,7 +97,7 @@ fn is_free(known: &Cache, claim: &Claim, config: &Config) -> bool {
     let asked = annotation(Annotation::StorageProvisioner).or_else(|| annotation(Annotation::BetaStorageProvisioner));
     let may_be_here = |class: &bindery_model::Class| {
         let is_allowed =
-            config.node.as_ref().is_none_or(|own| config.topology.is_none() || topologies(class).allow(&own.place));
+            config.node.as_ref().is_none_or(|own| config.topology.is_none() || topologies(class).allow(&own.segment));
         class.binding == Some(BindingMode::Immediate) && config.has_name(&class.provisioner) && is_allowed
     };
     claim.volume.is_none()

@@ -8,7 +8,7 @@ use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by,
 use bindery_csi::{Driver, Introduction, Look};
 use bindery_engine::Engine;
 use bindery_model::{BindingMode, Kind, Name, Object};
-use bindery_runtime::{Message, Query};
+use bindery_runtime::{EngineQuery, Message};
 use futures::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -100,7 +100,7 @@ pub fn ask<T: Send + 'static>(
     outbox: &UnboundedSender<Message>,
     look: impl FnOnce(&Cache) -> T + Send + 'static,
 ) -> BoxFuture<'static, Option<T>> {
-    let (question, answer) = Query::new(move |engine: &Engine| engine.is_synced().then(|| look(engine.known())));
+    let (question, answer) = EngineQuery::new(move |engine: &Engine| engine.is_synced().then(|| look(engine.known())));
     let sent = outbox.send(Message::Query(question));
     Box::pin(async move {
         sent.ok()?;

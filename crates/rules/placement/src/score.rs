@@ -83,8 +83,8 @@ impl Shape {
         if found.bindings.is_empty() {
             for provision in &found.provisions {
                 let Some(room) = provision.room else { continue };
-                let class = of_class(&mut classes, provisioner.claim.class());
-                class.requested_bytes += provisioner.claim.requested().units();
+                let class = of_class(&mut classes, provision.claim.class());
+                class.requested_bytes += provision.claim.requested().units();
                 // All volumes of a class come out of the same room, so it counts once: as it was last found. Where nothing is
                 // said of all there is, it is taken to be what one volume can have.
                 class.capacity_bytes = room.room.as_ref().or(room.limit()).map_or(0, |room| room.units());
