@@ -101,7 +101,7 @@ async fn every_claim_gets_a_directory_and_none_is_leaked() {
     let items = async |path: &str| call(&api, "GET", path, Value::Null).await.expect("a list")["items"].clone();
     eventually("every claim is bound", async || {
         let claims = items(CLAIMS).await;
-        claims.as_array().conditionme_and(|all| all.iter().all(|claim| claim["status"]["phase"] == "Bound"))
+        claims.as_array().is_some_and(|all| all.iter().all(|claim| claim["status"]["phase"] == "Bound"))
     })
     .await;
     let directories = || std::fs::read_dir(&root).expect("the root").count();

@@ -137,5 +137,5 @@ pub(crate) fn untried<T>(error: impl Into<String>) -> Flow<T> {
 }
 
 pub(crate) fn fail<T>(error: impl Into<String>, after: FailureEffect) -> Flow<T> {
-    Err(Halt::Fail(Failure { error: error.into(), after }))
+    Err(Halt::Fail(Failure { error: error.into(), effect: after }))
 }

@@ -23,7 +23,7 @@ pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
         | Code::DataLoss
         | Code::Unauthenticated => FailureEffect::Nothing,
     };
-    Failure { error: said(status), after }
+    Failure { error: said(status), effect: after }
 }
 
 /// What is certain after a call to remove a volume failed: it may be gone, and is asked for again.

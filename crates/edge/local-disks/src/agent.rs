@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bindery_model::{Kind, Name, ObjectKey, Volume, VolumeMode};
 use bindery_provisioner_sdk::Config as ProvisionerConfig;
-use bindery_runtime::{Message, Query};
+use bindery_runtime::{EngineQuery, Message};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::discover::Owner;
@@ -61,7 +61,7 @@ impl Knowledge {
 
     /// All volumes that are known; `None` while not all are.
     pub async fn volumes(&self) -> Option<Vec<Arc<Volume>>> {
-        let (ask, answer) = Query::new(|engine| {
+        let (ask, answer) = EngineQuery::new(|engine| {
             let known = engine.known();
             let volume = |key: &ObjectKey| known.volume(&key.name).cloned();
             engine.is_synced().then(|| known.keys(Kind::Volume).iter().filter_map(volume).collect())

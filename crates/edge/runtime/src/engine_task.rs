@@ -18,23 +18,25 @@ pub enum Message {
     /// An input for the engine.
     Input(Input),
     /// A query about the engine's state.
-    Query(Query),
+    Query(EngineQuery),
     /// Stop the task.
     Stop,
 }
 
 /// A read-only query of the engine.
-pub struct Query(Box<dyn FnOnce(&Engine) + Send>);
+pub struct EngineQuery(Box<dyn FnOnce(&Engine) + Send>);
 
-impl Query {
+impl EngineQuery {
     /// A query, and the receiver of its result.
-    pub fn new<T: Send + 'static>(look: impl FnOnce(&Engine) -> T + Send + 'static) -> (Query, oneshot::Receiver<T>) {
+    pub fn new<T: Send + 'static>(
+        look: impl FnOnce(&Engine) -> T + Send + 'static,
+    ) -> (EngineQuery, oneshot::Receiver<T>) {
         let (send, receive) = oneshot::channel();
         let query = move |engine: &Engine| {
             // The receiver may have been dropped.
             let _ = send.send(look(engine));
         };
-        (Query(Box::new(query)), receive)
+        (EngineQuery(Box::new(query)), receive)
     }
 }
 
@@ -76,7 +78,7 @@ impl EngineTask {
             };
             match message {
                 None | Some(Message::Stop) => return,
-                Some(Message::Query(Query(look))) => look(&self.engine),
+                Some(Message::Query(EngineQuery(look))) => look(&self.engine),
                 Some(Message::Input(input)) => {
                     if matches!(input, Input::Tick) {
                         tick_at = start + FOREVER;

@@ -34,7 +34,7 @@ pub use api::{Api, CALL_DEADLINE, GetError};
 pub use caller::Caller;
 pub use connection_error::connection_error;
 pub use engine_host::{EngineHost, shutdown_signal};
-pub use engine_task::{EngineTask, Message, Query};
+pub use engine_task::{EngineQuery, EngineTask, Message};
 pub use events::EventSink;
 pub use lease::{Lease, LeaseConfig};
 pub use list::{ListError, list};

@@ -85,7 +85,7 @@ impl RuleSet for Scheduler {
             name: Scheduler::NAME,
             component: self.component,
             resync: ResyncInterval::Rarely,
-            sees: &[
+            watches: &[
                 Kind::Pod,
                 Kind::Node,
                 Kind::Claim,

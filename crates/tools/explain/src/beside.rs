@@ -76,7 +76,7 @@ pub(crate) fn volume_goes_when(volume: &Volume) -> Option<String> {
 
 fn goes_when(object: ProtectedObject<'_>, finalizers: &[Name], holders: Vec<String>) -> String {
     let others: Vec<&str> =
-        finalizers.iter().map(|name| name.as_str()).filter(|name| *name != object.guard()).collect();
+        finalizers.iter().map(|name| name.as_str()).filter(|name| *name != object.finalizer()).collect();
     let mut conditions = Vec::new();
     if object.is_deleting_with_finalizer() && !holders.is_empty() {
         let verb = if holders.len() == 1 { "is" } else { "are" };

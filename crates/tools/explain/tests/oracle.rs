@@ -67,7 +67,7 @@ impl OneByOne {
 
     fn compare(&mut self, known: &Cache, key: &ObjectKey, rule: &str, request: Option<&Request>) {
         let Ok(explained) = explain_claim(&Binder::default(), known, &key.claim_key(), 10) else {
-            assert_eq!(rule, rules::CLAIM_GONE.name, "{key} is there for the engine, and not for explain");
+            assert_eq!(rule, rules::CLAIM_DELETED.name, "{key} is there for the engine, and not for explain");
             return;
         };
         let said = would_bind_to(&explained);

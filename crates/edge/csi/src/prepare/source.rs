@@ -110,9 +110,9 @@ pub(super) fn content(facts: &Facts<'_>, source: &Named<'_>) -> Flow<Source> {
         Kind::Claim => ("PersistentVolumeClaim", clone::handle(facts, source)),
     };
     let handle = found.map_err(|halt| match halt {
-        Halt::Fail(Failure { error, after }) => Halt::Fail(Failure {
+        Halt::Fail(Failure { error, effect: after }) => Halt::Fail(Failure {
             error: format!("error getting handle for DataSource Type {word} by Name {}: {error}", source.name),
-            after,
+            effect: after,
         }),
         Halt::Read(path) => Halt::Read(path),
         Halt::Write(patch) => Halt::Write(patch),

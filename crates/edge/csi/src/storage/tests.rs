@@ -127,7 +127,7 @@ async fn every_code_is_passed_on_with_what_is_certain() {
         ] {
             let failure = bench.create(&[("create", told)], node).await.expect_err("told to fail");
             let error = format!("rpc error: code = {word} desc = told to answer {told}");
-            assert_eq!(failure, Failure { error, after });
+            assert_eq!(failure, Failure { error, effect: after });
         }
     }
     assert!(bench.fake.volumes().is_empty());

@@ -66,7 +66,7 @@ pub fn world() -> World {
 
 /// A failure.
 pub fn failed(after: FailureEffect, error: &str) -> Failure {
-    Failure { error: error.into(), after }
+    Failure { error: error.into(), effect: after }
 }
 
 /// Sets a field, or removes it with null; what it is in is made.

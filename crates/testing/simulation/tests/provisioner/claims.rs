@@ -136,7 +136,7 @@ fn sources() -> Vec<Case> {
     assert!(SOURCE.ends_with(bindery_model::finalizer::CLONING));
     vec![
         case("a source stays while another claim is filled from it, and goes then")
-            .config(|config| config.clones = true)
+            .config(|config| config.supports_cloning = true)
             .before(
                 "pvc source#u1 1Gi Bound vol=v fin=provisioner.storage.kubernetes.io/cloning-protection deleting
                  pvc copy#u2 1Gi Pending source=PersistentVolumeClaim",
@@ -148,11 +148,11 @@ fn sources() -> Vec<Case> {
             })
             .end("pvc copy#u2 1Gi Bound source=PersistentVolumeClaim got=nothing"),
         case("a source that nobody deleted keeps its guard")
-            .config(|config| config.clones = true)
+            .config(|config| config.supports_cloning = true)
             .before("pvc source#u1 1Gi Bound vol=v fin=provisioner.storage.kubernetes.io/cloning-protection")
             .unchanged(),
         case("a source without clones goes at once, and other finalizers stay")
-            .config(|config| config.clones = true)
+            .config(|config| config.supports_cloning = true)
             .before("pvc source#u1 1Gi Bound vol=v fin=a/b fin=provisioner.storage.kubernetes.io/cloning-protection deleting")
             .end("pvc source#u1 1Gi Bound vol=v fin=a/b deleting"),
     ]

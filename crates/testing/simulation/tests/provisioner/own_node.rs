@@ -7,7 +7,7 @@ use crate::case::{Case, case};
 /// The provisioner of node n1.
 fn on_n1(config: &mut Config) {
     let place = [("kubernetes.io/hostname".into(), "n1".into())].into_iter().collect();
-    config.node = Some(OwnNode { name: "n1".into(), place });
+    config.node = Some(OwnNode { name: "n1".into(), segment: place });
 }
 
 pub fn cases() -> Vec<Case> {

@@ -84,7 +84,7 @@ fn removed() -> Vec<Case> {
             .events(&[])
             .goes_on(),
         case("it is attached: it waits until it is not")
-            .config(|config| config.attaches = true)
+            .config(|config| config.attachable = true)
             .before(RELEASED)
             .then(|world| {
                 assert!(world.get(&ObjectKey::volume("v")).is_none(), "nothing is attached");
