@@ -210,8 +210,8 @@ fn inside(engine: &Engine, taken: &Taken) -> Value {
         "keysPending": engine.pending(),
         "requestsInFlight": requests,
         "operationsInFlight": operations,
-        "freeVolumes": known.pool().len(),
-        "lookingClaims": known.demand().len(),
+        "freeVolumes": known.free_volumes().len(),
+        "lookingClaims": known.unmatched_claims().len(),
         "verdicts": engine.stats().by_rule.iter().collect::<BTreeMap<_, _>>(),
         "lastVerdicts": &recent[recent.len().saturating_sub(LAST)..],
     })

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bindery_cache::Cache;
+use bindery_matching::INDEX_POLICY;
 use bindery_model::{Kind, Object};
 use bindery_runtime::{Api, list};
 use kube::Client;
@@ -17,7 +18,6 @@ const CALL_DEADLINE: Duration = Duration::from_secs(30);
 const YAML_NODES_MAX: usize = 100_000_000;
 
 /// What there is, and what is to be said about how it was read.
-#[derive(Default)]
 pub struct Snapshot {
     /// The objects.
     pub known: Cache,
@@ -25,6 +25,12 @@ pub struct Snapshot {
     pub events: Vec<Value>,
     /// What is missing, or could not be read, in words.
     pub warnings: Vec<String>,
+}
+
+impl Default for Snapshot {
+    fn default() -> Snapshot {
+        Snapshot { known: Cache::new(INDEX_POLICY), events: Vec::new(), warnings: Vec::new() }
+    }
 }
 
 /// Reads a cluster: everything that rules look at.

@@ -110,18 +110,7 @@ pub fn ask<T: Send + 'static>(
 
 /// The driver's classes; those whose volumes are made at once only where that is asked for.
 fn classes(known: &Cache, driver: &Name, at_once: bool) -> BTreeSet<String> {
-    let class = |key| match known.object(&key)? {
-        Object::Class(class) => Some(class),
-        Object::Claim(_)
-        | Object::Volume(_)
-        | Object::AttributesClass(_)
-        | Object::Pod(_)
-        | Object::Node(_)
-        | Object::CsiNode(_)
-        | Object::CsiDriver(_)
-        | Object::Capacity(_)
-        | Object::Attachment(_) => None,
-    };
+    let class = |key| known.object(&key)?.get::<Class>().cloned();
     let classes = known.keys(Kind::Class).into_iter().filter_map(class);
     let ours = classes.filter(|class| class.provisioner == *driver);
     let told = ours.filter(|class| at_once || class.binding == Some(BindingMode::WaitForFirstConsumer));

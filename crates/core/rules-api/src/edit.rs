@@ -291,7 +291,7 @@ impl PodStatusEdit {
     /// Makes the changes on a pod.
     pub fn apply(&self, pod: &mut Pod) {
         if let Some(node) = &self.nominated {
-            pod.scheduling.nominated = node.clone();
+            pod.scheduling.nominated_node = node.clone();
         }
         if let Some(why) = &self.unschedulable {
             pod.scheduling.unschedulable = Some(why.clone());

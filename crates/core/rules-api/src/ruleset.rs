@@ -1,6 +1,6 @@
 //! Rule sets: pure functions that the engine hosts.
 
-use bindery_cache::{Cache, Change};
+use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_model::{Kind, ObjectKey};
 
 use crate::{LiveReads, Verdict};
@@ -40,6 +40,12 @@ impl Profile {
 pub trait RuleSet {
     /// Who it is. It never changes.
     fn profile(&self) -> Profile;
+
+    /// The policy by which the cache indexes volumes, claims and pods, if it reads those indices. All
+    /// rule sets of an engine that have one have the same.
+    fn index_policy(&self) -> Option<IndexPolicy> {
+        None
+    }
 
     /// What is to be done about a key, by what is known and what was found out live for it.
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict;

@@ -133,12 +133,6 @@ pub(crate) fn wire_time(now: Timestamp) -> String {
 
 fn event(notice: &Event, message: &str, now: Timestamp) -> Value {
     let about = &notice.about;
-    let api_version = match about.kind {
-        Kind::Claim | Kind::Volume | Kind::Pod | Kind::Node => "v1",
-        Kind::Class | Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            "storage.k8s.io/v1"
-        }
-    };
     json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -149,7 +143,7 @@ fn event(notice: &Event, message: &str, now: Timestamp) -> Value {
         },
         "involvedObject": {
             "kind": about.kind.as_str(),
-            "apiVersion": api_version,
+            "apiVersion": about.kind.api_version(),
             "namespace": about.namespace.as_str(),
             "name": about.name.as_str(),
             "uid": notice.meta.uid.as_str(),

@@ -22,7 +22,6 @@ mod lease;
 mod list;
 mod observe;
 mod operate;
-mod paths;
 mod recycle;
 mod send;
 mod transport;

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::api::Api;
-use crate::paths;
 
 /// How many objects are listed at a time: enough to be quick, few enough that a page of large ones is not a burden.
 pub const PAGE: u32 = 500;
@@ -52,18 +51,7 @@ impl std::fmt::Display for Unlisted {
 /// Whether a cluster may do without a kind: one of an older version, or with the kind switched off. Of all others a server that
 /// does not know them is broken, and is never taken at its word that there are none.
 pub fn is_optional(kind: Kind) -> bool {
-    match kind {
-        Kind::AttributesClass => true,
-        Kind::Claim
-        | Kind::Volume
-        | Kind::Class
-        | Kind::Pod
-        | Kind::Node
-        | Kind::CsiNode
-        | Kind::CsiDriver
-        | Kind::Capacity
-        | Kind::Attachment => false,
-    }
+    kind == Kind::AttributesClass
 }
 
 /// Lists all objects of a kind, and the version that the list is of.
@@ -71,7 +59,7 @@ pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), Unlist
     let mut objects = Vec::new();
     let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
     loop {
-        let request = Call::new(paths::all(kind)).list(&params).map_err(|error| Unlisted::Error(error.to_string()))?;
+        let request = Call::new(kind.path()).list(&params).map_err(|error| Unlisted::Error(error.to_string()))?;
         let reply = api.call(request).await.map_err(|lost| Unlisted::Error(lost.0))?;
         match reply.status {
             status if status.is_success() => {}

@@ -21,7 +21,6 @@ use tokio::time::{sleep, timeout};
 use crate::api::Api;
 use crate::engine_task::Message;
 use crate::list::{Raw, Unlisted, decode, is_optional, list};
-use crate::paths;
 
 /// How long to wait before trying again what failed, doubled each time up to the most.
 const WAIT_MIN: Duration = Duration::from_millis(100);
@@ -148,7 +147,7 @@ impl Watch {
             send_initial_events: standing.is_some(),
             ..WatchParams::default()
         };
-        let request = match Call::new(paths::all(self.kind)).watch(&params, self.version.as_deref().unwrap_or_default())
+        let request = match Call::new(self.kind.path()).watch(&params, self.version.as_deref().unwrap_or_default())
         {
             Ok(request) => request,
             Err(error) => return End::Broken(error.to_string()),

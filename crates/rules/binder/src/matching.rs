@@ -2,26 +2,21 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Cache, PoolKey};
-use bindery_model::{Claim, ClaimKey, Request, Volume, mismatch};
+use bindery_cache::{Cache, MatchKey};
+use bindery_matching::{MatchCriteria, mismatch};
+use bindery_model::{ClaimKey, Volume};
 
-pub use bindery_model::Choice;
-
-/// Whether a claim is bound only when a pod uses it; why that cannot be said, when its class is not clear.
-/// A class that does not exist delays nothing.
-pub fn is_delayed(known: &Cache, claim: &Claim) -> Result<bool, String> {
-    bindery_model::is_delayed(claim, |name| known.class(name))
-}
+pub use bindery_matching::{Choice, is_delayed};
 
 /// The volume that a claim gets: one that is reserved for it, else a free one that fits. Of several the one with the fewest
 /// access modes, then the smallest, then the first by name. A delayed claim gets only what is reserved for it.
-pub fn choose<'a>(known: &'a Cache, request: &Request<'_>) -> Option<Choice<'a>> {
+pub fn choose<'a>(known: &'a Cache, request: &MatchCriteria<'_>) -> Option<Choice<'a>> {
     let claim = request.claim;
-    bindery_model::choose(
+    bindery_matching::choose(
         request,
         known.volumes_of(&claim.key()),
         |fits: &dyn Fn(&Volume) -> bool| -> Option<&'a Arc<Volume>> {
-            known.pool().first(&PoolKey::of_claim(claim), request.modes, claim.requested(), fits)
+            known.free_volumes().first(&MatchKey::of_claim(claim), request.modes, claim.requested(), fits)
         },
     )
 }
@@ -35,9 +30,9 @@ pub fn taker<'a>(known: &'a Cache, volume: &Volume, skip: impl Fn(&ClaimKey) -> 
     let would_take = |key: &ClaimKey| {
         !skip(key)
             && known.claim(key).is_some_and(|claim| {
-                let request = Request::of(claim, is_delayed(known, claim).unwrap_or(true));
+                let request = MatchCriteria::of(claim, is_delayed(known, claim).unwrap_or(true));
                 request.is_ok_and(|request| mismatch(&request, volume).is_none())
             })
     };
-    known.demand().most(&PoolKey::of_volume(volume), volume.modes.set(), volume.holds().nanos(), would_take)
+    known.unmatched_claims().largest(&MatchKey::of_volume(volume), volume.modes.set(), volume.size().nanos(), would_take)
 }

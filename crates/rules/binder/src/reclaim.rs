@@ -137,7 +137,7 @@ impl Decision<'_> {
     /// Proof that nothing is lost, or the verdict that follows from there being none: a read, or leaving the volume alone.
     fn proof(self, volume: &Volume) -> Result<ReleaseProof, Box<Verdict>> {
         let namesake = volume.claim_ref.as_ref().and_then(|owner| self.known.claim(&owner.key));
-        if let Some(flaw) = namesake.and_then(|claim| claim.flaw.as_ref()) {
+        if let Some(flaw) = namesake.and_then(|claim| claim.field_error.as_ref()) {
             let why = format!("a claim of that name cannot be understood: {flaw}");
             return Err(Box::new(Verdict::settle(&rules::RECLAIM_NOT_RELEASED).noting(why)));
         }

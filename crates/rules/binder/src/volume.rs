@@ -27,7 +27,7 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::settle(&rules::VOLUME_GONE).measuring(Measure::End(Timed::Delete));
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::settle(&rules::VOLUME_MALFORMED).noting(flaw.to_string());
         }
         if let Some(write) = migration::volume(volume) {
@@ -69,7 +69,7 @@ impl Decision<'_> {
                 return Verdict::request(&rules::VOLUME_LOOKS_FOR_CLAIM, read);
             }
         };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::settle(&rules::VOLUME_CLAIM_UNREADABLE).noting(format!("{}: {flaw}", claim_ref.key));
         }
         match &claim.volume {

@@ -29,15 +29,15 @@ impl RuleSet for AttributesClassProtection {
             return Verdict::settle(&rules::NOT_OURS);
         }
         let Some(class) = known.attributes_class(&key.name) else { return Verdict::settle(&rules::GONE) };
-        if let Some(flaw) = &class.flaw {
+        if let Some(flaw) = &class.field_error {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
         let guarded = ProtectedObject::AttributesClass(class);
         if guarded.is_deleting_with_finalizer() {
             // What could not be understood may be a user.
-            let flawed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.flawed_anywhere(kind));
+            let flawed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.malformed_anywhere(kind));
             let known_users: Vec<ObjectKey> =
-                known.attributes_users(&class.meta.name).iter().chain(flawed).cloned().collect();
+                known.attributes_class_users(&class.meta.name).iter().chain(flawed).cloned().collect();
             if !known_users.is_empty() {
                 return Verdict::settle(&rules::HELD).noting(format!("referred to by {}", users(&known_users)));
             }
@@ -63,7 +63,7 @@ impl RuleSet for AttributesClassProtection {
                 wake_class(&class.meta.name);
             }
         }
-        if change.before.as_ref().is_some_and(|before| before.flaw().is_some()) {
+        if change.before.as_ref().is_some_and(|before| before.field_error().is_some()) {
             // NoObserver knows which classes it referred to: it held all of them.
             let mut classes = known.keys(Kind::AttributesClass);
             classes.sort_unstable();

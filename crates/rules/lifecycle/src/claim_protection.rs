@@ -38,7 +38,7 @@ impl RuleSet for ClaimProtection {
             return Verdict::settle(&rules::NOT_OURS);
         }
         let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::settle(&rules::GONE) };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
         if let Some(verdict) = self.report(known, claim, live_reads) {
@@ -62,7 +62,7 @@ impl RuleSet for ClaimProtection {
         }
         for object in change.after.iter().chain(&change.before) {
             let Object::Pod(pod) = object else { continue };
-            if pod.flaw.is_some() {
+            if pod.field_error.is_some() {
                 // NoObserver knows which claims it used: it held all of them.
                 wake_deleted(known, &pod.meta.namespace, wake);
             }
@@ -92,7 +92,7 @@ impl ClaimProtection {
                 !self.reports_on(before)
                     || before.status.unused != claim.status.unused
                     || before.controller != claim.controller
-                    || before.flaw != claim.flaw
+                    || before.field_error != claim.field_error
             }
             Some(_) | None => true,
         };
@@ -156,9 +156,9 @@ fn wake_deleted(known: &Cache, namespace: &Name, wake: &mut dyn FnMut(ObjectKey)
 /// Lets a deleted claim go, if no pod holds it: none that is known, and none of all that there are.
 fn let_go(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Verdict {
     let key = claim.key();
-    let holders = known.pods_using(&key).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into());
+    let holders = known.pods_using(&key).filter(|pod| pod.protects(claim)).map(|pod| pod.key().into());
     // A pod that could not be understood may be one.
-    let holders: Vec<ObjectKey> = holders.chain(known.flawed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
+    let holders: Vec<ObjectKey> = holders.chain(known.malformed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
     if !holders.is_empty() {
         return Verdict::settle(&rules::HELD).noting(format!("held by {}", users(&holders)));
     }

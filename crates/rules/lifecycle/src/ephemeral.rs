@@ -1,5 +1,7 @@
 //! The ephemeral-volume controller: makes the claims of pods' ephemeral volumes. It deletes none: they go with their pods.
 
+use std::sync::Arc;
+
 use bindery_cache::{Cache, Change};
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Claim, ClaimKey, Kind, Object, ObjectKey, Pod, PodVolume};
@@ -30,7 +32,7 @@ impl RuleSet for Ephemeral {
             return Verdict::settle(&rules::NOT_OURS);
         }
         let Some(pod) = known.pod(&key.pod_key()) else { return Verdict::settle(&rules::POD_GONE) };
-        if let Some(flaw) = &pod.flaw {
+        if let Some(flaw) = &pod.field_error {
             return Verdict::settle(&rules::POD_MALFORMED).noting(flaw.to_string());
         }
         if pod.ephemeral().next().is_none() {
@@ -50,7 +52,7 @@ impl RuleSet for Ephemeral {
             // Nothing of a pod that claims depend on changes while it lives, unless it could not be understood before.
             (before, Some(Object::Pod(pod))) => {
                 let is_same =
-                    |before: &Object| before.meta().uid == pod.meta.uid && before.flaw() == pod.flaw.as_deref();
+                    |before: &Object| before.meta().uid == pod.meta.uid && before.field_error() == pod.field_error.as_deref();
                 if !before.as_ref().is_some_and(is_same) && is_served(pod) {
                     wake(pod.key().into());
                 }
@@ -59,17 +61,9 @@ impl RuleSet for Ephemeral {
             (Some(Object::Pod(pod)), None) if pod.ephemeral().next().is_some() => wake(pod.key().into()),
             // A claim that is gone is made again; one that was another's may be there for the pod now.
             (Some(Object::Claim(before)), after) => {
-                let is_as_before = |after: &Object| match after {
-                    Object::Claim(after) => after.meta.uid == before.meta.uid && after.controller == before.controller,
-                    Object::Volume(_)
-                    | Object::Class(_)
-                    | Object::AttributesClass(_)
-                    | Object::Pod(_)
-                    | Object::Node(_)
-                    | Object::CsiNode(_)
-                    | Object::CsiDriver(_)
-                    | Object::Capacity(_)
-                    | Object::Attachment(_) => true,
+                let is_as_before = |after: &Object| {
+                    let is_same = |after: &Arc<Claim>| after.meta.uid == before.meta.uid && after.controller == before.controller;
+                    after.get::<Claim>().is_none_or(is_same)
                 };
                 if !after.as_ref().is_some_and(is_as_before) {
                     for pod in known.pods_using(&before.key()).filter(|pod| is_served(pod)) {

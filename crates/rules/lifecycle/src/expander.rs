@@ -31,7 +31,7 @@ impl RuleSet for Expander {
             return Verdict::settle(&rules::NOT_OURS);
         }
         let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::settle(&rules::CLAIM_GONE) };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
         if claim.status.phase != ClaimPhase::Bound {
@@ -41,7 +41,7 @@ impl RuleSet for Expander {
         let Some(volume) = volume.filter(|volume| is_of(volume, claim)) else {
             return Verdict::settle(&rules::NOT_ITS_VOLUME);
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::settle(&rules::MALFORMED).noting(format!("{}: {flaw}", volume.name()));
         }
         if !wants_more(claim) && !volume.annotations.has(Annotation::PreResizeCapacity) {

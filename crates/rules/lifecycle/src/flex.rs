@@ -35,7 +35,7 @@ pub(crate) fn grow(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
     let has = had(claim);
     let remembers = volume.annotations.has(Annotation::PreResizeCapacity);
     // A block device has no file system that a node would make grow.
-    let needs_node = has < volume.holds() && volume.volume_mode == VolumeMode::Filesystem;
+    let needs_node = has < volume.size() && volume.volume_mode == VolumeMode::Filesystem;
     if remembers && has >= claim.requested() && !needs_node {
         return annotate(&rules::FLEX_FORGET, volume, None);
     }
@@ -46,11 +46,11 @@ pub(crate) fn grow(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
     let is_under_way = is_on_node || status == IN_PROGRESS;
     let Some(target) = allocated.filter(|_| is_under_way) else {
         // What was written down before and never begun is gone on with, once the volume holds what is asked for.
-        let was_begun = matches!(status, "" | INFEASIBLE) && volume.holds() >= claim.requested();
+        let was_begun = matches!(status, "" | INFEASIBLE) && volume.size() >= claim.requested();
         let target = allocated.filter(|_| was_begun);
         return begin(claim, target.unwrap_or(claim.requested()), driver);
     };
-    if volume.holds() < target {
+    if volume.size() < target {
         let edit = VolumeEdit { capacity: Some(target.clone()), ..VolumeEdit::default() };
         let regret = format!("error updating pv for pvc {}: ", claim.key());
         let write = Write::volume(&rules::FLEX_GROW, volume, Edit::Volume(edit));

@@ -28,7 +28,7 @@ impl RuleSet for VolumeProtection {
             return Verdict::settle(&rules::NOT_OURS);
         }
         let Some(volume) = known.volume(&key.name) else { return Verdict::settle(&rules::GONE) };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::settle(&rules::MALFORMED).noting(flaw.to_string());
         }
         let guarded = ProtectedObject::Volume(volume);

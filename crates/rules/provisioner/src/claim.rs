@@ -19,7 +19,7 @@ impl Decision<'_> {
     /// What is to be done about a claim.
     pub fn claim(self, key: &ClaimKey) -> Verdict {
         let Some(claim) = self.known.claim(key) else { return self.claim_gone(key) };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::settle(&rules::CLAIM_MALFORMED).noting(flaw.to_string());
         }
         if let Some(verdict) = self.orphan(claim) {

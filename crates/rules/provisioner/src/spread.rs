@@ -1,9 +1,6 @@
 //! Spreading: claims of the same set go to different places, and the same claim always to the same.
 
-/// FNV-1, 32 bits: multiplies first. Its twin FNV-1a, which spreads otherwise, is used elsewhere.
-fn fnv1(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash: u32, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte))
-}
+use bindery_model::hash::fnv1;
 
 /// By how much the places of a claim of that name are turned, before it is known how many there are. The claims of a
 /// StatefulSet end in a number, and are turned one further each.

@@ -94,7 +94,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix(PREFIX);
         let held = Family::<Labels, Gauge>::default();
         for volume in ours {
-            let bytes = i64::try_from(volume.holds().units()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(volume.size().units()).unwrap_or(i64::MAX);
             held.get_or_create(&vec![mode(volume.volume_mode)]).inc_by(bytes);
         }
         registry.register("persistentvolume_capacity_bytes", "How much the volumes of this node hold", held);

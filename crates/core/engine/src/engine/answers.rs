@@ -110,10 +110,10 @@ impl Engine {
     pub(super) fn learn(&mut self, work: &Work, key: &ObjectKey, found: Found) {
         let change = match found {
             Found::Here(object) => self.known.answered(object),
-            Found::Gone { asked_at } => self.known.answered_gone(key, asked_at),
+            Found::Gone { asked_at } => self.known.answered_not_found(key, asked_at),
         };
         // Whoever was shown it as assumed looks again, unless it came just so and the change tells them anyway.
-        let settled = self.known.settle(key);
+        let settled = self.known.unassume(key);
         let settled = settled.filter(|settled| change.is_none() || settled.before != settled.after);
         self.changed(settled, Some(work));
         self.changed(change, Some(work));
@@ -124,7 +124,7 @@ impl Engine {
 
     /// Shows an object as it was seen again, and has whoever was shown it as assumed look again.
     pub(super) fn give_back(&mut self, work: &Work, key: &ObjectKey) {
-        let settled = self.known.settle(key);
+        let settled = self.known.unassume(key);
         self.changed(settled, Some(work));
     }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use bindery_cache::{TopologyIndex, VolumeRequirements};
-use bindery_model::{Anchors, Claim, Labels, Name, Request, Volume, choose, mismatch, points_to, reserved_mismatch};
+use bindery_matching::{MatchCriteria, choose, mismatch, reserved_mismatch};
+use bindery_model::{RequiredLabels, Claim, Labels, Name, Volume};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -30,11 +31,11 @@ fn on_node(volumes: &str, claim: &str, value: &str, taken: &str) -> String {
     let world = World::new(&format!("claim {claim}\n{volumes}"));
     let claim = world.claims.values().next().expect("a claim");
     let labels: Labels = [("key1".into(), Name::from(value))].into_iter().collect();
-    let request = Request::of(claim, true).expect("a selector").on(&labels);
+    let request = MatchCriteria::of(claim, true).expect("a selector").on(&labels);
     let is_left = |volume: &Volume| !taken.split(' ').any(|taken| taken == volume.name());
     let reserved = world.volumes.values().filter(|volume| is_left(volume));
     let mut reach = TopologyIndex::default();
-    world.volumes.values().filter(|volume| TopologyIndex::takes(volume)).for_each(|volume| reach.insert(volume));
+    world.volumes.values().filter(|volume| TopologyIndex::includes(volume)).for_each(|volume| reach.insert(volume));
     let wish = VolumeRequirements::of(claim);
     let candidates = reach.candidates(&wish, request.selector);
     let choice = choose(&request, reserved, |fits: &dyn Fn(&Volume) -> bool| {
@@ -125,14 +126,14 @@ fn a_volume_is_reached_from_the_nodes_it_says() {
 }
 
 /// What upstream does: it looks at all volumes, one after another, here in the order of their names.
-fn scan<'a>(request: &Request<'_>, volumes: &'a [Arc<Volume>]) -> Option<&'a Arc<Volume>> {
+fn scan<'a>(request: &MatchCriteria<'_>, volumes: &'a [Arc<Volume>]) -> Option<&'a Arc<Volume>> {
     let mut best: Option<&Arc<Volume>> = None;
     for volume in volumes {
-        if points_to(volume, request.claim) {
+        if volume.refers_to(request.claim) {
             if reserved_mismatch(request, volume).is_none() {
                 return request.reaches(volume).then_some(volume);
             }
-        } else if mismatch(request, volume).is_none() && best.is_none_or(|best| volume.holds() < best.holds()) {
+        } else if mismatch(request, volume).is_none() && best.is_none_or(|best| volume.size() < best.size()) {
             best = Some(volume);
         }
     }
@@ -198,13 +199,13 @@ proptest! {
     #[test]
     fn the_index_finds_what_a_scan_finds(volumes in volumes(), labels in labels(), asks in asks(), gone in 0..12_usize) {
         let claim = claim(asks.0, asks.1);
-        let request = Request::of(&claim, true).expect("no selector").on(&labels);
+        let request = MatchCriteria::of(&claim, true).expect("no selector").on(&labels);
         let mut reach = TopologyIndex::default();
-        volumes.iter().filter(|volume| TopologyIndex::takes(volume)).for_each(|volume| reach.insert(volume));
+        volumes.iter().filter(|volume| TopologyIndex::includes(volume)).for_each(|volume| reach.insert(volume));
         let mut left = volumes.clone();
         if gone < left.len() {
             let gone = left.remove(gone);
-            if TopologyIndex::takes(&gone) {
+            if TopologyIndex::includes(&gone) {
                 reach.remove(&gone);
             }
         }
@@ -220,9 +221,9 @@ proptest! {
     #[test]
     fn what_a_node_reaches_is_under_its_labels(volumes in volumes(), labels in labels()) {
         for volume in &volumes {
-            let is_near = match Anchors::of_nodes(volume.nodes.as_deref()) {
-                Anchors::Anywhere => true,
-                Anchors::At(at) => at.into_iter().any(|(key, value)| labels.get(key) == Some(value)),
+            let is_near = match RequiredLabels::of_nodes(volume.nodes.as_deref()) {
+                RequiredLabels::Unrestricted => true,
+                RequiredLabels::OneOf(at) => at.into_iter().any(|(key, value)| labels.get(key) == Some(value)),
             };
             prop_assert!(is_near || !volume.is_reachable(&labels), "{:?} from {:?}", volume.nodes, labels);
         }

@@ -259,7 +259,7 @@ impl World {
                 world.add(line[0], line[1], &Words(line[2..].to_vec()));
             }
         }
-        for volume in world.volumes.values().filter(|volume| TopologyIndex::takes(volume)) {
+        for volume in world.volumes.values().filter(|volume| TopologyIndex::includes(volume)) {
             world.reach.insert(volume);
         }
         world
