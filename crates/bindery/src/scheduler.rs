@@ -25,6 +25,6 @@ pub async fn run(args: Args) -> Result<(), String> {
         ..Config::default()
     };
     let name: &'static str = args.scheduler_name.leak();
-    let engine = Engine::new(config, vec![Box::new(Scheduler::new(name).telling_as(name))]);
+    let engine = Engine::new(config, vec![Box::new(Scheduler::new(name).with_component(name))]);
     args.process.run(Defaults { lease: "bindery-scheduler", port: 10259 }, engine).await
 }

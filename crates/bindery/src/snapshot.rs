@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bindery_cache::Cache;
+use bindery_matching::INDEX_POLICY;
 use bindery_model::{Kind, Object};
 use bindery_runtime::{Api, list};
 use kube::Client;
@@ -19,7 +20,6 @@ const CALL_DEADLINE: Duration = Duration::from_secs(30);
 const YAML_NODES_MAX: usize = 100_000_000;
 
 /// The objects, and warnings about objects that are missing or were skipped.
-#[derive(Default)]
 pub struct Snapshot {
     /// The objects.
     pub known: Cache,
@@ -27,6 +27,12 @@ pub struct Snapshot {
     pub events: Vec<Value>,
     /// Kinds that are missing, and objects that could not be read.
     pub warnings: Vec<String>,
+}
+
+impl Default for Snapshot {
+    fn default() -> Snapshot {
+        Snapshot { known: Cache::new(INDEX_POLICY), events: Vec::new(), warnings: Vec::new() }
+    }
 }
 
 /// Lists every kind that rules read.

@@ -133,7 +133,7 @@ Smallest change: remove the taint dedicated=batch:NoSchedule from node n1, or to
     let all = explain_in(PODS, &["pod/db", "--all"]);
     assert!(all.contains("\n  n4 ") && !all.contains("like it"), "{all}");
     let placed = explain_in(PODS, &["pod/web"]);
-    assert!(placed.starts_with("default/web is on node n2   [schedule.placed]\n"), "{placed}");
+    assert!(placed.starts_with("default/web is on node n2   [schedule.assigned]\n"), "{placed}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const ROUNDS: usize = 7;
 
 /// Decisions per second in a pool of `volumes`: the best of several rounds.
 pub fn decisions_per_second(volumes: usize) -> f64 {
-    let mut known = Cache::default();
+    let mut known = Cache::new(bindery_matching::INDEX_POLICY);
     for n in 0..volumes {
         known.watched(Object::Volume(Arc::new(volume(n, size_gib(n), false))));
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bindery_cache::{Cache, TopologyIndex};
 use bindery_model::{Capacity, Claim, Class, CsiDriver, CsiNode, Node, Object, Pod, Volume};
-use bindery_placement::{Placing, Shape, User};
+use bindery_placement::{VolumePlacement, UtilizationShape, User};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 31;
@@ -119,7 +119,7 @@ fn capacity(n: usize) -> Capacity {
 
 /// A cluster with this many nodes and volumes.
 fn cluster(nodes: usize, volumes: usize, storage: Storage) -> Cache {
-    let mut known = Cache::default();
+    let mut known = Cache::new(bindery_matching::INDEX_POLICY);
     let provisioner = if storage == Storage::Provisioned { "d.example.com" } else { "kubernetes.io/no-provisioner" };
     let json = json!({
         "metadata": {"name": "fast", "uid": "c"}, "provisioner": provisioner,
@@ -155,10 +155,10 @@ pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
     let volumes: Vec<Value> = (0..CLAIMS).map(volume).collect();
     let json = json!({"metadata": {"name": "db-0", "namespace": "bench", "uid": "pod"}, "spec": {"volumes": volumes}});
     let pod = Pod::from_json(&bytes(&json)).expect("a pod has a name");
-    let shape = Shape::default();
+    let shape = UtilizationShape::default();
     let round = || {
         let start = Instant::now();
-        let placing = Placing::prepare(&cluster, User::of(&pod)).expect("it can be placed");
+        let placing = VolumePlacement::prepare(&cluster, &pod).expect("it can be placed");
         let (mut fitting, mut scores) = (0, 0);
         for node in cluster.nodes() {
             let found = black_box(placing.find(node)).expect("nothing is wrong with it");

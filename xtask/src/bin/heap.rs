@@ -19,7 +19,7 @@ fn live_bytes() -> usize {
 
 fn main() {
     let _profiler = dhat::Profiler::builder().testing().build();
-    let mut known = Cache::default();
+    let mut known = Cache::new(bindery_matching::INDEX_POLICY);
     let mut fill = |name: &str, bound: bool, from: usize| {
         let before = live_bytes();
         for n in from..from + PAIRS {

@@ -74,35 +74,22 @@ fn collect_objects(engine: &Engine, registry: &mut Registry) {
     let mut count = |name, labels: Labels| *counts.entry((name, labels)).or_default() += 1;
     let known = engine.known();
     for key in known.keys(Kind::Volume).into_iter().chain(known.keys(Kind::Claim)) {
-        match known.object(&key) {
-            Some(Object::Volume(volume)) => {
-                let mode = volume.volume_mode.as_str().to_owned();
-                count("pv_collector_total_pv_count", vec![("plugin_name", plugin(&volume)), ("volume_mode", mode)]);
-                let is_bound = volume.phase == VolumePhase::Bound;
-                let name = if is_bound { "pv_collector_bound_pv_count" } else { "pv_collector_unbound_pv_count" };
-                count(name, vec![("storage_class", volume.class_field.to_string())]);
-            }
-            Some(Object::Claim(claim)) => {
-                let is_bound = claim.status.phase == ClaimPhase::Bound;
-                let name = if is_bound { "pv_collector_bound_pvc_count" } else { "pv_collector_unbound_pvc_count" };
-                let labels = vec![
-                    ("namespace", claim.meta.namespace.to_string()),
-                    ("storage_class", claim.class().to_string()),
-                    ("volume_attributes_class", claim.attributes().to_string()),
-                ];
-                count(name, labels);
-            }
-            Some(
-                Object::Class(_)
-                | Object::AttributesClass(_)
-                | Object::Pod(_)
-                | Object::Node(_)
-                | Object::CsiNode(_)
-                | Object::CsiDriver(_)
-                | Object::Capacity(_)
-                | Object::Attachment(_),
-            )
-            | None => {}
+        let object = known.object(&key);
+        if let Some(Object::Volume(volume)) = &object {
+            let mode = volume.volume_mode.as_str().to_owned();
+            count("pv_collector_total_pv_count", vec![("plugin_name", plugin(volume)), ("volume_mode", mode)]);
+            let is_bound = volume.phase == VolumePhase::Bound;
+            let name = if is_bound { "pv_collector_bound_pv_count" } else { "pv_collector_unbound_pv_count" };
+            count(name, vec![("storage_class", volume.class_field.to_string())]);
+        } else if let Some(Object::Claim(claim)) = &object {
+            let is_bound = claim.status.phase == ClaimPhase::Bound;
+            let name = if is_bound { "pv_collector_bound_pvc_count" } else { "pv_collector_unbound_pvc_count" };
+            let labels = vec![
+                ("namespace", claim.meta.namespace.to_string()),
+                ("storage_class", claim.class().to_string()),
+                ("volume_attributes_class", claim.attributes().to_string()),
+            ];
+            count(name, labels);
         }
     }
     let mut families: BTreeMap<&'static str, Family<Labels, Gauge>> = BTreeMap::new();

@@ -14,7 +14,7 @@ pub fn collect(known: &Cache, registry: &mut Registry) {
     let queue = |name: &str| pods.get_or_create_owned(&vec![("queue", name.to_owned())]);
     // Every queue is reported, also an empty one.
     ["active", "gated", "unschedulable"].into_iter().for_each(|name| drop(queue(name)));
-    for pod in known.tenants().waiting().filter_map(|key| known.pod(key)) {
+    for pod in known.node_pods().waiting().filter_map(|key| known.pod(key)) {
         queue(queue_of(pod)).inc();
     }
     registry.register("scheduler_pending_pods", "Pods without a node, by queue", pods);
@@ -25,7 +25,7 @@ fn queue_of(pod: &Pod) -> &'static str {
     let scheduling = &pod.scheduling;
     if scheduling.is_gated {
         "gated"
-    } else if scheduling.unschedulable.is_some() && scheduling.nominated.is_empty() {
+    } else if scheduling.unschedulable.is_some() && scheduling.nominated_node.is_empty() {
         "unschedulable"
     } else {
         "active"
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn pending_pods_are_counted_by_queue() {
-        let mut known = Cache::default();
+        let mut known = Cache::new(bindery_matching::INDEX_POLICY);
         let states = [
             r#""spec":{"schedulingGates":[{"name":"g"}]}"#,
             r#""status":{"conditions":[{"type":"PodScheduled","status":"False","message":"why"}]}"#,

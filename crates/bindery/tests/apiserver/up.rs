@@ -20,7 +20,7 @@ fn the_demo_shows_each_step_and_its_rule() {
         "claim data is bound to disk-10",
         "claim.unbound.waits-for-consumer",
         "schedule.nominate",
-        "schedule.volumes -> placement.bind.reserve-volume",
+        "schedule.bind-volumes -> placement.bind.reserve-volume",
         "schedule.bind",
         "claim example-local-claim is bound to example-local-pv, and example-pod is assigned to node-2",
         "disk-20           needs 50Gi, has 20Gi",

@@ -28,7 +28,7 @@ impl Server {
 
     /// Creates an object. Returns the stored object, or the reason of the rejection.
     pub async fn create(&self, key: &ObjectKey, object: &Value) -> Result<Value, String> {
-        self.call(Method::POST, &collection(key), "application/json", Some(object)).await
+        self.call(Method::POST, &key.collection_path(), "application/json", Some(object)).await
     }
 
     pub async fn get(&self, key: &ObjectKey) -> Result<Value, String> {
@@ -55,7 +55,7 @@ impl Server {
         let of_kind = some(kind);
         let key = |name: &str| ObjectKey { name: name.into(), ..of_kind.clone() };
         let with_key = |object: Value| (key(object["metadata"]["name"].as_str().expect("a name")), object);
-        self.list(&collection(&of_kind)).await.into_iter().map(with_key).collect()
+        self.list(&of_kind.collection_path()).await.into_iter().map(with_key).collect()
     }
 
     pub async fn events(&self) -> Vec<Value> {
@@ -93,7 +93,7 @@ impl Server {
 
 /// The path of a kind, in the default namespace if it is namespaced.
 pub fn all_of(kind: Kind) -> String {
-    collection(&some(kind))
+    some(kind).collection_path()
 }
 
 /// A key without a name.
@@ -103,18 +103,5 @@ fn some(kind: Kind) -> ObjectKey {
 }
 
 fn path(key: &ObjectKey) -> String {
-    format!("{}/{}", collection(key), key.name)
-}
-
-fn collection(key: &ObjectKey) -> String {
-    match key.kind {
-        Kind::Claim => format!("/api/v1/namespaces/{}/persistentvolumeclaims", key.namespace),
-        Kind::Volume => "/api/v1/persistentvolumes".to_owned(),
-        Kind::Class => "/apis/storage.k8s.io/v1/storageclasses".to_owned(),
-        Kind::Pod => format!("/api/v1/namespaces/{}/pods", key.namespace),
-        Kind::Node => "/api/v1/nodes".to_owned(),
-        Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            panic!("no state contains a {}", key.kind.as_str())
-        }
-    }
+    format!("{}/{}", key.collection_path(), key.name)
 }

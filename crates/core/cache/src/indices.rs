@@ -1,21 +1,21 @@
-//! What rules look things up by, kept current with every change of what they are shown.
+//! Small maps that indices are built from.
 
 use std::collections::BTreeSet;
 
-use bindery_model::{Claim, ClaimKey, Name, Pod, PodKey};
+use bindery_model::{Claim, ClaimKey, Name};
 use rustc_hash::FxHashMap;
 
-/// Keys that stand under another key. A key without entries costs nothing.
+/// Several sorted values under one key. A key without values uses no memory.
 #[derive(Debug)]
-pub(crate) struct Under<K, V>(FxHashMap<K, Vec<V>>);
+pub(crate) struct MultiMap<K, V>(FxHashMap<K, Vec<V>>);
 
-impl<K, V> Default for Under<K, V> {
+impl<K, V> Default for MultiMap<K, V> {
     fn default() -> Self {
-        Under(FxHashMap::default())
+        MultiMap(FxHashMap::default())
     }
 }
 
-impl<K: std::hash::Hash + Eq, V: Ord> Under<K, V> {
+impl<K: std::hash::Hash + Eq, V: Ord> MultiMap<K, V> {
     pub fn get(&self, key: &K) -> &[V] {
         self.0.get(key).map(Vec::as_slice).unwrap_or_default()
     }
@@ -38,11 +38,11 @@ impl<K: std::hash::Hash + Eq, V: Ord> Under<K, V> {
     }
 }
 
-/// Claims that look for any volume, by what they say of their class: `None` when they say nothing.
+/// Claims that need a volume, by their StorageClass: `None` when they do not specify one.
 #[derive(Debug, Default)]
-pub(crate) struct Looking(FxHashMap<Option<Name>, BTreeSet<ClaimKey>>);
+pub(crate) struct ClaimsByClass(FxHashMap<Option<Name>, BTreeSet<ClaimKey>>);
 
-impl Looking {
+impl ClaimsByClass {
     fn class_of(claim: &Claim) -> Option<Name> {
         claim.has_class().then(|| claim.class().clone())
     }
@@ -62,28 +62,5 @@ impl Looking {
 
     pub fn get(&self, class: Option<&Name>) -> impl Iterator<Item = &ClaimKey> {
         self.0.get(&class.cloned()).into_iter().flatten()
-    }
-}
-
-/// Pods by the claims that they use.
-#[derive(Debug, Default)]
-pub(crate) struct PodsByClaim(Under<ClaimKey, PodKey>);
-
-impl PodsByClaim {
-    pub fn moved(&mut self, before: Option<&Pod>, after: Option<&Pod>) {
-        if let Some(pod) = before {
-            for claim in pod.claim_keys() {
-                self.0.remove(&claim, &pod.key());
-            }
-        }
-        if let Some(pod) = after {
-            for claim in pod.claim_keys() {
-                self.0.insert(claim, pod.key());
-            }
-        }
-    }
-
-    pub fn get(&self, claim: &ClaimKey) -> &[PodKey] {
-        self.0.get(claim)
     }
 }

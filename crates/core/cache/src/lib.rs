@@ -1,23 +1,27 @@
-//! What is known of the cluster.
+//! The engine's indexed cache of watched objects.
 //!
-//! Lean objects by key, as they were last seen in a watch or an answer; an overlay of what our own unanswered writes will make of
-//! them; and the indices that rules look things up by, kept current with every change, so that no rule ever scans.
+//! It stores objects by key, as last seen in a watch or an answer; shows the expected effect of our
+//! writes that are still in flight on top of them; and maintains the indices that rules read, updated
+//! with every change so that no rule scans all objects.
 //!
-//! This room does not know any rule, any clock or any request. It decides nothing: it remembers, and says what a change touched.
+//! This crate does not know any rule, clock or request. Where an index depends on a decision, such as
+//! whether a volume satisfies a claim, the rules supply the test as an [`IndexPolicy`].
 
 mod cache;
-mod demand;
+mod free_volumes;
 mod indices;
 mod node_pods;
 mod object_store;
-mod pool;
-mod ranked;
+mod policy;
+mod sized_volume;
 mod topology_index;
+mod unmatched_claims;
 
 pub use cache::{Cache, Change};
-pub use demand::Demand;
+pub use free_volumes::{FreeVolumes, MatchKey};
 pub use node_pods::{NodePods, NodeUsage};
-pub use pool::{Pool, PoolKey};
+pub use policy::IndexPolicy;
 pub use topology_index::{
-    Candidate, Candidates, CapacityIndex, ClassCapacity, Near, TopologyIndex, VolumeRequirements,
+    Candidate, Candidates, CapacityIndex, ClassCapacity, ReachableVolumes, TopologyIndex, VolumeRequirements,
 };
+pub use unmatched_claims::UnmatchedClaims;

@@ -1,204 +1,207 @@
-//! Which pods are where: on the nodes that they were given, or that are meant for them; and those that wait, in their order.
+//! The pods of each node, including those planned for it; and the pods that wait for a node, in
+//! queue order.
 
 use std::collections::BTreeSet;
 
-use bindery_model::{Name, Needs, Pod, PodKey, QueueOrder};
+use bindery_model::{Name, Pod, PodKey, QueueOrder, ResourceRequests};
 use rustc_hash::FxHashMap;
 
-/// How much is taken of a node.
+/// How much of a node is in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeUsage {
-    /// How many pods.
+    /// The number of pods.
     pub pods: i128,
-    /// How much they ask for.
-    pub needs: Needs,
-    /// Of processors and memory the same, with something for those that ask for none.
-    pub usual: Needs,
+    /// The sum of their requests.
+    pub requests: ResourceRequests,
+    /// The sum of their CPU and memory requests, with a default for pods that request none.
+    pub nonzero_requests: ResourceRequests,
 }
 
 impl NodeUsage {
     fn of(pod: &Pod) -> NodeUsage {
-        let needs = &pod.scheduling.needs;
-        NodeUsage { pods: 1, needs: needs.clone(), usual: needs.usual() }
+        let requests = &pod.scheduling.requests;
+        NodeUsage { pods: 1, requests: requests.clone(), nonzero_requests: requests.nonzero() }
     }
 
-    /// With another's.
+    /// The sum of both.
     #[must_use]
-    pub fn with(&self, other: &NodeUsage) -> NodeUsage {
+    pub fn plus(&self, other: &NodeUsage) -> NodeUsage {
         NodeUsage {
             pods: self.pods + other.pods,
-            needs: self.needs.plus(&other.needs),
-            usual: self.usual.plus(&other.usual),
+            requests: self.requests.plus(&other.requests),
+            nonzero_requests: self.nonzero_requests.plus(&other.nonzero_requests),
         }
     }
 
-    /// Without another's.
+    /// The difference of both.
     #[must_use]
-    pub fn without(&self, other: &NodeUsage) -> NodeUsage {
+    pub fn minus(&self, other: &NodeUsage) -> NodeUsage {
         NodeUsage {
             pods: self.pods - other.pods,
-            needs: self.needs.minus(&other.needs),
-            usual: self.usual.minus(&other.usual),
+            requests: self.requests.minus(&other.requests),
+            nonzero_requests: self.nonzero_requests.minus(&other.nonzero_requests),
         }
     }
 }
 
-/// The pods of a node.
+/// The pods of one node.
 #[derive(Debug, Default)]
-struct Tenancy {
+struct PodsOnNode {
     pods: BTreeSet<PodKey>,
-    load: NodeUsage,
+    usage: NodeUsage,
 }
 
-/// How a pod stands, as it was last noted.
+/// How a pod is indexed.
 #[derive(Debug)]
-struct Noted {
+struct IndexedPod {
     node: Option<Name>,
-    load: NodeUsage,
-    turn: Option<QueueOrder>,
-    /// Whether it waits and was not looked at yet.
-    is_new: bool,
-    /// The classes of its claims that are not bound, while it waits; each once.
+    usage: NodeUsage,
+    /// Its place in the queue, while it waits for a node.
+    queue_order: Option<QueueOrder>,
+    /// Whether it waits and scheduling was not attempted yet.
+    is_unattempted: bool,
+    /// The classes of its unbound claims, while it waits; each once.
     classes: Box<[Name]>,
-    /// Whether it wants other pods to be elsewhere.
-    is_apart: bool,
+    has_anti_affinity: bool,
 }
 
-/// A pod, and what is known of it beside.
-pub(crate) struct Standing<'a> {
+/// A pod, and what its claims and volumes say about it.
+pub(crate) struct PodState<'a> {
     pub pod: &'a Pod,
-    /// The node that is meant for it, if it has none.
-    pub meant: Option<Name>,
-    /// The classes of its claims that are not bound; each once.
-    pub classes: Box<[Name]>,
+    /// The node on which it is expected to run, if it has none.
+    pub planned_node: Option<Name>,
+    /// The classes of its unbound claims; each once.
+    pub unbound_classes: Box<[Name]>,
 }
 
-/// Whether nobody has looked at a pod yet that can be placed.
-fn is_new(pod: &Pod) -> bool {
+/// Whether a pod is schedulable and scheduling left no trace on it yet.
+fn is_unattempted(pod: &Pod) -> bool {
     let scheduling = &pod.scheduling;
-    let was_looked_at = scheduling.unschedulable.is_some() || !scheduling.nominated.is_empty();
-    pod.flaw.is_none() && !scheduling.is_gated && !was_looked_at
+    let was_attempted = scheduling.unschedulable.is_some() || !scheduling.nominated_node.is_empty();
+    pod.field_error.is_none() && !scheduling.is_gated && !was_attempted
 }
 
-/// Which pods are where.
+/// Pods by node, and pods that wait for one.
 #[derive(Debug, Default)]
 pub struct NodePods {
-    noted: FxHashMap<PodKey, Noted>,
-    by_node: FxHashMap<Name, Tenancy>,
+    indexed: FxHashMap<PodKey, IndexedPod>,
+    by_node: FxHashMap<Name, PodsOnNode>,
     waiting: BTreeSet<QueueOrder>,
-    new: BTreeSet<QueueOrder>,
+    unattempted: BTreeSet<QueueOrder>,
     by_class: FxHashMap<Name, BTreeSet<QueueOrder>>,
-    apart: BTreeSet<PodKey>,
+    with_anti_affinity: BTreeSet<PodKey>,
 }
 
 impl NodePods {
-    /// Notes a pod; or that it is gone.
-    pub(crate) fn note(&mut self, key: &PodKey, standing: Option<Standing<'_>>) {
-        if let Some(before) = self.noted.remove(key) {
-            self.forget_turn(&before);
-            if before.is_apart {
-                self.apart.remove(key);
+    /// Indexes a pod; removes it from the index when there is no state.
+    pub(crate) fn update(&mut self, key: &PodKey, state: Option<PodState<'_>>) {
+        if let Some(before) = self.indexed.remove(key) {
+            self.dequeue(&before);
+            if before.has_anti_affinity {
+                self.with_anti_affinity.remove(key);
             }
             if let Some(node) = &before.node
-                && let Some(tenancy) = self.by_node.get_mut(node)
+                && let Some(on_node) = self.by_node.get_mut(node)
             {
-                tenancy.pods.remove(key);
-                tenancy.load = tenancy.load.without(&before.load);
-                if tenancy.pods.is_empty() {
+                on_node.pods.remove(key);
+                on_node.usage = on_node.usage.minus(&before.usage);
+                if on_node.pods.is_empty() {
                     self.by_node.remove(node);
                 }
             }
         }
-        let Some(Standing { pod, meant, classes }) = standing.filter(|standing| !standing.pod.is_over()) else {
+        let Some(PodState { pod, planned_node, unbound_classes }) = state.filter(|state| !state.pod.is_finished())
+        else {
             return;
         };
-        // Who is being deleted before it has a node gets none any more.
+        // A pod that is deleted before it has a node will not get one.
         let is_waiting = pod.node.is_empty() && !pod.deleting;
-        let node = if pod.node.is_empty() { meant.filter(|_| is_waiting) } else { Some(pod.node.clone()) };
-        let turn = is_waiting.then(|| pod.turn());
-        let is_apart = node.is_some() && !pod.scheduling.apart.is_empty();
-        if node.is_none() && turn.is_none() {
+        let node = if pod.node.is_empty() { planned_node.filter(|_| is_waiting) } else { Some(pod.node.clone()) };
+        let queue_order = is_waiting.then(|| pod.queue_order());
+        let has_anti_affinity = node.is_some() && !pod.scheduling.anti_affinity.is_empty();
+        if node.is_none() && queue_order.is_none() {
             return;
         }
-        let load = NodeUsage::of(pod);
+        let usage = NodeUsage::of(pod);
         if let Some(node) = &node {
-            let tenancy = self.by_node.entry(node.clone()).or_default();
-            tenancy.pods.insert(key.clone());
-            tenancy.load = tenancy.load.with(&load);
+            let on_node = self.by_node.entry(node.clone()).or_default();
+            on_node.pods.insert(key.clone());
+            on_node.usage = on_node.usage.plus(&usage);
         }
-        if is_apart {
-            self.apart.insert(key.clone());
+        if has_anti_affinity {
+            self.with_anti_affinity.insert(key.clone());
         }
-        let classes = if is_waiting { classes } else { Box::default() };
-        let noted = Noted { node, load, is_new: is_waiting && is_new(pod), turn, classes, is_apart };
-        self.note_turn(&noted);
-        self.noted.insert(key.clone(), noted);
+        let classes = if is_waiting { unbound_classes } else { Box::default() };
+        let is_unattempted = is_waiting && is_unattempted(pod);
+        let indexed = IndexedPod { node, usage, queue_order, is_unattempted, classes, has_anti_affinity };
+        self.enqueue(&indexed);
+        self.indexed.insert(key.clone(), indexed);
     }
 
-    fn note_turn(&mut self, noted: &Noted) {
-        let Some(turn) = &noted.turn else { return };
-        self.waiting.insert(turn.clone());
-        if noted.is_new {
-            self.new.insert(turn.clone());
+    fn enqueue(&mut self, pod: &IndexedPod) {
+        let Some(order) = &pod.queue_order else { return };
+        self.waiting.insert(order.clone());
+        if pod.is_unattempted {
+            self.unattempted.insert(order.clone());
         }
-        for class in &noted.classes {
-            self.by_class.entry(class.clone()).or_default().insert(turn.clone());
+        for class in &pod.classes {
+            self.by_class.entry(class.clone()).or_default().insert(order.clone());
         }
     }
 
-    fn forget_turn(&mut self, noted: &Noted) {
-        let Some(turn) = &noted.turn else { return };
-        self.waiting.remove(turn);
-        self.new.remove(turn);
-        for class in &noted.classes {
-            let Some(turns) = self.by_class.get_mut(class) else { continue };
-            turns.remove(turn);
-            if turns.is_empty() {
+    fn dequeue(&mut self, pod: &IndexedPod) {
+        let Some(order) = &pod.queue_order else { return };
+        self.waiting.remove(order);
+        self.unattempted.remove(order);
+        for class in &pod.classes {
+            let Some(orders) = self.by_class.get_mut(class) else { continue };
+            orders.remove(order);
+            if orders.is_empty() {
                 self.by_class.remove(class);
             }
         }
     }
 
-    /// The pods of a node: those that were given it, and those that it is meant for; by key.
-    pub fn of(&self, node: &Name) -> impl Iterator<Item = &PodKey> {
-        self.by_node.get(node).into_iter().flat_map(|tenancy| &tenancy.pods)
+    /// The pods on a node and those planned for it; by key.
+    pub fn on(&self, node: &Name) -> impl Iterator<Item = &PodKey> {
+        self.by_node.get(node).into_iter().flat_map(|on_node| &on_node.pods)
     }
 
-    /// How much they take.
-    pub fn load(&self, node: &Name) -> NodeUsage {
-        self.by_node.get(node).map(|tenancy| tenancy.load.clone()).unwrap_or_default()
+    /// How much of a node these pods use.
+    pub fn usage(&self, node: &Name) -> NodeUsage {
+        self.by_node.get(node).map(|on_node| on_node.usage.clone()).unwrap_or_default()
     }
 
-    /// The node of a pod, or the one that is meant for it, and what it takes there.
-    pub fn place(&self, pod: &PodKey) -> Option<(&Name, &NodeUsage)> {
-        let noted = self.noted.get(pod)?;
-        noted.node.as_ref().map(|node| (node, &noted.load))
+    /// The node of a pod, or the one planned for it, and how much the pod uses there.
+    pub fn node_of(&self, pod: &PodKey) -> Option<(&Name, &NodeUsage)> {
+        let indexed = self.indexed.get(pod)?;
+        indexed.node.as_ref().map(|node| (node, &indexed.usage))
     }
 
-    /// The pods that wait for a node, in their order.
+    /// The pods that wait for a node, in queue order.
     pub fn waiting(&self) -> impl Iterator<Item = &PodKey> {
         self.waiting.iter().map(|(_, _, key)| key)
     }
 
     /// Whether a pod waits for a node.
     pub fn is_waiting(&self, pod: &PodKey) -> bool {
-        self.noted.get(pod).is_some_and(|noted| noted.turn.is_some())
+        self.indexed.get(pod).is_some_and(|indexed| indexed.queue_order.is_some())
     }
 
-    /// The pods that wait and that nobody has looked at yet, before a turn, in their order: those that can be placed, for whom no
-    /// node is meant, and of whom nobody said that none will do.
-    pub fn new_before(&self, turn: &QueueOrder) -> impl Iterator<Item = &PodKey> {
-        self.new.range(..turn).map(|(_, _, key)| key)
+    /// The waiting pods ahead of a place in the queue that are schedulable and for which scheduling was
+    /// not attempted yet: they have no nominated node and were not reported as unschedulable.
+    pub fn unattempted_before(&self, order: &QueueOrder) -> impl Iterator<Item = &PodKey> {
+        self.unattempted.range(..order).map(|(_, _, key)| key)
     }
 
-    /// The pods that wait and have a claim of a class that is not bound, in their order.
+    /// The waiting pods with an unbound claim of a class, in queue order.
     pub fn waiting_for_class(&self, class: &Name) -> impl Iterator<Item = &PodKey> {
         self.by_class.get(class).into_iter().flatten().map(|(_, _, key)| key)
     }
 
-    /// The pods with a node that want others to be elsewhere; by key.
-    pub fn apart(&self) -> impl Iterator<Item = &PodKey> {
-        self.apart.iter()
+    /// The pods with a node that have required anti-affinity terms; by key.
+    pub fn with_anti_affinity(&self) -> impl Iterator<Item = &PodKey> {
+        self.with_anti_affinity.iter()
     }
 
     /// All nodes that have pods, in no order.

@@ -1,101 +1,148 @@
-//! Objects of one kind: as they were seen, and as our unanswered writes will make them.
+//! Objects of one kind: as last seen, and as our writes in flight will change them.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
-use bindery_model::{Attachment, AttributesClass, Capacity, Claim, Class, CsiDriver, CsiNode, Meta, Node, Pod, Volume};
+use bindery_model::{ClaimKey, Kind, Meta, Name, Object, ObjectKey, PodKey};
 use rustc_hash::FxHashMap;
 
-/// An object that a shelf can hold: all that matters here is who it is.
-pub(crate) trait Shelved: PartialEq {
+/// The key by which objects of one kind are stored.
+pub(crate) trait StoreKey: Hash + Eq + Clone {
+    fn new(namespace: &Name, name: &Name) -> Self;
+    fn object_key(&self, kind: Kind) -> ObjectKey;
+}
+
+impl StoreKey for Name {
+    fn new(_: &Name, name: &Name) -> Name {
+        name.clone()
+    }
+
+    fn object_key(&self, kind: Kind) -> ObjectKey {
+        ObjectKey::cluster(kind, self.clone())
+    }
+}
+
+impl StoreKey for (Name, Name) {
+    fn new(namespace: &Name, name: &Name) -> (Name, Name) {
+        (namespace.clone(), name.clone())
+    }
+
+    fn object_key(&self, kind: Kind) -> ObjectKey {
+        ObjectKey { kind, namespace: self.0.clone(), name: self.1.clone() }
+    }
+}
+
+impl StoreKey for ClaimKey {
+    fn new(namespace: &Name, name: &Name) -> ClaimKey {
+        ClaimKey { namespace: namespace.clone(), name: name.clone() }
+    }
+
+    fn object_key(&self, _: Kind) -> ObjectKey {
+        self.clone().into()
+    }
+}
+
+impl StoreKey for PodKey {
+    fn new(namespace: &Name, name: &Name) -> PodKey {
+        PodKey { namespace: namespace.clone(), name: name.clone() }
+    }
+
+    fn object_key(&self, _: Kind) -> ObjectKey {
+        self.clone().into()
+    }
+}
+
+/// A type of object that the cache stores.
+pub(crate) trait Stored: PartialEq + Sized {
+    type Key: StoreKey;
     fn meta(&self) -> &Meta;
+    fn wrap(object: Arc<Self>) -> Object;
+
+    fn store_key(&self) -> Self::Key {
+        Self::Key::new(&self.meta().namespace, &self.meta().name)
+    }
 }
 
-macro_rules! shelved {
-    ($($kind:ty),*) => { $(impl Shelved for $kind { fn meta(&self) -> &Meta { &self.meta } })* };
-}
-shelved!(Claim, Volume, Class, AttributesClass, Pod, Node, CsiNode, CsiDriver, Capacity, Attachment);
-
-/// What became of an object that was seen: `before` and `after` differ in something that rules read.
-pub(crate) struct Seen<T> {
+/// How an object changed: `before` and `after` differ in something that rules read.
+pub(crate) struct Update<T> {
     pub before: Option<Arc<T>>,
     pub after: Option<Arc<T>>,
 }
 
-/// Where word of an object came from.
+/// Where a state of an object was received from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A watch: in order, and complete up to its version.
+    /// A watch: ordered, and complete up to its version.
     Watch,
-    /// A list that is no older than the watch: it shows all that there is.
+    /// A list that is no older than the watch: complete.
     List,
     /// The answer to a write or a live read: may be ahead of the watch, or behind it.
     Answer,
 }
 
 #[derive(Debug)]
-pub(crate) struct ObjectStore<K, T> {
-    /// What rules are shown: the overlay where there is one, else what was seen.
-    shown: FxHashMap<K, Arc<T>>,
-    /// What was seen of objects that have an overlay. Small: one entry for each write in flight.
-    beneath: FxHashMap<K, Option<Arc<T>>>,
-    /// Everything up to this version was told by the watch.
+pub(crate) struct ObjectStore<T: Stored> {
+    /// What rules see: the assumed state of an object if it has one, else the last seen state.
+    visible: FxHashMap<T::Key, Arc<T>>,
+    /// The last seen states of objects with an assumed state: one entry per write in flight.
+    seen: FxHashMap<T::Key, Option<Arc<T>>>,
+    /// The version up to which the watch is complete.
     watched: u64,
 }
 
-impl<K, T> Default for ObjectStore<K, T> {
+impl<T: Stored> Default for ObjectStore<T> {
     fn default() -> Self {
-        ObjectStore { shown: FxHashMap::default(), beneath: FxHashMap::default(), watched: 0 }
+        ObjectStore { visible: FxHashMap::default(), seen: FxHashMap::default(), watched: 0 }
     }
 }
 
-impl<K: Hash + Eq + Clone, T: Shelved> ObjectStore<K, T> {
-    pub fn get(&self, key: &K) -> Option<&Arc<T>> {
-        self.shown.get(key)
+impl<T: Stored> ObjectStore<T> {
+    pub fn get(&self, key: &T::Key) -> Option<&Arc<T>> {
+        self.visible.get(key)
     }
 
     pub fn len(&self) -> usize {
-        self.shown.len()
+        self.visible.len()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &Arc<T>)> {
-        self.shown.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&T::Key, &Arc<T>)> {
+        self.visible.iter()
     }
 
-    pub fn is_assumed(&self, key: &K) -> bool {
-        self.beneath.contains_key(key)
+    pub fn is_assumed(&self, key: &T::Key) -> bool {
+        self.seen.contains_key(key)
     }
 
     pub fn watched(&self) -> u64 {
         self.watched
     }
 
-    /// Notes that the watch is complete up to a version.
+    /// Records that the watch is complete up to a version.
     pub fn watched_up_to(&mut self, version: u64) {
         self.watched = self.watched.max(version);
     }
 
-    fn seen(&self, key: &K) -> Option<&Arc<T>> {
-        match self.beneath.get(key) {
+    fn last_seen(&self, key: &T::Key) -> Option<&Arc<T>> {
+        match self.seen.get(key) {
             Some(seen) => seen.as_ref(),
-            None => self.shown.get(key),
+            None => self.visible.get(key),
         }
     }
 
-    /// Whether an object is news: a later state than the one known, or an object that the watch has yet to tell of.
-    /// A late answer must not bring back what the watch has already shown to be gone.
-    fn is_new(&self, key: &K, object: &T, origin: Origin) -> bool {
+    /// Whether a state is newer than the known one, or of an object that the watch has not reported
+    /// yet. A late answer must not resurrect an object that the watch already reported as deleted.
+    fn is_new(&self, key: &T::Key, object: &T, origin: Origin) -> bool {
         let version = object.meta().version;
-        match self.seen(key) {
-            // A version that could not be read is 0, and orders nothing: take the object as it comes.
+        match self.last_seen(key) {
+            // Version 0 could not be parsed, so it does not order anything.
             _ if version == 0 => true,
             Some(known) => version > known.meta().version,
             None => origin == Origin::List || version > self.watched,
         }
     }
 
-    /// Takes in an object. Says what changed, if it is news and rules could tell.
-    pub fn observe(&mut self, key: K, object: Arc<T>, origin: Origin) -> Option<Seen<T>> {
+    /// Stores a state of an object. Returns the change, if it is newer and differs for rules.
+    pub fn observe(&mut self, key: T::Key, object: Arc<T>, origin: Origin) -> Option<Update<T>> {
         let is_new = self.is_new(&key, &object, origin);
         if origin == Origin::Watch {
             self.watched_up_to(object.meta().version);
@@ -103,48 +150,48 @@ impl<K: Hash + Eq + Clone, T: Shelved> ObjectStore<K, T> {
         if !is_new {
             return None;
         }
-        let before = self.place(key, Some(object.clone()));
+        let before = self.replace_seen(key, Some(object.clone()));
         let differs = before.as_ref().is_none_or(|before| **before != *object);
-        differs.then_some(Seen { before, after: Some(object) })
+        differs.then_some(Update { before, after: Some(object) })
     }
 
-    /// The version of an object that was last seen, if it is known.
-    pub fn seen_version(&self, key: &K) -> Option<u64> {
-        self.seen(key).map(|seen| seen.meta().version)
+    /// The version of an object that was last seen.
+    pub fn seen_version(&self, key: &T::Key) -> Option<u64> {
+        self.last_seen(key).map(|seen| seen.meta().version)
     }
 
-    /// Takes out an object that was seen to be gone at a version, unless it was seen later.
-    pub fn remove(&mut self, key: &K, version: u64) -> Option<Seen<T>> {
-        let known = self.seen(key)?;
+    /// Removes an object that was deleted at a version, unless a later state of it was seen.
+    pub fn remove(&mut self, key: &T::Key, version: u64) -> Option<Update<T>> {
+        let known = self.last_seen(key)?;
         if version != 0 && version < known.meta().version {
             return None;
         }
-        let before = self.place(key.clone(), None);
-        Some(Seen { before, after: None })
+        let before = self.replace_seen(key.clone(), None);
+        Some(Update { before, after: None })
     }
 
-    /// Puts what was seen in its place, under the overlay if there is one. Returns what was seen before.
-    fn place(&mut self, key: K, seen: Option<Arc<T>>) -> Option<Arc<T>> {
-        if let Some(beneath) = self.beneath.get_mut(&key) {
-            return std::mem::replace(beneath, seen);
+    /// Replaces the last seen state, beneath the assumed state if there is one. Returns the old one.
+    fn replace_seen(&mut self, key: T::Key, state: Option<Arc<T>>) -> Option<Arc<T>> {
+        if let Some(seen) = self.seen.get_mut(&key) {
+            return std::mem::replace(seen, state);
         }
-        match seen {
-            Some(object) => self.shown.insert(key, object),
-            None => self.shown.remove(&key),
+        match state {
+            Some(object) => self.visible.insert(key, object),
+            None => self.visible.remove(&key),
         }
     }
 
-    /// Shows an object as a write of ours will make it.
-    pub fn assume(&mut self, key: K, object: Arc<T>) {
-        let shown = self.shown.insert(key.clone(), object);
-        self.beneath.entry(key).or_insert(shown);
+    /// Shows an object as one of our writes will change it.
+    pub fn assume(&mut self, key: T::Key, object: Arc<T>) {
+        let seen = self.visible.insert(key.clone(), object);
+        self.seen.entry(key).or_insert(seen);
     }
 
-    /// Shows an object as it was seen again; `false` when it was never shown otherwise.
-    pub fn settle(&mut self, key: &K) -> bool {
-        match self.beneath.remove(key) {
-            Some(Some(seen)) => self.shown.insert(key.clone(), seen).is_some(),
-            Some(None) => self.shown.remove(key).is_some(),
+    /// Shows the last seen state of an object again; `false` when none was assumed.
+    pub fn unassume(&mut self, key: &T::Key) -> bool {
+        match self.seen.remove(key) {
+            Some(Some(seen)) => self.visible.insert(key.clone(), seen).is_some(),
+            Some(None) => self.visible.remove(key).is_some(),
             None => false,
         }
     }

@@ -5,7 +5,7 @@ mod decide;
 mod lists;
 mod requests;
 
-use bindery_cache::{Cache, Change};
+use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_model::{Kind, Name, Object, ObjectKey};
 use bindery_rules_api::{Event, LiveReads, RuleSet, Timed, Verdict};
 use rustc_hash::FxHashMap;
@@ -45,11 +45,12 @@ impl Engine {
         let mut watched: Vec<Kind> = sets.iter().flat_map(|set| set.profile().watches).copied().collect();
         watched.sort();
         watched.dedup();
+        let policy = sets.iter().find_map(|set| set.index_policy());
         Engine {
             resync_at: vec![Moment::default(); sets.len()],
             config,
             sets,
-            known: Cache::default(),
+            known: Cache::new(policy.unwrap_or(IndexPolicy::NONE)),
             unlisted: watched.clone(),
             watched,
             is_leader: false,
@@ -75,7 +76,7 @@ impl Engine {
                 self.changed(change, None);
             }
             Input::Deleted { key, version } => {
-                let change = self.known.watched_gone(&key, version);
+                let change = self.known.watched_deleted(&key, version);
                 self.changed(change, None);
             }
             Input::Bookmark { kind, version } => self.known.watched_up_to(kind, version),

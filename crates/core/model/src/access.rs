@@ -1,4 +1,4 @@
-//! Access modes: an ordered list as it stands on an object, and the small set that matching needs.
+//! Access modes: the ordered list of an object, and the set that matching compares.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl AccessMode {
     pub const ALL: [AccessMode; 4] =
         [AccessMode::ReadWriteOnce, AccessMode::ReadOnlyMany, AccessMode::ReadWriteMany, AccessMode::ReadWriteOncePod];
 
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             AccessMode::ReadWriteOnce => "ReadWriteOnce",
@@ -30,22 +30,23 @@ impl AccessMode {
         }
     }
 
-    /// The mode of that name on the wire.
+    /// The mode with that name in the API.
     pub fn parse(text: &str) -> Option<AccessMode> {
         AccessMode::ALL.into_iter().find(|mode| mode.as_str() == text)
     }
 }
 
-/// Access modes in the order in which an object lists them. A claim's status repeats its volume's list to the letter.
+/// Access modes in the order in which an object lists them. A claim's status repeats the list of its
+/// volume verbatim.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct AccessModes {
-    /// Two bits a mode, the first lowest.
+    /// Two bits per mode, the first mode lowest.
     packed: u32,
     count: u8,
 }
 
 impl AccessModes {
-    /// More than this many entries are refused as malformed: there are only four modes to name.
+    /// A list with more entries is malformed: there are only four modes.
     pub const COUNT_MAX: usize = 16;
 
     /// Adds a mode at the end; `false` when the list is full.
@@ -109,7 +110,7 @@ impl AccessSet {
         AccessMode::ALL.into_iter().filter(move |mode| self.0 & (1 << (*mode as u8)) != 0)
     }
 
-    /// How many modes there are.
+    /// The number of modes.
     pub fn count(self) -> u32 {
         self.0.count_ones()
     }
@@ -128,7 +129,7 @@ mod tests {
     use AccessMode::*;
 
     #[test]
-    fn a_list_keeps_its_order_and_a_set_does_not() {
+    fn lists_are_ordered_and_sets_are_not() {
         let a: AccessModes = [ReadWriteMany, ReadWriteOnce].into_iter().collect();
         let b: AccessModes = [ReadWriteOnce, ReadWriteMany].into_iter().collect();
         assert_ne!(a, b);
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_contains_its_parts() {
+    fn set_contains_its_subsets() {
         let set = |modes: &[AccessMode]| modes.iter().copied().collect::<AccessModes>().set();
         let wide = set(&[ReadWriteOnce, ReadOnlyMany, ReadOnlyMany]);
         assert_eq!(wide.count(), 2);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_a_limit() {
+    fn push_to_a_full_list_fails() {
         let mut list: AccessModes = [ReadWriteOnce; 16].into_iter().collect();
         assert!(!list.push(ReadWriteOnce));
     }

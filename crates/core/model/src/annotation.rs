@@ -1,4 +1,5 @@
-//! The annotations that rules read or write. All others are skipped when an object is decoded, and survive our patches.
+//! The annotations that rules read or write. All others are skipped when an object is decoded, and our
+//! patches leave them unchanged.
 
 use std::fmt;
 
@@ -30,43 +31,44 @@ macro_rules! annotations {
 }
 
 annotations! {
-    /// On a claim: it has been bound. The value is never looked at.
+    /// On a claim: it has been bound. The value is ignored.
     BindCompleted = "pv.kubernetes.io/bind-completed",
-    /// On a claim or a volume: the pointer to the other was put there by a controller, not by a user.
+    /// On a claim or a volume: a controller, not a user, set the reference to the other.
     BoundByController = "pv.kubernetes.io/bound-by-controller",
-    /// On a claim: the scheduler has chosen this node, and asks for a volume there.
+    /// On a claim: the node that the scheduler selected; a volume is to be provisioned for it.
     SelectedNode = "volume.kubernetes.io/selected-node",
-    /// On a claim: the older twin of the former. Schedulers do not write it any more.
+    /// On a claim: the alpha key of the former. Schedulers no longer write it.
     AlphaSelectedNode = "volume.alpha.kubernetes.io/selected-node",
-    /// On a claim: who is asked to provision a volume for it.
+    /// On a claim: the provisioner that is to provision its volume.
     StorageProvisioner = "volume.kubernetes.io/storage-provisioner",
-    /// On a claim: the older twin of the former, always written with it.
+    /// On a claim: the beta key of the former, always written with it.
     BetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner",
-    /// On a claim: a provisioner of ours is about to ask for storage for it, or has asked. It says what for, so that it asks for
-    /// the same again, and is taken off once it is certain what became of it.
+    /// On a claim: the provisioning intent of our provisioner. It records the parameters before the first
+    /// call, so that a retry uses the same ones, and is removed once the outcome is known.
     Provisioning = "bindery.dev/provisioning",
-    /// On a volume: who provisioned it.
+    /// On a volume: the provisioner that created it.
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",
-    /// On a claim or a volume: the CSI driver that has taken over from an in-tree plugin.
+    /// On a claim or a volume: the CSI driver that its in-tree plugin was migrated to.
     MigratedTo = "pv.kubernetes.io/migrated-to",
-    /// On what CSI drivers can do on a node: the in-tree plugins whose work they have taken over there.
+    /// On a CSINode: the in-tree plugins that are migrated to CSI on that node.
     MigratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins",
-    /// On a claim or a volume: its class, in the older form. Where the key is present it wins, even when empty.
+    /// On a claim or a volume: its class, as a beta annotation. If present, it takes precedence over the
+    /// field, even when empty.
     BetaStorageClass = "volume.beta.kubernetes.io/storage-class",
-    /// On a volume: the capacity that its claim was promised before a resize.
+    /// On a volume: the capacity of its claim before a resize.
     PreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity",
-    /// On a claim: who makes its volume grow.
+    /// On a claim: the resizer that expands its volume.
     StorageResizer = "volume.kubernetes.io/storage-resizer",
-    /// On a class: it is the default one, when "true".
+    /// On a class: it is the default class if the value is "true".
     IsDefaultClass = "storageclass.kubernetes.io/is-default-class",
-    /// On a class: the older twin of the former.
+    /// On a class: the beta key of the former.
     BetaIsDefaultClass = "storageclass.beta.kubernetes.io/is-default-class",
-    /// On a volume: set by the host-path provisioner on what it makes.
+    /// On a volume: set by the host-path provisioner.
     CreatedBy = "kubernetes.io/createdby",
 }
 
 impl Annotation {
-    /// The value of annotations whose presence alone counts.
+    /// The value of annotations that are tested for presence only.
     pub const YES: Name = Name::new_static("yes");
 }
 
@@ -75,7 +77,7 @@ impl Annotation {
 pub struct Annotations(Vec<(Annotation, Name)>);
 
 impl Annotations {
-    /// Whether the key is present, with whatever value.
+    /// Whether the key is present, with any value.
     pub fn has(&self, annotation: Annotation) -> bool {
         self.get(annotation).is_some()
     }
@@ -88,9 +90,9 @@ impl Annotations {
     /// Sets the key to a value.
     pub fn set(&mut self, annotation: Annotation, value: Name) {
         self.remove(annotation);
-        let place = self.0.partition_point(|(known, _)| *known < annotation);
+        let at = self.0.partition_point(|(known, _)| *known < annotation);
         self.0.reserve_exact(1);
-        self.0.insert(place, (annotation, value));
+        self.0.insert(at, (annotation, value));
     }
 
     /// Removes the key.
@@ -104,7 +106,7 @@ impl Annotations {
     }
 }
 
-/// A key that may be a known one; what it is called otherwise is not kept.
+/// A key that may be a known annotation.
 struct MaybeKnown(Option<Annotation>);
 
 impl<'de> Deserialize<'de> for MaybeKnown {
@@ -156,14 +158,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_annotations_name_each_other() {
+    fn every_key_parses_to_its_annotation() {
         for &annotation in Annotation::ALL {
             assert_eq!(Annotation::parse(annotation.key()), Some(annotation));
         }
     }
 
     #[test]
-    fn unknown_keys_are_skipped_and_order_does_not_count() {
+    fn unknown_keys_are_skipped_and_order_is_ignored() {
         let read = |json: &str| serde_json::from_str::<Annotations>(json).expect("annotations");
         let a = read(r#"{"x":"1","pv.kubernetes.io/migrated-to":"d","pv.kubernetes.io/bind-completed":""}"#);
         let b = read(r#"{"pv.kubernetes.io/bind-completed":"","pv.kubernetes.io/migrated-to":"d"}"#);

@@ -1,23 +1,23 @@
-//! A volume that is attached to a node, or is to be (VolumeAttachment).
+//! VolumeAttachment: a volume that is attached to a node or is to be attached.
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
 use crate::{FieldError, Meta, Name};
 
-/// An attachment, as far as rules read it.
+/// The fields of a VolumeAttachment that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attachment {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
     /// The CSI driver that attaches.
     pub attacher: Name,
-    /// The node that is attached to.
+    /// The node.
     pub node: Name,
-    /// The volume that is attached, if it is one.
+    /// The PersistentVolume; `None` for an inline volume.
     pub volume: Option<Name>,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Attachment {
@@ -48,20 +48,20 @@ struct WireSource {
     persistent_volume_name: Option<Name>,
 }
 
-impl Lean for Attachment {
+impl FromWire for Attachment {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Attachment {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> Attachment {
         Attachment {
-            meta: wire.metadata.meta(&mut flaws),
+            meta: wire.metadata.meta(&mut errors),
             attacher: wire.spec.attacher.unwrap_or_default(),
             node: wire.spec.node_name.unwrap_or_default(),
             volume: wire.spec.source.persistent_volume_name,
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

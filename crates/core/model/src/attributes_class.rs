@@ -1,23 +1,23 @@
-//! An attributes class: qualities of a volume that can change while it is in use (VolumeAttributesClass).
+//! VolumeAttributesClass: mutable attributes of volumes.
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
 use crate::{FieldError, Meta, Name};
 
-/// An attributes class, as far as rules read it.
+/// The fields of a VolumeAttributesClass that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AttributesClass {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
-    /// What holds it back from being deleted.
+    /// Its finalizers.
     pub finalizers: Box<[Name]>,
-    /// Whether somebody deleted it.
+    /// Whether it has a deletion timestamp.
     pub deleting: bool,
-    /// The CSI driver that knows these attributes.
+    /// The CSI driver that interprets the attributes.
     pub driver: Name,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl AttributesClass {
@@ -34,20 +34,20 @@ pub(crate) struct Wire {
     driver_name: Option<Name>,
 }
 
-impl Lean for AttributesClass {
+impl FromWire for AttributesClass {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(mut wire: Wire, mut flaws: FieldErrors) -> AttributesClass {
+    fn from_wire(mut wire: Wire, mut errors: FieldErrors) -> AttributesClass {
         AttributesClass {
-            meta: wire.metadata.meta(&mut flaws),
+            meta: wire.metadata.meta(&mut errors),
             finalizers: wire.metadata.finalizers(),
             deleting: wire.metadata.is_deleting(),
             driver: wire.driver_name.unwrap_or_default(),
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

@@ -1,54 +1,54 @@
-//! How much room there is for new volumes of a class, and where (CSIStorageCapacity).
+//! CSIStorageCapacity: how much capacity there is for new volumes of a class, and for which nodes.
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, WireQuantity, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, WireQuantity, decode};
 use crate::selector::WireSelector;
-use crate::{Anchors, FieldError, Labels, Meta, Name, Quantity, Selector};
+use crate::{FieldError, Labels, Meta, Name, Quantity, RequiredLabels, Selector};
 
-/// How much room a driver says there is, as far as rules read it.
+/// The fields of a CSIStorageCapacity that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Capacity {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
-    /// For volumes of which class.
+    /// The StorageClass that it applies to.
     pub class: Name,
-    /// For which nodes, by their labels: none when nothing is said; why that cannot be known, when it makes no sense.
+    /// The labels of the nodes that it applies to: no node when absent; an error when invalid.
     pub nodes: Option<Result<Selector, String>>,
-    /// How much room there is in all.
-    pub room: Option<Quantity>,
-    /// How large one volume can be.
-    pub largest: Option<Quantity>,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The total capacity.
+    pub total: Option<Quantity>,
+    /// The maximum size of one volume.
+    pub volume_size_max: Option<Quantity>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Capacity {
-    /// Decodes one. Fails only when it has no name.
+    /// Decodes a CSIStorageCapacity. Fails only when it has no name.
     pub fn from_json(json: &[u8]) -> Result<Capacity, FieldError> {
         decode(json)
     }
 
-    /// How large a new volume can be: as is said of one volume, else as much as there is.
+    /// The maximum size of a new volume: the limit for one volume, else the total capacity.
     pub fn limit(&self) -> Option<&Quantity> {
-        self.largest.as_ref().or(self.room.as_ref())
+        self.volume_size_max.as_ref().or(self.total.as_ref())
     }
 
-    /// Whether a volume of that size fits in.
-    pub fn holds(&self, size: &Quantity) -> bool {
+    /// Whether it is sufficient for a volume of that size.
+    pub fn fits(&self, size: &Quantity) -> bool {
         self.limit().is_some_and(|limit| limit.units() >= size.units())
     }
 
-    /// Whether it is for a node with these labels.
+    /// Whether it applies to a node with these labels.
     pub fn is_for(&self, labels: &Labels) -> bool {
         matches!(&self.nodes, Some(Ok(selector)) if selector.matches(labels))
     }
 
-    /// Where it can be looked up.
-    pub fn anchors(&self) -> Anchors<'_> {
+    /// The labels of which a node must have one for this to apply to it.
+    pub fn required_labels(&self) -> RequiredLabels<'_> {
         match &self.nodes {
-            Some(Ok(selector)) => Anchors::of_selector(selector),
-            Some(Err(_)) | None => Anchors::At(Vec::new()),
+            Some(Ok(selector)) => RequiredLabels::of_selector(selector),
+            Some(Err(_)) | None => RequiredLabels::OneOf(Vec::new()),
         }
     }
 }
@@ -63,21 +63,21 @@ pub(crate) struct Wire {
     maximum_volume_size: Option<WireQuantity>,
 }
 
-impl Lean for Capacity {
+impl FromWire for Capacity {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Capacity {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> Capacity {
         Capacity {
-            meta: wire.metadata.meta(&mut flaws),
+            meta: wire.metadata.meta(&mut errors),
             class: wire.storage_class_name.unwrap_or_default(),
             nodes: wire.node_topology.map(WireSelector::parse),
-            room: flaws.quantity("capacity", wire.capacity),
-            largest: flaws.quantity("maximumVolumeSize", wire.maximum_volume_size),
-            flaw: flaws.into_flaw(),
+            total: errors.quantity("capacity", wire.capacity),
+            volume_size_max: errors.quantity("maximumVolumeSize", wire.maximum_volume_size),
+            field_error: errors.into_error(),
         }
     }
 }

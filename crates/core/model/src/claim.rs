@@ -1,14 +1,14 @@
-//! A claim: what somebody asks of storage (PersistentVolumeClaim).
+//! Claims (PersistentVolumeClaim).
 
 use std::fmt;
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, WireResources, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, WireResources, decode};
 use crate::selector::WireSelector;
 use crate::{AccessModes, Annotation, Annotations, FieldError, Meta, NONE, Name, Quantity, Selector, VolumeMode};
 
-/// Where a claim lives.
+/// The namespace and name of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey {
     /// Its namespace.
@@ -18,7 +18,7 @@ pub struct ClaimKey {
 }
 
 impl ClaimKey {
-    /// The key of a claim of that name in a namespace.
+    /// The key of the claim with that namespace and name.
     pub fn new(namespace: impl Into<Name>, name: impl Into<Name>) -> ClaimKey {
         ClaimKey { namespace: namespace.into(), name: name.into() }
     }
@@ -30,20 +30,20 @@ impl fmt::Display for ClaimKey {
     }
 }
 
-/// How far a claim has come.
+/// The phase of a claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ClaimPhase {
-    /// It has no volume yet.
+    /// It is not bound yet.
     #[default]
     Pending,
-    /// It has one.
+    /// It is bound to a volume.
     Bound,
-    /// It had one.
+    /// Its volume no longer exists.
     Lost,
 }
 
 impl ClaimPhase {
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             ClaimPhase::Pending => "Pending",
@@ -57,34 +57,34 @@ impl ClaimPhase {
     }
 }
 
-/// What is said of a claim in its status.
+/// The status of a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimStatus {
-    /// How far it has come.
+    /// Its phase.
     pub phase: ClaimPhase,
     /// The access modes of its volume.
     pub modes: Option<AccessModes>,
-    /// How much it got.
+    /// The capacity of its volume.
     pub capacity: Option<Quantity>,
-    /// The attributes class that its volume has now.
+    /// The VolumeAttributesClass that its volume has.
     pub attributes_class: Option<Name>,
-    /// What the `Unused` condition says.
+    /// The `Unused` condition.
     pub unused: Condition,
-    /// What is said while it grows or changes its attributes; most claims do neither.
+    /// The progress of a resize or an attributes change; most claims have neither.
     pub change: Option<Box<ClaimChange>>,
 }
 
-/// What a condition says.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Condition {
-    /// There is none of that type.
+    /// The object has no condition of that type.
     #[default]
     Absent,
-    /// It holds.
+    /// "True".
     True,
-    /// It does not.
+    /// "False".
     False,
-    /// NoObserver knows.
+    /// "Unknown", or any other value.
     Unknown,
 }
 
@@ -98,22 +98,22 @@ impl Condition {
     }
 }
 
-/// What is said of a claim that grows, or that changes its attributes.
+/// The progress of a resize or of a change of the VolumeAttributesClass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimChange {
-    /// The attributes class that it is to get.
+    /// The VolumeAttributesClass that is being applied.
     pub attributes_target: Option<Name>,
-    /// The size that is being made for it.
+    /// The size that is being allocated.
     pub allocated: Option<Quantity>,
-    /// How far that has come; empty when nobody makes it grow.
+    /// The status of the resize; empty when none is in progress.
     pub resize_status: Name,
-    /// What the `Resizing` condition says.
+    /// The `Resizing` condition.
     pub resizing: Condition,
-    /// What the `FileSystemResizePending` condition says.
+    /// The `FileSystemResizePending` condition.
     pub file_system_pending: Condition,
 }
 
-/// What a claim is to be filled from: an object of its namespace.
+/// The object in its namespace that a claim is populated from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct DataSource {
@@ -123,39 +123,39 @@ pub struct DataSource {
     pub name: Name,
 }
 
-/// A claim, as far as rules read it.
+/// The fields of a PersistentVolumeClaim that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
     /// The annotations that rules know.
     pub annotations: Annotations,
-    /// What holds it back from being deleted.
+    /// Its finalizers.
     pub finalizers: Box<[Name]>,
-    /// Whether somebody deleted it. Upstream binds it all the same, and so do we.
+    /// Whether it has a deletion timestamp. It is bound nevertheless, as upstream does.
     pub deleting: bool,
-    /// The UID of whoever controls it: of the pod that an ephemeral volume's claim was made for.
+    /// The UID of its controlling owner: for the claim of an ephemeral volume, the pod.
     pub controller: Option<Name>,
     /// `spec.storageClassName`; use [`Claim::class`] for the class it has.
     pub class_field: Option<Name>,
     /// The volume that it names (`spec.volumeName`), if any.
     pub volume: Option<Name>,
-    /// How much it asks for; `None` counts as nothing.
+    /// The requested size; `None` counts as zero.
     pub request: Option<Quantity>,
-    /// How it wants to be mounted.
+    /// The requested access modes.
     pub modes: AccessModes,
-    /// Which volumes it will have; why that cannot be known, when the selector makes no sense.
+    /// The label selector for volumes; an error when it is invalid.
     pub selector: Option<Box<Result<Selector, String>>>,
     /// File system or block device.
     pub volume_mode: VolumeMode,
-    /// The attributes class that it asks for.
+    /// The requested VolumeAttributesClass.
     pub attributes_class: Option<Name>,
-    /// What it is to be filled from (`spec.dataSource`), if anything.
+    /// What it is populated from (`spec.dataSource`), if anything.
     pub source: Option<Box<DataSource>>,
-    /// What is said of it.
+    /// Its status.
     pub status: ClaimStatus,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Claim {
@@ -164,57 +164,57 @@ impl Claim {
         decode(json)
     }
 
-    /// Where it lives.
+    /// Its namespace and name.
     pub fn key(&self) -> ClaimKey {
         ClaimKey { namespace: self.meta.namespace.clone(), name: self.meta.name.clone() }
     }
 
-    /// Its class: the old annotation where the key is present, else the field; empty when it has none.
+    /// Its class: the beta annotation if present, else the field; empty when it has none.
     pub fn class(&self) -> &Name {
         let annotation = self.annotations.get(Annotation::BetaStorageClass);
         annotation.or(self.class_field.as_ref()).unwrap_or(&NONE)
     }
 
-    /// Whether it says anything about its class, be it that it wants none.
+    /// Whether it specifies a class, which may be the empty name.
     pub fn has_class(&self) -> bool {
         self.class_field.is_some() || self.annotations.has(Annotation::BetaStorageClass)
     }
 
-    /// Every attributes class that it has to do with: the one it asks for, has, or is to get.
+    /// Every VolumeAttributesClass that it refers to: requested, current, and being applied.
     pub fn attributes_classes(&self) -> impl Iterator<Item = &Name> {
         let target = self.status.change.as_ref().and_then(|change| change.attributes_target.as_ref());
         let all = self.attributes_class.iter().chain(&self.status.attributes_class).chain(target);
         all.filter(|name| !name.is_empty())
     }
 
-    /// How much it asks for.
+    /// The requested size.
     pub fn requested(&self) -> &Quantity {
         self.request.as_ref().unwrap_or(Quantity::zero())
     }
 
-    /// The attributes class that it asks for; empty when none.
+    /// The requested VolumeAttributesClass; empty when none.
     pub fn attributes(&self) -> &Name {
         self.attributes_class.as_ref().unwrap_or(&NONE)
     }
 
-    /// Whether its binding was completed once: from then on it is bound, or lost.
+    /// Whether it was bound once: from then on it is bound or lost.
     pub fn is_bind_completed(&self) -> bool {
         self.annotations.has(Annotation::BindCompleted)
     }
 
-    /// Whether it is to be filled from another claim of that name.
+    /// Whether it is a clone of the claim with that name.
     pub fn is_clone_of(&self, name: &Name) -> bool {
         self.source.as_ref().is_some_and(|source| source.kind == "PersistentVolumeClaim" && source.name == *name)
     }
 
-    /// Whether a scheduler asks that a volume be provisioned for it. Presence counts, even of an empty name.
+    /// Whether a scheduler requested provisioning for it. The annotation counts even when empty.
     pub fn is_node_selected(&self) -> bool {
         self.annotations.has(Annotation::SelectedNode)
     }
 
-    /// Whether it still looks for any volume that fits.
-    pub fn is_looking(&self) -> bool {
-        self.volume.is_none() && !self.is_bind_completed() && self.flaw.is_none()
+    /// Whether it is to be bound to any matching volume: it names none and was never bound.
+    pub fn needs_volume(&self) -> bool {
+        self.volume.is_none() && !self.is_bind_completed() && self.field_error.is_none()
     }
 }
 
@@ -284,11 +284,11 @@ impl WireStatus {
         of_type.map_or(Condition::Absent, |condition| Condition::parse(&condition.status))
     }
 
-    fn change(&mut self, flaws: &mut FieldErrors) -> Option<Box<ClaimChange>> {
+    fn change(&mut self, errors: &mut FieldErrors) -> Option<Box<ClaimChange>> {
         let allocated = self.allocated_resources.take().and_then(|resources| resources.storage);
         let change = ClaimChange {
             attributes_target: self.modify_volume_status.take().and_then(|s| s.target_volume_attributes_class_name),
-            allocated: flaws.quantity("status.allocatedResources.storage", allocated),
+            allocated: errors.quantity("status.allocatedResources.storage", allocated),
             resize_status: self.allocated_resource_statuses.take().and_then(|s| s.storage).unwrap_or_default(),
             resizing: self.condition("Resizing"),
             file_system_pending: self.condition("FileSystemResizePending"),
@@ -297,21 +297,21 @@ impl WireStatus {
     }
 }
 
-impl Lean for Claim {
+impl FromWire for Claim {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Claim {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> Claim {
         let Wire { mut metadata, spec, mut status } = wire;
         let requests = spec.resources.and_then(|resources| resources.requests);
         let field = "spec.resources.requests.storage";
-        let request = flaws.quantity(field, requests.and_then(|requests| requests.storage));
+        let request = errors.quantity(field, requests.and_then(|requests| requests.storage));
         let names = spec.access_modes.unwrap_or_default();
         Claim {
-            meta: metadata.meta(&mut flaws),
+            meta: metadata.meta(&mut errors),
             finalizers: metadata.finalizers(),
             deleting: metadata.is_deleting(),
             controller: metadata.controller(),
@@ -319,20 +319,20 @@ impl Lean for Claim {
             class_field: spec.storage_class_name,
             volume: spec.volume_name.filter(|name| !name.is_empty()),
             request,
-            modes: flaws.access_modes("spec.accessModes", &names),
+            modes: errors.access_modes("spec.accessModes", &names),
             selector: spec.selector.map(|selector| Box::new(selector.parse())),
-            volume_mode: flaws.word("spec.volumeMode", spec.volume_mode, VolumeMode::parse),
+            volume_mode: errors.enumeration("spec.volumeMode", spec.volume_mode, VolumeMode::parse),
             attributes_class: spec.volume_attributes_class_name,
             source: spec.data_source.map(Box::new),
             status: ClaimStatus {
                 unused: status.condition("Unused"),
-                change: status.change(&mut flaws),
-                phase: flaws.word("status.phase", status.phase, ClaimPhase::parse),
-                modes: status.access_modes.map(|names| flaws.access_modes("status.accessModes", &names)),
-                capacity: flaws.quantity("status.capacity.storage", status.capacity.and_then(|c| c.storage)),
+                change: status.change(&mut errors),
+                phase: errors.enumeration("status.phase", status.phase, ClaimPhase::parse),
+                modes: status.access_modes.map(|names| errors.access_modes("status.accessModes", &names)),
+                capacity: errors.quantity("status.capacity.storage", status.capacity.and_then(|c| c.storage)),
                 attributes_class: status.current_volume_attributes_class_name,
             },
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

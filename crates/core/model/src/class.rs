@@ -1,20 +1,20 @@
-//! A class: how storage of one sort is made and bound (StorageClass).
+//! StorageClass: how volumes of a class are provisioned and bound.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
 use crate::migration::{Plugin, ZONE_PARAMETER, ZONES_PARAMETER};
 use crate::topology::WireTopology;
 use crate::{Annotation, Annotations, FieldError, Meta, Name, ReclaimPolicy, Topologies};
 
-/// When a claim of a class is bound.
+/// When claims of a class are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BindingMode {
-    /// At once.
+    /// As soon as the claim exists.
     Immediate,
-    /// When a pod uses it and a scheduler has chosen a node.
+    /// When a pod uses the claim and the scheduler has selected a node.
     WaitForFirstConsumer,
 }
 
@@ -28,29 +28,29 @@ impl BindingMode {
     }
 }
 
-/// A class, as far as rules read it.
+/// The fields of a StorageClass that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Class {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
     /// The annotations that rules know.
     pub annotations: Annotations,
     /// When it was created, in a form that sorts by time (RFC 3339, UTC).
     pub created: Name,
-    /// Who makes its volumes.
+    /// The provisioner of its volumes.
     pub provisioner: Name,
-    /// What becomes of its volumes.
+    /// The reclaim policy of its volumes.
     pub policy: ReclaimPolicy,
-    /// How its volumes are mounted.
+    /// The mount options of its volumes.
     pub mount_options: Vec<Name>,
-    /// When its claims are bound; `None` where an API server did not fill in the default.
+    /// When its claims are bound; `None` if the API server did not fill in the default.
     pub binding: Option<BindingMode>,
-    /// Where its volumes may be made.
+    /// Where its volumes may be provisioned.
     pub topologies: Topologies,
-    /// The zones among its parameters, where a plugin that CSI drivers have taken over from is asked so.
+    /// The zones in its parameters, for an in-tree plugin that is migrated to CSI.
     pub zones: Box<[Name]>,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Class {
@@ -59,7 +59,7 @@ impl Class {
         decode(json)
     }
 
-    /// Whether claims that say nothing of a class get this one.
+    /// Whether it is a default class, for claims that specify none.
     pub fn is_default(&self) -> bool {
         [Annotation::IsDefaultClass, Annotation::BetaIsDefaultClass]
             .into_iter()
@@ -80,7 +80,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// The zones that are named among the parameters of an in-tree plugin. Of one and several, several count.
+    /// The zones in the parameters of an in-tree plugin. `zones` takes precedence over `zone`.
     fn zones(&mut self) -> Box<[Name]> {
         let plugin = self.provisioner.as_deref().and_then(Plugin::named).filter(|plugin| plugin.takes_zones());
         let parameters = self.parameters.take().filter(|_| plugin.is_some()).unwrap_or_default();
@@ -96,29 +96,29 @@ impl Wire {
     }
 }
 
-impl Lean for Class {
+impl FromWire for Class {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(mut wire: Wire, mut flaws: FieldErrors) -> Class {
-        let meta = wire.metadata.meta(&mut flaws);
+    fn from_wire(mut wire: Wire, mut errors: FieldErrors) -> Class {
+        let meta = wire.metadata.meta(&mut errors);
         let zones = wire.zones();
         Class {
             meta,
             annotations: wire.metadata.annotations,
             created: wire.metadata.creation_timestamp.take().unwrap_or_default(),
             provisioner: wire.provisioner.unwrap_or_default(),
-            // A class without a policy deletes: that is the API's default, and a server fills it in.
+            // The API's default, which the server fills in.
             policy: ReclaimPolicy::parse(wire.reclaim_policy.unwrap_or(Name::new_static("Delete"))),
             mount_options: wire.mount_options.unwrap_or_default(),
-            binding: flaws
-                .word("volumeBindingMode", wire.volume_binding_mode, |text| BindingMode::parse(text).map(Some)),
+            binding: errors
+                .enumeration("volumeBindingMode", wire.volume_binding_mode, |text| BindingMode::parse(text).map(Some)),
             zones,
             topologies: wire.allowed_topologies.unwrap_or_default().into_iter().collect(),
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

@@ -1,21 +1,21 @@
-//! A CSI driver: somebody who makes and attaches volumes (CSIDriver).
+//! CSIDriver: how a CSI driver takes part in scheduling.
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
 use crate::{FieldError, Meta};
 
-/// A CSI driver, as far as rules read it.
+/// The fields of a CSIDriver that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CsiDriver {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
-    /// Whether it says how much room there is for new volumes, and wants that to be heeded.
-    pub tells_capacity: bool,
-    /// Whether pods that use its volumes are kept from nodes that it is not installed on.
+    /// Whether it publishes CSIStorageCapacity objects that scheduling must respect.
+    pub reports_capacity: bool,
+    /// Whether pods that use its volumes must not run on nodes where it is not installed.
     pub must_be_installed: bool,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl CsiDriver {
@@ -39,19 +39,19 @@ struct WireSpec {
     prevent_pod_scheduling_if_missing: Option<bool>,
 }
 
-impl Lean for CsiDriver {
+impl FromWire for CsiDriver {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> CsiDriver {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> CsiDriver {
         CsiDriver {
-            meta: wire.metadata.meta(&mut flaws),
-            tells_capacity: wire.spec.storage_capacity.unwrap_or_default(),
+            meta: wire.metadata.meta(&mut errors),
+            reports_capacity: wire.spec.storage_capacity.unwrap_or_default(),
             must_be_installed: wire.spec.prevent_pod_scheduling_if_missing.unwrap_or_default(),
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

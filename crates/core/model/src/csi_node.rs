@@ -1,41 +1,41 @@
-//! What CSI drivers can do on a node (CSINode, which has the node's name).
+//! CSINode: the CSI drivers that are installed on the node with the same name.
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
 use crate::{Annotation, FieldError, Meta, Name};
 
 /// A driver that is installed on a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeDriver {
-    /// The driver.
+    /// The name of the driver.
     pub name: Name,
-    /// How many of its volumes the node can have at once, if that is limited.
+    /// The maximum number of its volumes that can be attached to the node, if limited.
     pub volumes_max: Option<i64>,
-    /// The labels of nodes that tell where its volumes can be reached from.
+    /// The node labels that define its topology.
     pub topology_keys: Box<[Name]>,
 }
 
-/// What CSI drivers can do on a node, as far as rules read it.
+/// The fields of a CSINode that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CsiNode {
-    /// Who it is: it has the node's name.
+    /// Its identity and version. Its name is that of the node.
     pub meta: Meta,
-    /// The in-tree plugins whose work CSI drivers have taken over on the node.
+    /// The in-tree plugins that are migrated to CSI on the node.
     pub migrated: Box<[Name]>,
     /// The drivers that are installed on the node.
     pub drivers: Box<[NodeDriver]>,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl CsiNode {
-    /// Decodes one. Fails only when it has no name.
+    /// Decodes a CSINode. Fails only when it has no name.
     pub fn from_json(json: &[u8]) -> Result<CsiNode, FieldError> {
         decode(json)
     }
 
-    /// Whether a CSI driver has taken over from an in-tree plugin on the node.
+    /// Whether an in-tree plugin is migrated to CSI on the node.
     pub fn has_migrated(&self, plugin: &str) -> bool {
         self.migrated.iter().any(|migrated| migrated == plugin)
     }
@@ -73,14 +73,14 @@ struct WireAllocatable {
     count: Option<i64>,
 }
 
-impl Lean for CsiNode {
+impl FromWire for CsiNode {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> CsiNode {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> CsiNode {
         let driver = |wire: WireDriver| NodeDriver {
             name: wire.name,
             volumes_max: wire.allocatable.and_then(|allocatable| allocatable.count),
@@ -90,10 +90,10 @@ impl Lean for CsiNode {
         let migrated = plugins.into_iter().flat_map(|list| list.split(',')).filter(|plugin| !plugin.is_empty());
         let migrated = migrated.map(Name::from).collect();
         CsiNode {
-            meta: wire.metadata.meta(&mut flaws),
+            meta: wire.metadata.meta(&mut errors),
             migrated,
             drivers: wire.spec.drivers.unwrap_or_default().into_iter().map(driver).collect(),
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

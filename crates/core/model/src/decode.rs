@@ -1,7 +1,7 @@
-//! Decoding what an API server sends: only the fields that rules read, and never a failure because of one of them.
+//! Decoding the JSON of an API server: only the fields that rules read.
 //!
-//! An object that has a name is always decoded. A field that cannot be understood becomes its [`FieldError`], and the rules leave the
-//! object alone and say why.
+//! An object that has a name is always decoded. The first field that cannot be parsed becomes its
+//! [`FieldError`]; rules then do not change the object, and report the error.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, 
 
 use crate::{AccessMode, AccessModes, Annotations, FieldError, Labels, Meta, Name, Quantity, finalizer};
 
-/// The metadata of any object, as it is on the wire.
+/// The metadata of any object in JSON.
 #[derive(Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireMeta {
@@ -27,14 +27,14 @@ pub(crate) struct WireMeta {
 }
 
 impl WireMeta {
-    pub fn meta(&self, flaws: &mut FieldErrors) -> Meta {
+    pub fn meta(&self, errors: &mut FieldErrors) -> Meta {
         let text = self.resource_version.as_deref().unwrap_or_default();
-        let version = flaws.or_default("metadata.resourceVersion", text, || match text {
+        let version = errors.or_default("metadata.resourceVersion", text, || match text {
             "" => Ok(0),
             text => text.parse(),
         });
         if self.uid.as_ref().is_none_or(Name::is_empty) {
-            flaws.add(FieldError::new("metadata.uid", "it is missing"));
+            errors.add(FieldError::new("metadata.uid", "it is missing"));
         }
         Meta {
             namespace: self.namespace.clone().unwrap_or_default(),
@@ -44,7 +44,7 @@ impl WireMeta {
         }
     }
 
-    /// The finalizers; those that are on nearly every object share one string.
+    /// The finalizers; common ones share one string.
     pub fn finalizers(&mut self) -> Box<[Name]> {
         const COMMON: [&str; 5] = [
             finalizer::PV_PROTECTION,
@@ -61,12 +61,12 @@ impl WireMeta {
         self.deletion_timestamp.is_some()
     }
 
-    /// How long whoever is being deleted still has, in seconds.
+    /// The remaining grace period of an object that is being deleted.
     pub fn grace_seconds(&self) -> Option<i64> {
         self.deletion_grace_period_seconds
     }
 
-    /// The UID of whoever controls it: the first owner that says so.
+    /// The UID of its controlling owner.
     pub fn controller(&mut self) -> Option<Name> {
         let owners = self.owner_references.take().unwrap_or_default();
         owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid)
@@ -80,16 +80,16 @@ struct WireOwner {
     controller: Option<bool>,
 }
 
-/// Collects what is wrong with an object; the first flaw is the one that is told.
+/// Collects the errors of an object; only the first is kept.
 #[derive(Default)]
 pub(crate) struct FieldErrors(Option<Box<FieldError>>);
 
 impl FieldErrors {
-    pub fn add(&mut self, flaw: FieldError) {
-        self.0.get_or_insert_with(|| Box::new(flaw));
+    pub fn add(&mut self, error: FieldError) {
+        self.0.get_or_insert_with(|| Box::new(error));
     }
 
-    /// What `parse` makes of a text; a flaw and the default when it fails.
+    /// The result of `parse`; an error is recorded, and replaced by the default.
     pub fn or_default<T: Default, E: fmt::Display>(
         &mut self,
         field: &str,
@@ -102,13 +102,13 @@ impl FieldErrors {
         })
     }
 
-    /// An amount, if there is one.
+    /// A quantity, if the field is present.
     pub fn quantity(&mut self, field: &str, wire: Option<WireQuantity>) -> Option<Quantity> {
         let text = wire?.0;
         self.or_default(field, &text, || text.parse().map(Some))
     }
 
-    /// Access modes in their order.
+    /// A list of access modes.
     pub fn access_modes(&mut self, field: &str, names: &[Name]) -> AccessModes {
         let mut modes = AccessModes::default();
         for name in names {
@@ -121,8 +121,13 @@ impl FieldErrors {
         modes
     }
 
-    /// One of a few words, or the default when there is none.
-    pub fn word<T: Default>(&mut self, field: &str, text: Option<Name>, parse: impl FnOnce(&str) -> Option<T>) -> T {
+    /// A field with a fixed set of values; the default when it is absent or empty.
+    pub fn enumeration<T: Default>(
+        &mut self,
+        field: &str,
+        text: Option<Name>,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> T {
         let text = text.unwrap_or_default();
         if text.is_empty() {
             return T::default();
@@ -130,37 +135,37 @@ impl FieldErrors {
         self.or_default(field, &text, || parse(&text).ok_or("an unknown value"))
     }
 
-    pub fn into_flaw(self) -> Option<Box<FieldError>> {
+    pub fn into_error(self) -> Option<Box<FieldError>> {
         self.0
     }
 }
 
-/// A kind of object that can be decoded.
-pub(crate) trait Lean: Sized {
-    /// The fields that are read of it.
+/// A type of object that can be decoded.
+pub(crate) trait FromWire: Sized {
+    /// The JSON fields that are read.
     type Wire: DeserializeOwned + Default;
     fn wire_meta(wire: &mut Self::Wire) -> &mut WireMeta;
-    fn from_wire(wire: Self::Wire, flaws: FieldErrors) -> Self;
+    fn from_wire(wire: Self::Wire, errors: FieldErrors) -> Self;
 }
 
-/// Decodes an object. Fails only when it has no name by which it could be told apart.
-pub(crate) fn decode<T: Lean>(json: &[u8]) -> Result<T, FieldError> {
-    let mut flaws = FieldErrors::default();
+/// Decodes an object. Fails only when it has no name.
+pub(crate) fn decode<T: FromWire>(json: &[u8]) -> Result<T, FieldError> {
+    let mut errors = FieldErrors::default();
     let mut wire = match serde_json::from_slice::<T::Wire>(json) {
         Ok(wire) => wire,
-        Err(_) => salvage::<T>(json, &mut flaws)?,
+        Err(_) => salvage::<T>(json, &mut errors)?,
     };
     match T::wire_meta(&mut wire).name.as_deref() {
         None | Some("") => Err(FieldError::new("metadata.name", "it is missing")),
-        Some(_) => Ok(T::from_wire(wire, flaws)),
+        Some(_) => Ok(T::from_wire(wire, errors)),
     }
 }
 
-/// Keeps who an object is when the rest of it cannot be read, and notes where reading it failed.
-fn salvage<T: Lean>(json: &[u8], flaws: &mut FieldErrors) -> Result<T::Wire, FieldError> {
+/// Keeps the identity of an object that cannot be read otherwise, and records which field failed.
+fn salvage<T: FromWire>(json: &[u8], errors: &mut FieldErrors) -> Result<T::Wire, FieldError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     if let Err(error) = serde_path_to_error::deserialize::<_, T::Wire>(&mut reader) {
-        flaws.add(FieldError::new(error.path().to_string(), error.inner().to_string()));
+        errors.add(FieldError::new(error.path().to_string(), error.inner().to_string()));
     }
     let object: serde_json::Value =
         serde_json::from_slice(json).map_err(|error| FieldError::new("", format!("it is not JSON: {error}")))?;
@@ -176,7 +181,7 @@ fn salvage<T: Lean>(json: &[u8], flaws: &mut FieldErrors) -> Result<T::Wire, Fie
     Ok(wire)
 }
 
-/// A quantity on the wire: a string, or a bare number.
+/// A quantity in JSON: a string or a number.
 #[derive(Default)]
 pub(crate) struct WireQuantity(Name);
 
@@ -205,14 +210,14 @@ impl<'de> Deserialize<'de> for WireQuantity {
     }
 }
 
-/// The storage entry of a resource list.
+/// The `storage` entry of a resource list.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 pub(crate) struct WireResources {
     pub storage: Option<WireQuantity>,
 }
 
-/// Labels on the wire.
+/// Labels in JSON.
 #[derive(Default)]
 pub(crate) struct WireLabels(pub Labels);
 

@@ -1,4 +1,4 @@
-//! Disks that pods name themselves, without a claim.
+//! Disks that pods refer to inline, without a claim.
 
 use std::collections::BTreeSet;
 
@@ -7,38 +7,39 @@ use serde::Deserialize;
 use crate::handle::WireInTree;
 use crate::{Handle, Name};
 
-/// A disk that a pod names itself, without a claim.
+/// A disk that a pod refers to inline, without a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Disk {
-    /// One of an in-tree plugin whose work a CSI driver takes over.
+    /// A disk of an in-tree plugin that is migrated to CSI.
     InTree {
-        /// Which disk.
+        /// The disk.
         handle: Handle,
-        /// Whether it is only read.
+        /// Whether it is mounted read-only.
         read_only: bool,
     },
-    /// One of iSCSI.
+    /// An iSCSI target.
     Iscsi {
-        /// Which disk.
+        /// Its qualified name.
         iqn: Name,
-        /// Whether it is only read.
+        /// Whether it is mounted read-only.
         read_only: bool,
     },
-    /// An image in Ceph.
+    /// A Ceph RBD image.
     Rbd {
-        /// Who knows where it is.
+        /// The Ceph monitors.
         monitors: Box<[Name]>,
-        /// The pool that it is in.
+        /// The pool of the image.
         pool: Name,
-        /// Its name there.
+        /// The name of the image.
         image: Name,
-        /// Whether it is only read.
+        /// Whether it is mounted read-only.
         read_only: bool,
     },
 }
 
 impl Disk {
-    /// Whether two pods cannot use their disks on one node: it is the same disk, and not both only read it.
+    /// Whether two pods cannot use their disks on one node: it is the same disk, and not both mount it
+    /// read-only.
     pub fn conflicts_with(&self, other: &Disk) -> bool {
         use crate::Attacher::{AwsEbs, AzureBlob, AzureDisk, Cinder, Csi, GcePd, Portworx};
         match (self, other) {
@@ -46,7 +47,7 @@ impl Disk {
                 let is_shared = match handle.by {
                     AwsEbs => false,
                     GcePd => *read_only && *they_read,
-                    // These are left to who attaches them.
+                    // Left to the attach limits, as upstream does.
                     AzureDisk | AzureBlob | Cinder | Portworx | Csi => true,
                 };
                 handle == theirs && !is_shared
@@ -67,7 +68,7 @@ impl Disk {
     }
 }
 
-/// The sources of a pod's volume that are disks.
+/// The volume sources of a pod that are disks.
 #[derive(Default)]
 pub(crate) struct WireDisk {
     pub iscsi: Option<WireIscsi>,
@@ -92,7 +93,7 @@ pub(crate) struct WireRbd {
 }
 
 impl WireDisk {
-    /// The disk, if it is one.
+    /// The disk, if the source is one.
     pub fn parse(self) -> Option<Disk> {
         if let Some(iscsi) = self.iscsi {
             return Some(Disk::Iscsi { iqn: iscsi.iqn, read_only: iscsi.read_only.unwrap_or_default() });
@@ -100,7 +101,7 @@ impl WireDisk {
         if let Some(rbd) = self.rbd {
             return Some(Disk::Rbd {
                 monitors: rbd.monitors.unwrap_or_default().into(),
-                // What an API server fills in.
+                // The API's default.
                 pool: rbd.pool.unwrap_or(Name::new_static("rbd")),
                 image: rbd.image,
                 read_only: rbd.read_only.unwrap_or_default(),

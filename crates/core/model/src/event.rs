@@ -1,16 +1,16 @@
-//! Events: their types, and every reason that is published, written down once.
+//! Event types, and every event reason that is published.
 
-/// How grave an event is.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventType {
-    /// Things go as they should.
+    /// Information only.
     Normal,
-    /// Somebody should look.
+    /// Something may need attention.
     Warning,
 }
 
 impl EventType {
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             EventType::Normal => "Normal",
@@ -21,12 +21,12 @@ impl EventType {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Why an event is published: the word that dashboards and runbooks look for.
+        /// The reason of an event, as dashboards and runbooks match it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Reason { $($(#[$doc])* $name,)* }
 
         impl Reason {
-            /// The word on the wire.
+            /// The reason in the API.
             pub fn as_str(self) -> &'static str {
                 match self { $(Reason::$name => stringify!($name),)* }
             }
@@ -35,52 +35,52 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// No volume fits, or the one asked for is another's.
+    /// No volume matches, or the requested one belongs to another claim.
     FailedBinding,
     /// A claim waits for a pod that uses it.
     WaitForFirstConsumer,
     /// A claim waits for the pods that use it to be scheduled.
     WaitForPodScheduled,
-    /// A claim and the volume it is tied to do not fit each other.
+    /// A claim and its volume do not match.
     VolumeMismatch,
     /// A bound claim has lost its volume.
     ClaimLost,
     /// A bound claim's volume belongs to another claim.
     ClaimMisbound,
-    /// A volume's reclaim policy is none that is known.
+    /// A volume's reclaim policy is unknown.
     VolumeUnknownReclaimPolicy,
-    /// A volume's reclaim policy is one that whoever made it cannot carry out.
+    /// A volume's plugin does not support its reclaim policy.
     VolumeUnsupportedReclaimPolicy,
-    /// A volume could not be recycled, or not yet.
+    /// A volume could not be recycled.
     VolumeFailedRecycle,
     /// A volume was recycled.
     VolumeRecycled,
-    /// What happened to the pod that recycles a volume.
+    /// An event of the pod that recycles a volume.
     RecyclerPod,
-    /// A volume's storage is in use and not deleted yet.
+    /// A volume's backing storage is still in use and could not be deleted yet.
     VolumeDelete,
-    /// A volume's storage could not be deleted.
+    /// A volume's backing storage could not be deleted.
     VolumeFailedDelete,
-    /// An external provisioner was asked for a volume.
+    /// A claim waits for an external provisioner.
     ExternalProvisioning,
-    /// A provisioner begins to provision a volume.
+    /// A provisioner starts to provision a volume.
     Provisioning,
     /// A volume could not be provisioned.
     ProvisioningFailed,
-    /// Storage was provisioned in vain and could not be removed.
+    /// Provisioned storage is not needed and could not be deleted.
     ProvisioningCleanupFailed,
     /// A volume was provisioned.
     ProvisioningSucceeded,
-    /// A pod was given a node.
+    /// A pod was assigned to a node.
     Scheduled,
-    /// No node will do for a pod.
+    /// A pod cannot be scheduled to any node.
     FailedScheduling,
-    /// Somebody else makes a claim's volume grow.
+    /// A claim waits for an external resizer.
     ExternalExpanding,
-    /// A volume has grown.
+    /// A volume was expanded.
     VolumeResizeSuccessful,
-    /// A volume could not be made to grow.
+    /// A volume could not be expanded.
     VolumeResizeFailed,
-    /// A claim's volume is on a node that is gone.
+    /// A claim's volume is on a node that was deleted.
     ReferencedNodeDeleted,
 }

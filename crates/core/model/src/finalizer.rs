@@ -1,12 +1,12 @@
-//! Finalizers that our controllers, or those beside them, put on objects.
+//! Finalizers of our controllers and of others.
 
-/// The binder's: a volume of an in-tree plugin is deleted only after its storage.
+/// The binder's, on a volume of an in-tree plugin: its backing storage is deleted first.
 pub const PV_CONTROLLER: &str = "kubernetes.io/pv-controller";
 /// The external provisioner's, on a volume.
 pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
-/// Our provisioner's, on a claim: storage may have been made for it that no volume shows yet.
+/// Our provisioner's, on a claim: storage may have been provisioned that no volume refers to yet.
 pub const PROVISIONING: &str = "bindery.dev/provisioning";
-/// The external provisioner's, on a claim from which another is being filled.
+/// The external provisioner's, on a claim that is being cloned.
 pub const CLONING: &str = "provisioner.storage.kubernetes.io/cloning-protection";
 /// The protection controller's, on a volume.
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";

@@ -1,13 +1,13 @@
-//! How a piece of storage is known to who attaches it to nodes: by a CSI driver's handle, or by an in-tree plugin's name for it.
+//! The identity of backing storage: a CSI volume handle, or the ID of an in-tree plugin.
 
 use serde::Deserialize;
 
 use crate::Name;
 
-/// Who attaches a piece of storage.
+/// The component that attaches a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Attacher {
-    /// A CSI driver; which, the volume's source says.
+    /// A CSI driver, named by the volume's source.
     Csi,
     /// AWS EBS, in-tree.
     AwsEbs,
@@ -15,7 +15,7 @@ pub enum Attacher {
     GcePd,
     /// A managed Azure disk, in-tree.
     AzureDisk,
-    /// An Azure disk that is not managed, in-tree: no CSI driver can take it over.
+    /// An unmanaged Azure disk, in-tree, which cannot be migrated to CSI.
     AzureBlob,
     /// OpenStack Cinder, in-tree.
     Cinder,
@@ -36,23 +36,23 @@ impl Attacher {
         })
     }
 
-    /// Whether a CSI driver takes over from that in-tree plugin, where a node's drivers say so.
+    /// Whether that in-tree plugin can be migrated to CSI.
     pub fn is_migrated(plugin: &str) -> bool {
         let all = [Attacher::AwsEbs, Attacher::GcePd, Attacher::AzureDisk, Attacher::Cinder, Attacher::Portworx];
         all.into_iter().any(|attacher| attacher.plugin() == Some(plugin))
     }
 }
 
-/// How a piece of storage is known to who attaches it.
+/// The identity of backing storage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
-    /// Who attaches it.
+    /// The component that attaches it.
     pub by: Attacher,
-    /// What it is called there.
+    /// Its ID for that component.
     pub id: Name,
 }
 
-/// The sources of in-tree plugins whose work CSI drivers take over, on volumes and in pods alike.
+/// The sources of in-tree plugins that are migrated to CSI, in volumes and in pods.
 #[derive(Default)]
 pub(crate) struct WireInTree {
     pub aws_elastic_block_store: Option<WireId>,
@@ -85,7 +85,7 @@ pub(crate) struct WireAzure {
 }
 
 impl WireInTree {
-    /// The storage, if it is of one of these plugins, and whether it is only read.
+    /// The storage, if it is of one of these plugins, and whether it is read-only.
     pub fn parse(self) -> Option<(Handle, bool)> {
         let (by, id) = if let Some(disk) = self.gce_persistent_disk {
             return Some((Handle { by: Attacher::GcePd, id: disk.pd_name }, disk.read_only.unwrap_or_default()));

@@ -1,18 +1,17 @@
-//! The vocabulary of volumes.
+//! The object model: claims, volumes, classes, pods, nodes and CSI objects.
 //!
-//! Lean claims, volumes, classes, pods, nodes and what CSI drivers say of themselves, decoded from the JSON that a Kubernetes API server sends; exact quantities;
-//! access modes; every annotation key, finalizer, phase and event reason, written down once; and the tests that hold between
-//! one claim and one volume.
+//! Objects are decoded from the JSON of a Kubernetes API server; only the fields that rules read are
+//! kept. The crate also has exact quantities, access modes, selectors, and every annotation key,
+//! finalizer, phase and event reason in one place. [`for_each_kind`] is the table of kinds.
 //!
-//! This room does not know that there is a cluster: no client, no clock, no collection of objects, no decision.
-//! What it does not know about an object it skips, and never stores.
+//! This crate does not know that there is a cluster: it has no client, no clock, no collection of
+//! objects and no decision.
 
 mod access;
 mod annotation;
 mod attachment;
 mod attributes_class;
 mod capacity;
-mod choice;
 mod claim;
 mod class;
 mod csi_driver;
@@ -21,10 +20,11 @@ mod decode;
 mod disk;
 pub mod event;
 pub mod finalizer;
-mod fit;
 mod handle;
+pub mod hash;
 mod meta;
 pub mod migration;
+pub mod names;
 mod node;
 mod node_selector;
 mod object;
@@ -41,28 +41,26 @@ pub use annotation::{Annotation, Annotations};
 pub use attachment::Attachment;
 pub use attributes_class::AttributesClass;
 pub use capacity::Capacity;
-pub use choice::{Choice, Reservation, choose, is_delayed, reservation};
 pub use claim::{Claim, ClaimChange, ClaimKey, ClaimPhase, ClaimStatus, Condition, DataSource};
 pub use class::{BindingMode, Class};
 pub use csi_driver::CsiDriver;
 pub use csi_node::{CsiNode, NodeDriver};
 pub use disk::Disk;
-pub use fit::{Mismatch, Request, mismatch, mismatches, points_to, reserved_mismatch, satisfies};
 pub use handle::{Attacher, Handle};
 pub use meta::{FieldError, Labels, Meta};
 pub use node::{Node, Taint, TaintEffect};
-pub use node_selector::{Anchors, NodeSelector};
-pub use object::{Kind, Object, ObjectKey};
+pub use node_selector::{NodeSelector, RequiredLabels};
+pub use object::{Kind, Object, ObjectKey, ObjectType};
 pub use pod::{Pod, PodKey, PodPhase, PodVolume, QueueOrder};
 pub use quantity::{Quantity, QuantityError};
-pub use resources::{Allocatable, Amounts, Needs};
-pub use scheduling::{DEFAULT_SCHEDULER, Nearness, Scheduling, Toleration, TopologySpread};
+pub use resources::{Allocatable, ResourceList, ResourceRequests};
+pub use scheduling::{DEFAULT_SCHEDULER, PodAffinityTerm, Scheduling, Toleration, TopologySpreadConstraint};
 pub use selector::{Requirement, Selector};
 pub use topology::Topologies;
 pub use volume::{ClaimRef, ReclaimPolicy, Source, Volume, VolumeMode, VolumePhase};
 
-/// A name, a UID or another short string: cheap to clone, and without a heap block when it is short.
+/// A name, a UID or another short string: cheap to clone, and stored inline when it is short.
 pub type Name = smol_str::SmolStr;
 
-/// The class, or attributes class, of whoever has none.
+/// The class, or attributes class, of objects that have none.
 static NONE: Name = Name::new_static("");

@@ -1,22 +1,21 @@
-//! What all objects have: a name, an identity, a version; and what is wrong with them.
+//! What all objects have: identity, version, labels, and field errors.
 
 use std::fmt;
 
 use crate::Name;
 
-/// Who an object is, and which state of it was seen.
+/// The identity of an object, and the version that was seen.
 ///
-/// Two are equal when they are of the same object, whatever the state: so two objects are equal when nothing that rules read
-/// tells them apart.
+/// The version is not compared, so two objects are equal when they differ in nothing that rules read.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
-    /// Its namespace; empty for objects that have none.
+    /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Name,
     /// Its name.
     pub name: Name,
-    /// Which object of that name it is.
+    /// Its UID, which distinguishes it from earlier objects with the same name.
     pub uid: Name,
-    /// The state of it that was seen (`metadata.resourceVersion`). Orders the states of one kind.
+    /// `metadata.resourceVersion`, which orders the states of objects of one kind.
     pub version: u64,
 }
 
@@ -28,22 +27,22 @@ impl PartialEq for Meta {
 
 impl Eq for Meta {}
 
-/// A field that could not be understood. Nothing is decided about an object that has one.
+/// A field that could not be parsed. Rules make no decision about an object with one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
     /// The path of the field, as in `spec.capacity.storage`.
     pub field: String,
-    /// What is wrong with it.
+    /// The error.
     pub problem: String,
 }
 
 impl FieldError {
-    /// A flaw of a field. Long values are cut in the message.
+    /// An error of a field.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> FieldError {
         FieldError { field: field.into(), problem: problem.into() }
     }
 
-    /// A flaw that quotes the value that was not understood.
+    /// An error that quotes the value, truncated if it is long.
     pub fn quoting(field: &str, value: &str, problem: impl fmt::Display) -> FieldError {
         const SHOWN_MAX: usize = 64;
         let shown: String = value.chars().take(SHOWN_MAX).collect();
@@ -65,11 +64,11 @@ pub struct Labels(Box<[(Name, Name)]>);
 impl Labels {
     /// The value of a label.
     pub fn get(&self, key: &str) -> Option<&Name> {
-        let place = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
-        Some(&self.0[place].1)
+        let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
+        Some(&self.0[at].1)
     }
 
-    /// The same labels with another value of one of them; without it when there is none.
+    /// The same labels with one of them set to a value, or removed.
     #[must_use]
     pub fn with(&self, key: &Name, value: Option<&Name>) -> Labels {
         let others = self.0.iter().filter(|(known, _)| known != key).cloned();

@@ -1,25 +1,25 @@
-//! A node: a machine that pods run on.
+//! Nodes.
 
 use serde::Deserialize;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
-use crate::resources::WireAmounts;
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
+use crate::resources::WireResourceList;
 use crate::{Allocatable, FieldError, Labels, Meta, Name};
 
-/// What a taint does to pods that do not tolerate it.
+/// The effect of a taint on pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TaintEffect {
-    /// They are not put on the node.
+    /// They are not scheduled to the node.
     #[default]
     NoSchedule,
-    /// They are put elsewhere if that can be.
+    /// They are scheduled to other nodes if possible.
     PreferNoSchedule,
-    /// They are not put on the node, and do not stay there.
+    /// They are not scheduled to the node, and are evicted from it.
     NoExecute,
 }
 
 impl TaintEffect {
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             TaintEffect::NoSchedule => "NoSchedule",
@@ -28,39 +28,39 @@ impl TaintEffect {
         }
     }
 
-    /// The effect of that name on the wire.
+    /// The effect with that name in the API.
     pub fn parse(text: &str) -> Option<TaintEffect> {
         let all = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute];
         all.into_iter().find(|effect| effect.as_str() == text)
     }
 }
 
-/// What keeps pods away from a node, unless they tolerate it.
+/// A taint of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taint {
-    /// What it is about.
+    /// Its key.
     pub key: Name,
-    /// What it says of that.
+    /// Its value.
     pub value: Name,
-    /// What it does.
+    /// Its effect.
     pub effect: TaintEffect,
 }
 
-/// A node, as far as rules read it.
+/// The fields of a Node that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
-    /// Where it stands, and what it is.
+    /// Its labels.
     pub labels: Labels,
-    /// Whether new pods are kept away from it.
+    /// Whether it is cordoned.
     pub unschedulable: bool,
-    /// What keeps pods away that do not tolerate it.
+    /// Its taints.
     pub taints: Box<[Taint]>,
-    /// How much it has for pods.
+    /// The resources available to pods.
     pub allocatable: Allocatable,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Node {
@@ -101,29 +101,29 @@ struct WireTaint {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireStatus {
-    allocatable: Option<WireAmounts>,
+    allocatable: Option<WireResourceList>,
 }
 
-impl Lean for Node {
+impl FromWire for Node {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Node {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> Node {
         let mut taint = |wire: WireTaint| Taint {
             key: wire.key,
             value: wire.value.unwrap_or_default(),
-            effect: flaws.word("spec.taints.effect", wire.effect, TaintEffect::parse),
+            effect: errors.enumeration("spec.taints.effect", wire.effect, TaintEffect::parse),
         };
         Node {
             taints: wire.spec.taints.unwrap_or_default().into_iter().map(&mut taint).collect(),
-            meta: wire.metadata.meta(&mut flaws),
+            meta: wire.metadata.meta(&mut errors),
             labels: wire.metadata.labels.0,
             unschedulable: wire.spec.unschedulable.unwrap_or_default(),
-            allocatable: wire.status.allocatable.unwrap_or_default().allocatable("status.allocatable", &mut flaws),
-            flaw: flaws.into_flaw(),
+            allocatable: wire.status.allocatable.unwrap_or_default().allocatable("status.allocatable", &mut errors),
+            field_error: errors.into_error(),
         }
     }
 }

@@ -1,24 +1,24 @@
-//! Node selectors: which nodes a volume can be reached from, or a pod may run on.
+//! Node selectors: which nodes can reach a volume, or may run a pod.
 
 use serde::Deserialize;
 
-use crate::selector::{WireExpression, anchor};
+use crate::selector::{WireExpression, most_selective};
 use crate::{Labels, Name, Requirement, Selector};
 
-/// Which nodes will do: any of the terms must hold. Without terms none will.
+/// A node selector. A node must match at least one term; without terms none matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeSelector(Box<[Term]>);
 
-/// One way for a node to do.
+/// A term of a node selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Term {
-    /// All of these must hold. A term that demands nothing holds nowhere.
-    Demands { labels: Box<[Requirement]>, fields: Box<[Field]> },
-    /// It says nothing sensible, and holds nowhere.
-    Senseless(Box<str>),
+    /// A node must meet all of these. A term without requirements matches no node.
+    Requirements { labels: Box<[Requirement]>, fields: Box<[Field]> },
+    /// It is invalid and matches no node.
+    Invalid(Box<str>),
 }
 
-/// What is demanded of a field of the node itself.
+/// A requirement on a field of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Field {
     key: Name,
@@ -26,125 +26,126 @@ struct Field {
     is_wanted: bool,
 }
 
-/// Where things can be reached from, as far as it can be looked up.
+/// The labels of which a node must have one to match a selector, for an index by label.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Anchors<'a> {
-    /// It takes more than a look at one label to tell.
-    Anywhere,
-    /// Only from nodes that have one of these labels with this value; from none when there are none.
-    At(Vec<(&'a Name, &'a Name)>),
+pub enum RequiredLabels<'a> {
+    /// No single label restricts the nodes.
+    Unrestricted,
+    /// Only nodes with one of these labels and values can match; none when empty.
+    OneOf(Vec<(&'a Name, &'a Name)>),
 }
 
-impl<'a> Anchors<'a> {
-    /// The anchors of what a label selector of nodes selects.
-    pub fn of_selector(selector: &'a Selector) -> Anchors<'a> {
-        match selector.anchor() {
-            None => Anchors::Anywhere,
-            Some((key, values)) => Anchors::At(values.iter().map(|value| (key, value)).collect()),
+impl<'a> RequiredLabels<'a> {
+    /// The required labels of a label selector.
+    pub fn of_selector(selector: &'a Selector) -> RequiredLabels<'a> {
+        match selector.most_selective() {
+            None => RequiredLabels::Unrestricted,
+            Some((key, values)) => RequiredLabels::OneOf(values.iter().map(|value| (key, value)).collect()),
         }
     }
 
-    /// The anchors of what a node selector, if there is one, can be reached from.
-    pub fn of_nodes(selector: Option<&'a NodeSelector>) -> Anchors<'a> {
-        let Some(selector) = selector else { return Anchors::Anywhere };
-        let mut at = Vec::new();
+    /// The required labels of a node selector, if there is one.
+    pub fn of_nodes(selector: Option<&'a NodeSelector>) -> RequiredLabels<'a> {
+        let Some(selector) = selector else { return RequiredLabels::Unrestricted };
+        let mut all = Vec::new();
         for term in &selector.0 {
             match term {
-                Term::Demands { labels, fields } if labels.is_empty() && fields.is_empty() => {}
-                Term::Senseless(_) => {}
-                Term::Demands { labels, .. } => match anchor(labels) {
-                    None => return Anchors::Anywhere,
-                    Some((key, values)) => at.extend(values.iter().map(|value| (key, value))),
+                Term::Requirements { labels, fields } if labels.is_empty() && fields.is_empty() => {}
+                Term::Invalid(_) => {}
+                Term::Requirements { labels, .. } => match most_selective(labels) {
+                    None => return RequiredLabels::Unrestricted,
+                    Some((key, values)) => all.extend(values.iter().map(|value| (key, value))),
                 },
             }
         }
-        at.sort_unstable();
-        at.dedup();
-        Anchors::At(at)
+        all.sort_unstable();
+        all.dedup();
+        RequiredLabels::OneOf(all)
     }
 }
 
 impl NodeSelector {
-    /// A selector of one term that demands all of these.
+    /// A selector with one term that requires all of these.
     pub fn all_of(requirements: Vec<Requirement>) -> NodeSelector {
-        NodeSelector([Term::Demands { labels: requirements.into(), fields: Box::default() }].into())
+        NodeSelector([Term::Requirements { labels: requirements.into(), fields: Box::default() }].into())
     }
 
-    /// Whether a node with these labels will do. Where its name is not told, what is demanded of its fields is passed over.
+    /// Whether a node with these labels matches. Without its name, requirements on fields are ignored.
     pub fn matches(&self, labels: &Labels, name: Option<&Name>) -> bool {
-        self.0.iter().any(|term| term.holds(labels, name))
+        self.0.iter().any(|term| term.matches(labels, name))
     }
 
-    /// The same, with upstream's words when it will not do: a term that makes no sense is told of.
+    /// The same, with upstream's error for a node that does not match.
     pub fn check(&self, labels: &Labels, name: Option<&Name>) -> Result<(), String> {
         if self.matches(labels, name) {
             return Ok(());
         }
         let problem = |term: &Term| match term {
-            Term::Senseless(problem) => Some(problem.to_string()),
-            Term::Demands { .. } => None,
+            Term::Invalid(problem) => Some(problem.to_string()),
+            Term::Requirements { .. } => None,
         };
         Err(self.0.iter().find_map(problem).unwrap_or_else(|| "no matching NodeSelectorTerms".into()))
     }
 
-    /// A selector of the one host that has these labels, if they tell its name.
+    /// A selector for the host with these labels, if they include the host name.
     pub fn of_host(labels: &Labels) -> Option<NodeSelector> {
         let host = labels.get(crate::selector::HOST)?.clone();
         let requirement = Requirement::of_labels(Name::new_static(crate::selector::HOST), "In", vec![host]).ok()?;
         Some(NodeSelector::all_of(vec![requirement]))
     }
 
-    /// For each term that labels alone could make hold, the demands that keep it from holding on a node.
+    /// For each term that a node could match by changing its labels, the unmet requirements.
     pub fn unmet(&self, labels: &Labels, name: Option<&Name>) -> impl Iterator<Item = Vec<&Requirement>> {
         self.0.iter().filter_map(move |term| match term {
-            Term::Demands { labels: demanded, fields } if !demanded.is_empty() => {
-                let is_there = name.is_none_or(|name| fields.iter().all(|field| field.is_met(name)));
-                is_there.then(|| demanded.iter().filter(|demand| !demand.is_met_by(labels)).collect())
+            Term::Requirements { labels: required, fields } if !required.is_empty() => {
+                let matches_fields = name.is_none_or(|name| fields.iter().all(|field| field.is_met(name)));
+                matches_fields.then(|| required.iter().filter(|required| !required.is_met_by(labels)).collect())
             }
-            Term::Demands { .. } | Term::Senseless(_) => None,
+            Term::Requirements { .. } | Term::Invalid(_) => None,
         })
     }
 
-    /// All that is demanded of labels, term after term.
+    /// The requirements on labels in all terms.
     pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
         self.0.iter().flat_map(|term| match term {
-            Term::Demands { labels, .. } => labels.iter(),
-            Term::Senseless(_) => [].iter(),
+            Term::Requirements { labels, .. } => labels.iter(),
+            Term::Invalid(_) => [].iter(),
         })
     }
 
-    /// The same selector with every demand of a label changed, and more demands in each term.
+    /// The same selector with every label requirement changed, and one added to each term.
     #[must_use]
     pub fn translated(&self, change: impl Fn(&Requirement) -> Requirement, more: Option<&Requirement>) -> NodeSelector {
         let term = |term: &Term| match term {
-            Term::Senseless(_) => term.clone(),
-            Term::Demands { labels, fields } => {
+            Term::Invalid(_) => term.clone(),
+            Term::Requirements { labels, fields } => {
                 let labels = labels.iter().map(&change).chain(more.cloned()).collect();
-                Term::Demands { labels, fields: fields.clone() }
+                Term::Requirements { labels, fields: fields.clone() }
             }
         };
         NodeSelector(self.0.iter().map(term).collect())
     }
 
-    /// Whether a node that has one of its [`Anchors`] will do: each of its terms demands one label, and nothing else.
-    pub fn is_anchored(&self) -> bool {
+    /// Whether one of its [`RequiredLabels`] is sufficient for a node to match: each term requires one
+    /// label and nothing else.
+    pub fn is_label_sufficient(&self) -> bool {
         self.0.iter().all(|term| match term {
-            Term::Senseless(_) => true,
-            Term::Demands { labels, fields } => {
-                let is_one = labels.len() == 1 && anchor(labels).is_some();
+            Term::Invalid(_) => true,
+            Term::Requirements { labels, fields } => {
+                let is_one = labels.len() == 1 && most_selective(labels).is_some();
                 fields.is_empty() && (is_one || labels.is_empty())
             }
         })
     }
 
-    /// The one host that will do, if it can only be one: by the label that has the name of the host.
+    /// The only host that matches, if the host name label restricts it to one.
     pub fn host(&self) -> Option<&Name> {
-        match Anchors::of_nodes(Some(self)) {
-            Anchors::At(anchors) => match anchors.as_slice() {
+        match RequiredLabels::of_nodes(Some(self)) {
+            RequiredLabels::OneOf(labels) => match labels.as_slice() {
                 [(key, host)] if *key == crate::selector::HOST => Some(*host),
                 _ => None,
             },
-            Anchors::Anywhere => None,
+            RequiredLabels::Unrestricted => None,
         }
     }
 
@@ -155,12 +156,12 @@ impl NodeSelector {
 }
 
 impl Term {
-    fn holds(&self, labels: &Labels, name: Option<&Name>) -> bool {
+    fn matches(&self, labels: &Labels, name: Option<&Name>) -> bool {
         match self {
-            Term::Senseless(_) => false,
-            Term::Demands { labels: demanded, fields } => {
-                !(demanded.is_empty() && fields.is_empty())
-                    && demanded.iter().all(|requirement| requirement.is_met_by(labels))
+            Term::Invalid(_) => false,
+            Term::Requirements { labels: required, fields } => {
+                !(required.is_empty() && fields.is_empty())
+                    && required.iter().all(|requirement| requirement.is_met_by(labels))
                     && name.is_none_or(|name| fields.iter().all(|field| field.is_met(name)))
             }
         }
@@ -168,14 +169,14 @@ impl Term {
 }
 
 impl Field {
-    /// Its name is the only field that a node can be selected by; any other is empty.
+    /// Only the name of a node can be selected by; any other field counts as empty.
     fn is_met(&self, name: &Name) -> bool {
         let has = if self.key == "metadata.name" { name.as_str() } else { "" };
         (has == self.value) == self.is_wanted
     }
 }
 
-/// A node selector on the wire.
+/// A node selector in JSON.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireNodeSelector {
@@ -206,9 +207,9 @@ impl WireTerm {
         let parsed = || {
             let labels = expressions.into_iter().map(label).collect::<Result<_, String>>()?;
             let fields = fields.into_iter().map(field).collect::<Result<_, String>>()?;
-            Ok::<Term, String>(Term::Demands { labels, fields })
+            Ok::<Term, String>(Term::Requirements { labels, fields })
         };
-        parsed().unwrap_or_else(|problem| Term::Senseless(problem.into()))
+        parsed().unwrap_or_else(|problem| Term::Invalid(problem.into()))
     }
 }
 
@@ -224,7 +225,7 @@ fn field(wire: WireExpression) -> Result<Field, String> {
     }
 }
 
-/// Keys that are on very many volumes share one string.
+/// Keys that many volumes have share one string.
 fn share(key: Name) -> Name {
     const COMMON: [&str; 5] = [
         "topology.kubernetes.io/zone",
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_mean_what_they_say() {
+    fn operators_match_as_documented() {
         let cases = [
             (r#"{"key":"gen","operator":"In","values":["4","5"]}"#, "gen=5", "gen=6"),
             (r#"{"key":"gen","operator":"NotIn","values":["4"]}"#, "gen=5", "gen=4"),
@@ -266,14 +267,14 @@ mod tests {
             (r#"{"key":"gen","operator":"Gt","values":["9"]}"#, "gen=10", "gen=ten"),
             (r#"{"key":"gen","operator":"Lt","values":["9"]}"#, "gen=8", ""),
         ];
-        for (expression, will_do, will_not) in cases {
-            assert!(one(expression).matches(&labels(will_do), None), "{expression} on {will_do:?}");
-            assert!(!one(expression).matches(&labels(will_not), None), "{expression} on {will_not:?}");
+        for (expression, matching, other) in cases {
+            assert!(one(expression).matches(&labels(matching), None), "{expression} on {matching:?}");
+            assert!(!one(expression).matches(&labels(other), None), "{expression} on {other:?}");
         }
     }
 
     #[test]
-    fn fields_count_only_where_the_name_is_told() {
+    fn fields_are_ignored_without_the_node_name() {
         let fields = |operator: &str, values: &str| {
             selector(&format!(
                 r#"{{"nodeSelectorTerms":[{{"matchFields":[{{"key":"metadata.name","operator":"{operator}","values":[{values}]}}]}}]}}"#
@@ -285,34 +286,36 @@ mod tests {
         assert!(!fields("NotIn", r#""here""#).matches(&labels(""), Some(&here)));
         assert!(fields("In", r#""here""#).matches(&labels(""), None));
         for (operator, values) in [("In", r#""a","b""#), ("In", ""), ("Exists", "")] {
-            assert!(!fields(operator, values).matches(&labels(""), None), "{operator} [{values}] makes no sense");
+            assert!(!fields(operator, values).matches(&labels(""), None), "{operator} [{values}] is invalid");
         }
     }
 
     #[test]
-    fn a_senseless_term_is_told_of_only_when_no_other_holds() {
+    fn invalid_term_is_reported_only_when_no_other_matches() {
         let text = r#"{"nodeSelectorTerms":[
             {"matchExpressions":[{"key":"gen","operator":"Near","values":["4"]}]},
             {"matchExpressions":[{"key":"gen","operator":"In","values":["4"]}]}]}"#;
         assert_eq!(selector(text).check(&labels("gen=4"), None), Ok(()));
-        let problem = selector(text).check(&labels("gen=5"), None).expect_err("no term holds");
+        let problem = selector(text).check(&labels("gen=5"), None).expect_err("no term matches");
         assert!(problem.contains("Near"), "{problem}");
-        for senseless in [
+        for invalid in [
             r#"{"key":"gen","operator":"Gt","values":["four"]}"#,
             r#"{"key":"gen","operator":"Gt","values":["4","5"]}"#,
             r#"{"key":"gen","operator":"In"}"#,
             r#"{"operator":"Exists"}"#,
         ] {
-            let problem = one(senseless).check(&labels("gen=5"), None).expect_err("it holds nowhere");
-            assert!(problem.contains("Invalid value"), "{senseless}: {problem}");
+            let problem = one(invalid).check(&labels("gen=5"), None).expect_err("it matches no node");
+            assert!(problem.contains("Invalid value"), "{invalid}: {problem}");
         }
     }
 
     #[test]
-    fn anchors_are_where_it_can_be_looked_up() {
-        let at = |text: &str| match Anchors::of_nodes(Some(&selector(text))) {
-            Anchors::Anywhere => "anywhere".to_owned(),
-            Anchors::At(at) => at.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
+    fn required_labels_are_the_most_selective_ones() {
+        let required = |text: &str| match RequiredLabels::of_nodes(Some(&selector(text))) {
+            RequiredLabels::Unrestricted => "unrestricted".to_owned(),
+            RequiredLabels::OneOf(all) => {
+                all.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+            }
         };
         let terms = |terms: &[&str]| {
             let terms: Vec<String> = terms.iter().map(|term| format!(r#"{{"matchExpressions":[{term}]}}"#)).collect();
@@ -321,13 +324,13 @@ mod tests {
         let host = r#"{"key":"kubernetes.io/hostname","operator":"In","values":["a","b"]}"#;
         let zone = r#"{"key":"zone","operator":"In","values":["z"]}"#;
         let any = r#"{"key":"zone","operator":"Exists"}"#;
-        assert_eq!(Anchors::of_nodes(None), Anchors::Anywhere);
-        assert_eq!(at("{}"), "", "without terms it is reached from nowhere");
-        assert_eq!(at(r#"{"nodeSelectorTerms":[{}]}"#), "", "an empty term holds nowhere");
-        assert_eq!(at(&terms(&[zone])), "zone=z");
-        assert_eq!(at(&terms(&[&format!("{zone},{host}")])), "kubernetes.io/hostname=a kubernetes.io/hostname=b");
-        assert_eq!(at(&terms(&[zone, host])), "kubernetes.io/hostname=a kubernetes.io/hostname=b zone=z");
-        assert_eq!(at(&terms(&[&format!("{any},{zone}")])), "zone=z");
-        assert_eq!(at(&terms(&[zone, any])), "anywhere");
+        assert_eq!(RequiredLabels::of_nodes(None), RequiredLabels::Unrestricted);
+        assert_eq!(required("{}"), "", "without terms no node matches");
+        assert_eq!(required(r#"{"nodeSelectorTerms":[{}]}"#), "", "an empty term matches no node");
+        assert_eq!(required(&terms(&[zone])), "zone=z");
+        assert_eq!(required(&terms(&[&format!("{zone},{host}")])), "kubernetes.io/hostname=a kubernetes.io/hostname=b");
+        assert_eq!(required(&terms(&[zone, host])), "kubernetes.io/hostname=a kubernetes.io/hostname=b zone=z");
+        assert_eq!(required(&terms(&[&format!("{any},{zone}")])), "zone=z");
+        assert_eq!(required(&terms(&[zone, any])), "unrestricted");
     }
 }

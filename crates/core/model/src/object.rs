@@ -1,4 +1,4 @@
-//! Any object: what watches deliver, answers carry and queues name.
+//! Objects of any kind, and the table of kinds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,81 +8,161 @@ use crate::{
     Pod, PodKey, Volume,
 };
 
-/// The kinds of objects that rules know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// PersistentVolumeClaim.
-    Claim,
-    /// PersistentVolume.
-    Volume,
-    /// StorageClass.
-    Class,
-    /// VolumeAttributesClass.
-    AttributesClass,
-    /// Pod.
-    Pod,
-    /// Node.
-    Node,
-    /// CSINode.
-    CsiNode,
-    /// CSIDriver.
-    CsiDriver,
-    /// CSIStorageCapacity.
-    Capacity,
-    /// VolumeAttachment.
-    Attachment,
+/// The table of kinds: calls a macro with one row for each. A row is the name of the Rust type, which
+/// is also the variant of [`Kind`] and [`Object`]; then the kind's name in the API, the root of its
+/// API group, its plural name, and its scope.
+#[macro_export]
+macro_rules! for_each_kind {
+    ($callback:ident) => {
+        $callback! {
+            Claim, "PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims", Namespaced;
+            Volume, "PersistentVolume", "/api/v1", "persistentvolumes", Cluster;
+            Class, "StorageClass", "/apis/storage.k8s.io/v1", "storageclasses", Cluster;
+            AttributesClass, "VolumeAttributesClass", "/apis/storage.k8s.io/v1", "volumeattributesclasses", Cluster;
+            Pod, "Pod", "/api/v1", "pods", Namespaced;
+            Node, "Node", "/api/v1", "nodes", Cluster;
+            CsiNode, "CSINode", "/apis/storage.k8s.io/v1", "csinodes", Cluster;
+            CsiDriver, "CSIDriver", "/apis/storage.k8s.io/v1", "csidrivers", Cluster;
+            Capacity, "CSIStorageCapacity", "/apis/storage.k8s.io/v1", "csistoragecapacities", Namespaced;
+            Attachment, "VolumeAttachment", "/apis/storage.k8s.io/v1", "volumeattachments", Cluster;
+        }
+    };
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 10] = [
-        Kind::Claim,
-        Kind::Volume,
-        Kind::Class,
-        Kind::AttributesClass,
-        Kind::Pod,
-        Kind::Node,
-        Kind::CsiNode,
-        Kind::CsiDriver,
-        Kind::Capacity,
-        Kind::Attachment,
-    ];
+/// Whether objects of a kind belong to a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Namespaced,
+    Cluster,
+}
 
-    /// The kind's name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Claim => "PersistentVolumeClaim",
-            Kind::Volume => "PersistentVolume",
-            Kind::Class => "StorageClass",
-            Kind::AttributesClass => "VolumeAttributesClass",
-            Kind::Pod => "Pod",
-            Kind::Node => "Node",
-            Kind::CsiNode => "CSINode",
-            Kind::CsiDriver => "CSIDriver",
-            Kind::Capacity => "CSIStorageCapacity",
-            Kind::Attachment => "VolumeAttachment",
+/// A type of object, for [`Object::get`].
+pub trait ObjectType: Sized {
+    /// The object, if it is of this type.
+    fn from_object(object: &Object) -> Option<&Arc<Self>>;
+}
+
+macro_rules! define_kinds {
+    ($($kind:ident, $name:literal, $root:literal, $plural:literal, $scope:ident;)+) => {
+        /// The kinds of objects that rules read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $(#[doc = concat!($name, ".")] $kind,)+
         }
-    }
 
-    /// The kind of that name in the API.
+        impl Kind {
+            /// Every kind.
+            pub const ALL: [Kind; { [$(Kind::$kind),+].len() }] = [$(Kind::$kind),+];
+
+            /// The kind's name in the API.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name,)+
+                }
+            }
+
+            /// The path of its collection over all namespaces.
+            pub fn path(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => concat!($root, "/", $plural),)+
+                }
+            }
+
+            fn root_and_plural(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Kind::$kind => ($root, $plural),)+
+                }
+            }
+
+            /// Whether its objects belong to a namespace.
+            pub fn is_namespaced(self) -> bool {
+                let scope = match self {
+                    $(Kind::$kind => Scope::$scope,)+
+                };
+                scope == Scope::Namespaced
+            }
+        }
+
+        /// An object of any kind, cheap to clone.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Object {
+            $(#[doc = concat!("A ", $name, ".")] $kind(Arc<$kind>),)+
+        }
+
+        impl Object {
+            /// Decodes an object of a kind. Fails only when it has no name.
+            pub fn from_json(kind: Kind, json: &[u8]) -> Result<Object, FieldError> {
+                Ok(match kind {
+                    $(Kind::$kind => Object::$kind(Arc::new($kind::from_json(json)?)),)+
+                })
+            }
+
+            /// Its kind.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Object::$kind(_) => Kind::$kind,)+
+                }
+            }
+
+            /// Its identity and version.
+            pub fn meta(&self) -> &Meta {
+                match self {
+                    $(Object::$kind(object) => &object.meta,)+
+                }
+            }
+
+            /// The first field that could not be parsed, if there is one.
+            pub fn field_error(&self) -> Option<&FieldError> {
+                match self {
+                    $(Object::$kind(object) => object.field_error.as_deref(),)+
+                }
+            }
+        }
+
+        $(impl ObjectType for $kind {
+            fn from_object(object: &Object) -> Option<&Arc<$kind>> {
+                if let Object::$kind(object) = object { Some(object) } else { None }
+            }
+        })+
+    };
+}
+for_each_kind!(define_kinds);
+
+impl Kind {
+    /// The kind with that name in the API.
     pub fn parse(text: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
+
+    /// The `apiVersion` of its objects.
+    pub fn api_version(self) -> &'static str {
+        let (root, _) = self.root_and_plural();
+        root.trim_start_matches("/apis/").trim_start_matches("/api/")
+    }
+
+    /// The path of its collection in a namespace; over all namespaces when the name is empty.
+    pub fn path_in(self, namespace: &str) -> String {
+        let (root, plural) = self.root_and_plural();
+        match namespace {
+            "" => self.path().to_owned(),
+            _ => format!("{root}/namespaces/{namespace}/{plural}"),
+        }
+    }
 }
 
-/// Which object: its kind, namespace and name.
+/// The identity of an object of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     /// Its kind.
     pub kind: Kind,
-    /// Its namespace; empty for objects that have none.
+    /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Name,
     /// Its name.
     pub name: Name,
 }
 
 impl ObjectKey {
-    /// The key of an object that has no namespace.
+    /// The key of a cluster-scoped object.
     pub fn cluster(kind: Kind, name: impl Into<Name>) -> ObjectKey {
         ObjectKey { kind, namespace: Name::default(), name: name.into() }
     }
@@ -92,12 +172,17 @@ impl ObjectKey {
         ObjectKey::cluster(Kind::Volume, name)
     }
 
-    /// The claim's key, if it is a claim's.
+    /// The path of the collection that the object is in.
+    pub fn collection_path(&self) -> String {
+        self.kind.path_in(&self.namespace)
+    }
+
+    /// The key of the claim with this namespace and name.
     pub fn claim_key(&self) -> ClaimKey {
         ClaimKey { namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
-    /// The pod's key, if it is a pod's.
+    /// The key of the pod with this namespace and name.
     pub fn pod_key(&self) -> PodKey {
         PodKey { namespace: self.namespace.clone(), name: self.name.clone() }
     }
@@ -126,99 +211,30 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// An object of any kind, cheap to hand on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Object {
-    /// A claim.
-    Claim(Arc<Claim>),
-    /// A volume.
-    Volume(Arc<Volume>),
-    /// A class.
-    Class(Arc<Class>),
-    /// An attributes class.
-    AttributesClass(Arc<AttributesClass>),
-    /// A pod.
-    Pod(Arc<Pod>),
-    /// A node.
-    Node(Arc<Node>),
-    /// What CSI drivers can do on a node.
-    CsiNode(Arc<CsiNode>),
-    /// A CSI driver.
-    CsiDriver(Arc<CsiDriver>),
-    /// Room for new volumes.
-    Capacity(Arc<Capacity>),
-    /// An attachment.
-    Attachment(Arc<Attachment>),
-}
-
 impl Object {
-    /// Decodes an object of a kind. Fails only when it has no name.
-    pub fn from_json(kind: Kind, json: &[u8]) -> Result<Object, FieldError> {
-        Ok(match kind {
-            Kind::Claim => Object::Claim(Arc::new(Claim::from_json(json)?)),
-            Kind::Volume => Object::Volume(Arc::new(Volume::from_json(json)?)),
-            Kind::Class => Object::Class(Arc::new(Class::from_json(json)?)),
-            Kind::AttributesClass => Object::AttributesClass(Arc::new(AttributesClass::from_json(json)?)),
-            Kind::Pod => Object::Pod(Arc::new(Pod::from_json(json)?)),
-            Kind::Node => Object::Node(Arc::new(Node::from_json(json)?)),
-            Kind::CsiNode => Object::CsiNode(Arc::new(CsiNode::from_json(json)?)),
-            Kind::CsiDriver => Object::CsiDriver(Arc::new(CsiDriver::from_json(json)?)),
-            Kind::Capacity => Object::Capacity(Arc::new(Capacity::from_json(json)?)),
-            Kind::Attachment => Object::Attachment(Arc::new(Attachment::from_json(json)?)),
-        })
+    /// The object as a type, if it is of that type.
+    pub fn get<T: ObjectType>(&self) -> Option<&Arc<T>> {
+        T::from_object(self)
     }
 
-    /// Its kind.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Object::Claim(_) => Kind::Claim,
-            Object::Volume(_) => Kind::Volume,
-            Object::Class(_) => Kind::Class,
-            Object::AttributesClass(_) => Kind::AttributesClass,
-            Object::Pod(_) => Kind::Pod,
-            Object::Node(_) => Kind::Node,
-            Object::CsiNode(_) => Kind::CsiNode,
-            Object::CsiDriver(_) => Kind::CsiDriver,
-            Object::Capacity(_) => Kind::Capacity,
-            Object::Attachment(_) => Kind::Attachment,
-        }
-    }
-
-    /// Who it is.
-    pub fn meta(&self) -> &Meta {
-        match self {
-            Object::Claim(object) => &object.meta,
-            Object::Volume(object) => &object.meta,
-            Object::Class(object) => &object.meta,
-            Object::AttributesClass(object) => &object.meta,
-            Object::Pod(object) => &object.meta,
-            Object::Node(object) => &object.meta,
-            Object::CsiNode(object) => &object.meta,
-            Object::CsiDriver(object) => &object.meta,
-            Object::Capacity(object) => &object.meta,
-            Object::Attachment(object) => &object.meta,
-        }
-    }
-
-    /// What could not be understood of it.
-    pub fn flaw(&self) -> Option<&FieldError> {
-        match self {
-            Object::Claim(object) => object.flaw.as_deref(),
-            Object::Volume(object) => object.flaw.as_deref(),
-            Object::Class(object) => object.flaw.as_deref(),
-            Object::AttributesClass(object) => object.flaw.as_deref(),
-            Object::Pod(object) => object.flaw.as_deref(),
-            Object::Node(object) => object.flaw.as_deref(),
-            Object::CsiNode(object) => object.flaw.as_deref(),
-            Object::CsiDriver(object) => object.flaw.as_deref(),
-            Object::Capacity(object) => object.flaw.as_deref(),
-            Object::Attachment(object) => object.flaw.as_deref(),
-        }
-    }
-
-    /// Which object it is.
+    /// Its key.
     pub fn key(&self) -> ObjectKey {
         let meta = self.meta();
         ObjectKey { kind: self.kind(), namespace: meta.namespace.clone(), name: meta.name.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_versions_follow_from_the_table() {
+        assert_eq!(Kind::Volume.path_in(""), "/api/v1/persistentvolumes");
+        assert_eq!(Kind::Claim.path_in("ns"), "/api/v1/namespaces/ns/persistentvolumeclaims");
+        assert_eq!(Kind::Class.path(), "/apis/storage.k8s.io/v1/storageclasses");
+        assert_eq!((Kind::Pod.api_version(), Kind::Class.api_version()), ("v1", "storage.k8s.io/v1"));
+        assert!(Kind::Capacity.is_namespaced() && !Kind::Attachment.is_namespaced());
+        assert_eq!(Kind::parse("CSINode"), Some(Kind::CsiNode));
     }
 }

@@ -1,4 +1,4 @@
-//! A pod: who uses claims, and where.
+//! Pods, and the claims they use.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, decode};
 use crate::disk::{WireDisk, WireIscsi, WireRbd};
 use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
 use crate::scheduling::WireSpec;
 use crate::{Claim, ClaimKey, Disk, FieldError, Meta, Name, Scheduling};
 
-/// Where a pod lives.
+/// The namespace and name of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodKey {
     /// Its namespace.
@@ -28,62 +28,62 @@ impl fmt::Display for PodKey {
     }
 }
 
-/// A pod's turn: by priority, time and name.
+/// The place of a pod in the scheduling queue: by priority, creation time and name.
 pub type QueueOrder = (Reverse<i32>, Name, PodKey);
 
-/// How far a pod has come.
+/// The phase of a pod, as far as rules distinguish them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PodPhase {
-    /// It runs, will run, or nobody knows.
+    /// Pending, Running or Unknown.
     #[default]
     Active,
-    /// It ended well.
+    /// All containers terminated successfully.
     Succeeded,
-    /// It ended badly.
+    /// All containers terminated, and at least one failed.
     Failed,
 }
 
-/// A volume of a pod that is a claim's.
+/// A volume of a pod that is backed by a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodVolume {
     /// Its name in the pod.
     pub name: Name,
-    /// The claim: the one that it names, or the one that stands for it.
+    /// The name of the claim, which for an ephemeral volume is derived from the pod and the volume.
     pub claim: Name,
-    /// For an ephemeral volume, what its claim is made from, as JSON; a volume that names its claim has none.
+    /// The claim template of an ephemeral volume, as JSON; `None` if the volume names its claim.
     pub template: Option<Name>,
 }
 
 impl PodVolume {
-    /// Whether its claim is made for the pod, and goes with it.
+    /// Whether its claim is created for the pod and deleted with it.
     pub fn is_ephemeral(&self) -> bool {
         self.template.is_some()
     }
 }
 
-/// A pod, as far as rules read it.
+/// The fields of a Pod that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
-    /// Whether somebody deleted it.
+    /// Whether it has a deletion timestamp.
     pub deleting: bool,
-    /// The node it was given; empty while it waits for one.
+    /// The node it is assigned to; empty while it waits for one.
     pub node: Name,
-    /// How far it has come.
+    /// Its phase.
     pub phase: PodPhase,
-    /// Whether one of its containers runs, as far as is known: one of which nothing is said may.
+    /// Whether a container may be running: one that is not reported as waiting or terminated.
     pub has_running_container: bool,
-    /// Whether it was deleted and its node has let go of it: no time of grace is left.
+    /// Whether the kubelet has terminated it after its deletion: the grace period is zero.
     pub is_shut_down: bool,
-    /// Its volumes that are claims', in order.
+    /// Its volumes that are backed by claims, in order.
     pub volumes: Box<[PodVolume]>,
-    /// The disks that it names itself; there are hardly any today.
+    /// The disks that it refers to inline; rare.
     pub disks: Box<[Disk]>,
-    /// What decides where it runs, beside its volumes.
+    /// The fields for scheduling, apart from its volumes.
     pub scheduling: Box<Scheduling>,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Pod {
@@ -92,7 +92,7 @@ impl Pod {
         decode(json)
     }
 
-    /// Where it lives.
+    /// Its namespace and name.
     pub fn key(&self) -> PodKey {
         PodKey { namespace: self.meta.namespace.clone(), name: self.meta.name.clone() }
     }
@@ -107,47 +107,47 @@ impl Pod {
         ClaimKey { namespace: self.meta.namespace.clone(), name: volume.claim.clone() }
     }
 
-    /// Its volumes that claims are made for, and their places among its claims' volumes.
+    /// Its ephemeral volumes, and their positions in `volumes`.
     pub fn ephemeral(&self) -> impl Iterator<Item = (usize, &PodVolume)> {
         self.volumes.iter().enumerate().filter(|(_, volume)| volume.is_ephemeral())
     }
 
-    /// Whether a claim was made for it. Only the UID counts.
+    /// Whether it is the controlling owner of a claim, by UID.
     pub fn owns(&self, claim: &Claim) -> bool {
         claim.meta.namespace == self.meta.namespace && claim.controller.as_ref() == Some(&self.meta.uid)
     }
 
-    /// Whether a claim must not go while this pod is there: the pod has a node, and one of its volumes is the claim's. What it
-    /// has come to does not count, except that a pod whose node has let go of it holds no ephemeral claim any more.
-    pub fn holds(&self, claim: &Claim) -> bool {
+    /// Whether it protects a claim from deletion: it is assigned to a node and uses the claim. Its phase
+    /// does not matter, but a pod that was shut down no longer protects its ephemeral claims.
+    pub fn protects(&self, claim: &Claim) -> bool {
         !self.node.is_empty() && self.volumes_of(claim).any(|volume| !volume.is_ephemeral() || !self.is_shut_down)
     }
 
-    /// Whether a claim is in use because of this pod, be it that it waits for a node.
+    /// Whether it uses a claim and has not terminated, even if it waits for a node.
     pub fn uses(&self, claim: &Claim) -> bool {
         !self.is_terminated() && self.volumes_of(claim).next().is_some()
     }
 
-    /// Its volumes that are this very claim's.
+    /// Its volumes that are backed by a claim.
     fn volumes_of(&self, claim: &Claim) -> impl Iterator<Item = &PodVolume> {
-        let is_here = claim.meta.namespace == self.meta.namespace;
-        let of_it = move |volume: &&PodVolume| {
-            is_here && volume.claim == claim.meta.name && (!volume.is_ephemeral() || self.owns(claim))
+        let is_same_namespace = claim.meta.namespace == self.meta.namespace;
+        let is_backed = move |volume: &&PodVolume| {
+            is_same_namespace && volume.claim == claim.meta.name && (!volume.is_ephemeral() || self.owns(claim))
         };
-        self.volumes.iter().filter(of_it)
+        self.volumes.iter().filter(is_backed)
     }
 
-    /// Its turn among those that wait for a node: who matters more, then who came first.
-    pub fn turn(&self) -> QueueOrder {
+    /// Its place in the scheduling queue: higher priority first, then older.
+    pub fn queue_order(&self) -> QueueOrder {
         (Reverse(self.scheduling.priority), self.scheduling.created.clone(), self.key())
     }
 
-    /// Whether it has ended, and takes nothing of its node any more.
-    pub fn is_over(&self) -> bool {
+    /// Whether all its containers terminated, so that it uses no resources of its node.
+    pub fn is_finished(&self) -> bool {
         self.phase != PodPhase::Active
     }
 
-    /// Whether it uses its volumes no more.
+    /// Whether it no longer uses its volumes.
     pub fn is_terminated(&self) -> bool {
         self.phase != PodPhase::Active || (self.deleting && !self.has_running_container)
     }
@@ -177,7 +177,7 @@ pub(crate) struct WireVolume {
 }
 
 impl WireVolume {
-    /// The disk that the pod names itself, if it is one.
+    /// The inline disk, if the volume is one.
     fn disk(&mut self) -> Option<Disk> {
         let in_tree = WireInTree {
             aws_elastic_block_store: self.aws_elastic_block_store.take(),
@@ -227,7 +227,7 @@ struct WireState {
 }
 
 impl WireState {
-    fn is_at_rest(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.waiting.is_some() || self.terminated.is_some()
     }
 }
@@ -241,11 +241,11 @@ struct WireCondition {
 }
 
 impl WireStatus {
-    /// Why no node will do, if somebody said that none does.
+    /// The message of the condition that it is unschedulable.
     fn unschedulable(&mut self) -> Option<Name> {
         let conditions = self.conditions.take().unwrap_or_default();
-        let is_it = |condition: &WireCondition| condition.r#type == "PodScheduled" && condition.status == "False";
-        conditions.into_iter().find(is_it).map(|condition| condition.message)
+        let is_false = |condition: &WireCondition| condition.r#type == "PodScheduled" && condition.status == "False";
+        conditions.into_iter().find(is_false).map(|condition| condition.message)
     }
 
     fn has_running_container(&self) -> bool {
@@ -253,25 +253,25 @@ impl WireStatus {
             .into_iter()
             .flatten()
             .flatten()
-            .any(|container| !container.state.as_ref().is_some_and(WireState::is_at_rest))
+            .any(|container| !container.state.as_ref().is_some_and(WireState::is_stopped))
     }
 }
 
-impl Lean for Pod {
+impl FromWire for Pod {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(mut wire: Wire, mut flaws: FieldErrors) -> Pod {
-        let meta = wire.metadata.meta(&mut flaws);
+    fn from_wire(mut wire: Wire, mut errors: FieldErrors) -> Pod {
+        let meta = wire.metadata.meta(&mut errors);
         let labels = std::mem::take(&mut wire.metadata.labels.0);
         let created = wire.metadata.creation_timestamp.take().unwrap_or_default();
         let mut volumes = wire.spec.volumes.take().unwrap_or_default();
         let node = wire.spec.node_name.take().unwrap_or_default();
-        let mut scheduling = wire.spec.parse(&mut flaws, labels, created);
-        scheduling.nominated = wire.status.nominated_node_name.take().unwrap_or_default();
+        let mut scheduling = wire.spec.parse(&mut errors, labels, created);
+        scheduling.nominated_node = wire.status.nominated_node_name.take().unwrap_or_default();
         scheduling.unschedulable = wire.status.unschedulable();
         let claim_of = |volume: WireVolume| match volume {
             WireVolume { persistent_volume_claim: Some(claim), name, .. } => {
@@ -296,11 +296,11 @@ impl Lean for Pod {
             phase: match wire.status.phase.as_deref() {
                 Some("Succeeded") => PodPhase::Succeeded,
                 Some("Failed") => PodPhase::Failed,
-                // Pending, Running, Unknown, or a word of a later version: it may use its volumes.
+                // Pending, Running, Unknown or a phase of a later version: it may use its volumes.
                 _ => PodPhase::Active,
             },
             meta,
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Exact quantities, as Kubernetes writes them: `10Gi`, `1.5G`, `800E`, `100m`, `1e3`.
+//! Exact resource quantities: `10Gi`, `1.5G`, `800E`, `100m`, `1e3`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,38 +13,39 @@ const NANOS: i128 = 1_000_000_000;
 /// Upstream caps quantities with a binary suffix at the largest signed 64-bit number.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
-/// Digits that are kept of a number: enough to tell apart all values that fit, few enough never to overflow before scaling.
+/// The number of digits to keep: enough to distinguish all values that fit, too few to overflow before
+/// scaling.
 const DECIMAL_DIGITS: usize = 38;
 const BINARY_DIGITS: usize = 20;
 
-/// An exact amount, to the nano-unit, with the text it was written as. Two quantities are equal when their amounts are.
+/// An exact amount in nano-units, with its original text. Only the amounts are compared.
 #[derive(Clone)]
 pub struct Quantity {
     nanos: i128,
     text: Name,
 }
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuantityError {
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// It has no digits, or a character that belongs to no number.
+    /// It has no digits, or an unexpected character.
     NotANumber,
-    /// The unit is none that Kubernetes knows.
+    /// Kubernetes does not define its unit.
     UnknownSuffix,
-    /// It is past what any storage will hold (about 1.7e29), and cannot be compared exactly.
+    /// It exceeds about 1.7e29 and cannot be compared exactly.
     TooLarge,
 }
 
 impl Quantity {
-    /// Nothing at all: what a missing request or capacity counts as.
+    /// Zero, which a missing request or capacity counts as.
     pub fn zero() -> &'static Quantity {
         static ZERO: Quantity = Quantity { nanos: 0, text: Name::new_static("0") };
         &ZERO
     }
 
-    /// So many bytes, in the largest binary unit that leaves nothing over: `5632Mi`.
+    /// A number of bytes, in the largest binary unit that divides it: `5632Mi`.
     pub fn of_bytes(bytes: u64) -> Quantity {
         const UNITS: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
         let unit = if bytes == 0 { 0 } else { (bytes.trailing_zeros() / 10) as usize };
@@ -52,7 +53,7 @@ impl Quantity {
         Quantity { nanos: i128::from(bytes) * NANOS, text: text.into() }
     }
 
-    /// The amount in nano-units. Orders and compares exactly.
+    /// The amount in nano-units.
     pub fn nanos(&self) -> i128 {
         self.nanos
     }
@@ -67,12 +68,12 @@ impl Quantity {
         -(-self.nanos).div_euclid(NANOS)
     }
 
-    /// The amount in thousandths, rounded up, as upstream counts processors.
+    /// The amount in thousandths, rounded up, as upstream counts CPUs.
     pub fn millis(&self) -> i128 {
         -(-self.nanos).div_euclid(NANOS / 1_000)
     }
 
-    /// How many whole units of `unit_bytes` it holds, rounded down.
+    /// The amount in units of `unit_bytes`, rounded down.
     pub fn whole_units(&self, unit_bytes: i128) -> i128 {
         (self.nanos / NANOS).div_euclid(unit_bytes.max(1))
     }
@@ -86,7 +87,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// The unit behind the digits.
+/// The unit of a quantity.
 enum Unit {
     /// A power of ten.
     Ten(i64),
@@ -147,14 +148,14 @@ fn parse(text: &str) -> Result<i128, QuantityError> {
         (Some(digits), Unit::Two(shift)) => {
             digits.scaled(1 << shift, 9).map_or(BINARY_MAX, |amount| amount.min(BINARY_MAX))
         }
-        // Too many digits before the point: with a binary unit the cap decides, otherwise nothing could compare it.
+        // Too many digits before the point: with a binary unit it is capped, otherwise incomparable.
         (None, Unit::Two(_)) => BINARY_MAX,
         (None, Unit::Ten(_)) => return Err(QuantityError::TooLarge),
     };
     Ok(if negative { -magnitude } else { magnitude })
 }
 
-/// The significant digits of a number: `mantissa` × 10^`exponent`, and whether something smaller was cut off.
+/// The significant digits of a number: `mantissa` × 10^`exponent`, and whether digits were dropped.
 struct Digits {
     mantissa: i128,
     exponent: i64,
@@ -162,7 +163,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// `None` when there are more digits before the point than can be held.
+    /// `None` when there are too many digits before the point.
     fn read(whole: &str, fraction: &str, digits_max: usize) -> Option<Digits> {
         let whole = whole.trim_start_matches('0');
         let fraction = fraction.trim_end_matches('0');
@@ -179,7 +180,7 @@ impl Digits {
         Some(Digits { mantissa: mantissa?, exponent: -(kept as i64), cut: kept < fraction.len() })
     }
 
-    /// The number times `factor` times 10^`exponent`, rounded up: whoever asks for a little gets a little.
+    /// The number times `factor` times 10^`exponent`, rounded up so that no request becomes zero.
     fn scaled(&self, factor: i128, exponent: i64) -> Result<i128, QuantityError> {
         let product = self.mantissa.checked_mul(factor).ok_or(QuantityError::TooLarge)?;
         let exponent = exponent.saturating_add(self.exponent);
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_suffix_has_its_weight() {
+    fn every_suffix_is_parsed() {
         let units = [
             ("1n", 1),
             ("1u", 1_000),
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_written_in_the_largest_unit_that_leaves_nothing_over() {
+    fn bytes_are_written_in_the_largest_exact_unit() {
         let cases = [
             (0, "0"),
             (1, "1"),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_past_sixty_three_bits_compares_rightly() {
+    fn values_beyond_63_bits_compare_exactly() {
         let parse = |text: &str| text.parse::<Quantity>().expect("a quantity");
         assert!(parse("800E") > parse("200E"));
         assert!(parse("800E") > parse("9223372036854775808"));
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_says_why() {
+    fn invalid_quantities_are_rejected_with_a_reason() {
         assert_eq!(nanos(""), Err(QuantityError::Empty));
         for text in ["abc", "-", "+", ".", "Gi", " 1", "--1", "1..2"] {
             assert!(nanos(text).is_err(), "{text:?}");
@@ -362,7 +363,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_parsed_or_refused(text in "\\PC*") {
+        fn parsing_never_panics(text in "\\PC*") {
             let _ = text.parse::<Quantity>();
         }
 

@@ -1,4 +1,4 @@
-//! What decides where a pod runs, beside its volumes.
+//! The fields of a pod that determine where it can run, apart from its volumes.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use serde::de::IgnoredAny;
 use crate::decode::FieldErrors;
 use crate::node_selector::WireNodeSelector;
 use crate::pod::WireVolume;
-use crate::resources::WireAmounts;
+use crate::resources::WireResourceList;
 use crate::selector::WireSelector;
-use crate::{Labels, Name, Needs, NodeSelector, Selector, Taint, TaintEffect};
+use crate::{Labels, Name, NodeSelector, ResourceRequests, Selector, Taint, TaintEffect};
 
-/// The scheduler of pods that name none.
+/// The scheduler of pods that do not specify one.
 pub const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
-/// Where a container says how much it asks for.
+/// The field with the requests of containers.
 const REQUESTS: &str = "spec.containers.resources.requests";
 
-/// What a pod puts up with.
+/// A toleration of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toleration {
-    /// The taint's key; empty for every key.
+    /// The key of the taint; empty for every key.
     key: Name,
-    /// The taint's value; `None` for every value.
+    /// The value of the taint; `None` for every value.
     value: Option<Name>,
-    /// The taint's effect; `None` for every effect.
+    /// The effect of the taint; `None` for every effect.
     effect: Option<TaintEffect>,
 }
 
 impl Toleration {
-    /// Whether a taint is put up with.
+    /// Whether it tolerates a taint.
     pub fn tolerates(&self, taint: &Taint) -> bool {
         self.effect.is_none_or(|effect| effect == taint.effect)
             && (self.key.is_empty() || self.key == taint.key)
@@ -38,76 +38,76 @@ impl Toleration {
     }
 }
 
-/// Other pods, and how near: on nodes with the same value of a label.
+/// A required term of pod affinity or anti-affinity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Nearness {
-    /// Which pods; `None` for no pod at all.
+pub struct PodAffinityTerm {
+    /// The selector of the other pods; `None` for no pod.
     pub pods: Option<Selector>,
-    /// In which namespaces; empty for the pod's own.
+    /// Their namespaces; empty for the pod's own.
     pub namespaces: Box<[Name]>,
-    /// Whether pods of all namespaces are meant.
-    pub is_everywhere: bool,
-    /// The label of nodes by which nearness is told.
+    /// Whether it applies to pods of all namespaces.
+    pub all_namespaces: bool,
+    /// The node label that defines the topology domains.
     pub topology_key: Name,
 }
 
-/// How evenly pods must be spread: over the values of a label of nodes.
+/// A topology spread constraint that must be met (`whenUnsatisfiable: DoNotSchedule`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TopologySpread {
-    /// Which pods of the namespace are counted; `None` for no pod at all.
+pub struct TopologySpreadConstraint {
+    /// The selector of the pods to count in the namespace; `None` for no pod.
     pub pods: Option<Selector>,
-    /// The label of nodes by which places are told.
+    /// The node label that defines the topology domains.
     pub topology_key: Name,
-    /// By how much a place may have more of them than the place that has fewest.
+    /// By how much the number of pods in a domain may exceed the minimum.
     pub skew_max: i64,
-    /// Where there are fewer places than this, it counts as if there were another with none.
-    pub places_min: i64,
-    /// Whether nodes count that the pod does not want.
-    pub is_over_unwanted: bool,
+    /// With fewer domains than this, the minimum counts as zero.
+    pub domains_min: i64,
+    /// Whether nodes count that do not match the pod's node affinity.
+    pub ignores_node_affinity: bool,
     /// Whether nodes count whose taints the pod does not tolerate.
-    pub is_over_tainted: bool,
+    pub ignores_taints: bool,
 }
 
-/// What decides where a pod runs, beside its volumes.
+/// The fields of a pod that determine where it can run, apart from its volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Who places it.
+    /// The name of its scheduler.
     pub scheduler: Name,
-    /// Whether somebody still holds it back from being placed.
+    /// Whether it has scheduling gates.
     pub is_gated: bool,
-    /// Who goes first: the higher, the sooner.
+    /// Its priority: the higher, the sooner it is scheduled.
     pub priority: i32,
     /// When it was created, in a form that sorts by time.
     pub created: Name,
-    /// What other pods select it by.
+    /// Its labels.
     pub labels: Labels,
-    /// How much it asks for.
-    pub needs: Needs,
+    /// Its resource requests.
+    pub requests: ResourceRequests,
     /// The labels that its node must have.
-    pub selector: Box<[(Name, Name)]>,
-    /// Which nodes will do.
-    pub nodes: Option<NodeSelector>,
-    /// Which nodes it likes better, and by how much.
-    pub likes: Box<[(i32, NodeSelector)]>,
-    /// What it puts up with.
+    pub node_selector: Box<[(Name, Name)]>,
+    /// The required node affinity.
+    pub node_affinity: Option<NodeSelector>,
+    /// The preferred node affinity, with weights.
+    pub preferred_nodes: Box<[(i32, NodeSelector)]>,
+    /// Its tolerations.
     pub tolerations: Box<[Toleration]>,
-    /// Pods that must be near.
-    pub near: Box<[Nearness]>,
-    /// Pods that must not be near.
-    pub apart: Box<[Nearness]>,
-    /// How evenly it must be spread with others.
-    pub spread: Box<[TopologySpread]>,
-    /// Whether it asks for devices by claims of their own, which nobody here allocates.
+    /// The required pod affinity.
+    pub affinity: Box<[PodAffinityTerm]>,
+    /// The required pod anti-affinity.
+    pub anti_affinity: Box<[PodAffinityTerm]>,
+    /// The topology spread constraints that must be met.
+    pub topology_spread: Box<[TopologySpreadConstraint]>,
+    /// Whether it has resource claims (dynamic resource allocation), which are not supported.
     pub has_device_claims: bool,
-    /// The ports of the node that it needs: protocol, address and number.
+    /// The host ports that it needs: protocol, address and number.
     pub ports: Box<[(Name, Name, i32)]>,
-    /// The node that is meant for it, while its volumes are made ready there.
-    pub nominated: Name,
-    /// Why no node will do, as far as was said; `None` when nobody said that none does.
+    /// `status.nominatedNodeName`: the node reserved for it while its volumes are being bound.
+    pub nominated_node: Name,
+    /// The message of the condition that it is unschedulable; `None` without that condition.
     pub unschedulable: Option<Name>,
 }
 
-/// The spec of a pod, as it is on the wire.
+/// The spec of a pod in JSON.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireSpec {
@@ -121,7 +121,7 @@ pub(crate) struct WireSpec {
     tolerations: Option<Vec<WireToleration>>,
     containers: Option<Vec<WireContainer>>,
     init_containers: Option<Vec<WireContainer>>,
-    overhead: Option<WireAmounts>,
+    overhead: Option<WireResourceList>,
     resources: Option<WireResources>,
     topology_spread_constraints: Option<Vec<WireSpread>>,
     resource_claims: Option<Vec<IgnoredAny>>,
@@ -165,12 +165,12 @@ struct WirePreferred {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WirePodAffinity {
-    required_during_scheduling_ignored_during_execution: Option<Vec<WireNearness>>,
+    required_during_scheduling_ignored_during_execution: Option<Vec<WirePodAffinityTerm>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct WireNearness {
+struct WirePodAffinityTerm {
     label_selector: Option<WireSelector>,
     namespaces: Option<Vec<Name>>,
     namespace_selector: Option<IgnoredAny>,
@@ -206,49 +206,49 @@ struct WirePort {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireResources {
-    requests: Option<WireAmounts>,
+    requests: Option<WireResourceList>,
 }
 
 impl WireContainer {
-    fn needs(&mut self, flaws: &mut FieldErrors) -> Needs {
+    fn requests(&mut self, errors: &mut FieldErrors) -> ResourceRequests {
         let requests = self.resources.take().and_then(|resources| resources.requests);
-        requests.map(|requests| requests.needs(REQUESTS, flaws)).unwrap_or_default()
+        requests.map(|requests| requests.requests(REQUESTS, errors)).unwrap_or_default()
     }
 }
 
-impl WireNearness {
-    fn parse(self, flaws: &mut FieldErrors) -> Nearness {
+impl WirePodAffinityTerm {
+    fn parse(self, errors: &mut FieldErrors) -> PodAffinityTerm {
         let field = "spec.affinity.podAffinity.labelSelector";
-        Nearness {
-            pods: self.label_selector.map(|selector| flaws.or_default(field, "", || selector.parse())),
+        PodAffinityTerm {
+            pods: self.label_selector.map(|selector| errors.or_default(field, "", || selector.parse())),
             namespaces: self.namespaces.unwrap_or_default().into(),
-            // One that selects by labels of namespaces, which are not known here, is taken to mean all of them.
-            is_everywhere: self.namespace_selector.is_some(),
+            // Namespaces are not cached, so a selector of namespaces counts as all of them.
+            all_namespaces: self.namespace_selector.is_some(),
             topology_key: self.topology_key,
         }
     }
 }
 
 impl WireSpread {
-    /// Whether it is a demand, and not a wish.
-    fn is_strict(&self) -> bool {
+    /// Whether it must be met.
+    fn is_required(&self) -> bool {
         self.when_unsatisfiable == "DoNotSchedule"
     }
 
-    fn parse(self, labels: &Labels, flaws: &mut FieldErrors) -> TopologySpread {
+    fn parse(self, labels: &Labels, errors: &mut FieldErrors) -> TopologySpreadConstraint {
         let field = "spec.topologySpreadConstraints.labelSelector";
-        let mut pods = self.label_selector.map(|selector| flaws.or_default(field, "", || selector.parse()));
+        let mut pods = self.label_selector.map(|selector| errors.or_default(field, "", || selector.parse()));
         let own = self.match_label_keys.into_iter().flatten();
         for (key, value) in own.filter_map(|key| Some((key.clone(), labels.get(&key)?.clone()))) {
             pods.iter_mut().for_each(|pods| pods.require(key.clone(), value.clone()));
         }
-        TopologySpread {
+        TopologySpreadConstraint {
             pods,
             topology_key: self.topology_key,
             skew_max: self.max_skew,
-            places_min: self.min_domains.unwrap_or(1),
-            is_over_unwanted: self.node_affinity_policy.as_deref() == Some("Ignore"),
-            is_over_tainted: self.node_taints_policy.as_deref() != Some("Honor"),
+            domains_min: self.min_domains.unwrap_or(1),
+            ignores_node_affinity: self.node_affinity_policy.as_deref() == Some("Ignore"),
+            ignores_taints: self.node_taints_policy.as_deref() != Some("Honor"),
         }
     }
 }
@@ -264,30 +264,30 @@ impl WireToleration {
 }
 
 impl WireSpec {
-    /// How much the pod asks for: its containers together, or the largest of those that run before them, with those that go on
-    /// running beside; and what it takes to run it at all.
-    fn needs(&mut self, flaws: &mut FieldErrors) -> Needs {
+    /// The requests of the pod: the sum of its containers, or the largest init container if that is more,
+    /// each with the sidecars; and the overhead.
+    fn requests(&mut self, errors: &mut FieldErrors) -> ResourceRequests {
         let mut containers = self
             .containers
             .iter_mut()
             .flatten()
-            .fold(Needs::default(), |sum, container| sum.plus(&container.needs(flaws)));
-        let (mut beside, mut before) = (Needs::default(), Needs::default());
+            .fold(ResourceRequests::default(), |sum, container| sum.plus(&container.requests(errors)));
+        let (mut sidecars, mut init) = (ResourceRequests::default(), ResourceRequests::default());
         for container in self.init_containers.iter_mut().flatten() {
-            let needs = container.needs(flaws);
+            let requests = container.requests(errors);
             if container.restart_policy.as_deref() == Some("Always") {
-                beside = beside.plus(&needs);
-                before = before.max(&beside);
+                sidecars = sidecars.plus(&requests);
+                init = init.max(&sidecars);
             } else {
-                before = before.max(&beside.plus(&needs));
+                init = init.max(&sidecars.plus(&requests));
             }
         }
-        containers = containers.plus(&beside).max(&before);
-        let whole = self.resources.take().and_then(|resources| resources.requests);
-        if let Some(whole) = whole {
-            containers = whole.needs("spec.resources.requests", flaws).or(&containers);
+        containers = containers.plus(&sidecars).max(&init);
+        let pod_level = self.resources.take().and_then(|resources| resources.requests);
+        if let Some(pod_level) = pod_level {
+            containers = pod_level.requests("spec.resources.requests", errors).or(&containers);
         }
-        let overhead = self.overhead.take().map(|overhead| overhead.needs("spec.overhead", flaws));
+        let overhead = self.overhead.take().map(|overhead| overhead.requests("spec.overhead", errors));
         containers.plus(&overhead.unwrap_or_default())
     }
 
@@ -298,23 +298,23 @@ impl WireSpec {
         ports.map(|port| (or(port.protocol, "TCP"), or(port.host_ip, "0.0.0.0"), port.host_port)).collect()
     }
 
-    /// What it comes to. What is said in metadata and status is handed in by whoever reads those.
-    pub fn parse(mut self, flaws: &mut FieldErrors, labels: Labels, created: Name) -> Scheduling {
-        let needs = self.needs(flaws);
+    /// The scheduling fields of the spec, with labels and creation time from the metadata.
+    pub fn parse(mut self, errors: &mut FieldErrors, labels: Labels, created: Name) -> Scheduling {
+        let requests = self.requests(errors);
         let ports = self.ports();
         let WireAffinity { node_affinity, pod_affinity, pod_anti_affinity } = self.affinity.unwrap_or_default();
         let node_affinity = node_affinity.unwrap_or_default();
-        let mut near = |affinity: Option<WirePodAffinity>| -> Box<[Nearness]> {
+        let mut terms = |affinity: Option<WirePodAffinity>| -> Box<[PodAffinityTerm]> {
             let terms = affinity.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution);
-            terms.unwrap_or_default().into_iter().map(|term| term.parse(flaws)).collect()
+            terms.unwrap_or_default().into_iter().map(|term| term.parse(errors)).collect()
         };
-        let (near, apart) = (near(pod_affinity), near(pod_anti_affinity));
-        let spread = self.topology_spread_constraints.into_iter().flatten().filter(WireSpread::is_strict);
-        let spread = spread.map(|spread| spread.parse(&labels, flaws)).collect();
-        let like = |like: WirePreferred| {
-            let terms = serde_json::json!({"nodeSelectorTerms": [like.preference]});
+        let (affinity, anti_affinity) = (terms(pod_affinity), terms(pod_anti_affinity));
+        let spread = self.topology_spread_constraints.into_iter().flatten().filter(WireSpread::is_required);
+        let topology_spread = spread.map(|spread| spread.parse(&labels, errors)).collect();
+        let preferred = |preferred: WirePreferred| {
+            let terms = serde_json::json!({"nodeSelectorTerms": [preferred.preference]});
             let terms: WireNodeSelector = serde_json::from_value(terms).unwrap_or_default();
-            (like.weight, terms.parse())
+            (preferred.weight, terms.parse())
         };
         Scheduling {
             scheduler: or(self.scheduler_name.unwrap_or_default(), DEFAULT_SCHEDULER),
@@ -322,22 +322,24 @@ impl WireSpec {
             priority: self.priority.unwrap_or_default(),
             created,
             labels,
-            needs,
-            selector: self.node_selector.unwrap_or_default().into_iter().collect(),
-            nodes: node_affinity.required_during_scheduling_ignored_during_execution.map(WireNodeSelector::parse),
-            likes: node_affinity
+            requests,
+            node_selector: self.node_selector.unwrap_or_default().into_iter().collect(),
+            node_affinity: node_affinity
+                .required_during_scheduling_ignored_during_execution
+                .map(WireNodeSelector::parse),
+            preferred_nodes: node_affinity
                 .preferred_during_scheduling_ignored_during_execution
                 .unwrap_or_default()
                 .into_iter()
-                .map(like)
+                .map(preferred)
                 .collect(),
             tolerations: self.tolerations.unwrap_or_default().into_iter().map(WireToleration::parse).collect(),
-            near,
-            apart,
-            spread,
+            affinity,
+            anti_affinity,
+            topology_spread,
             has_device_claims: self.resource_claims.is_some_and(|claims| !claims.is_empty()),
             ports,
-            nominated: Name::default(),
+            nominated_node: Name::default(),
             unschedulable: None,
         }
     }

@@ -1,4 +1,4 @@
-//! Label selectors: which volumes a claim will have. Node selectors make use of the same requirements.
+//! Label selectors. Node selectors use the same requirements.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use crate::{Labels, Name};
 
-/// What a claim demands of a volume's labels. All requirements must hold; none is also satisfied by everything.
+/// A label selector: labels match if they meet all requirements. An empty selector matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
 
-/// What is demanded of one label.
+/// A requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     key: Name,
@@ -24,35 +24,36 @@ enum Test {
     NotIn(Box<[Name]>),
     Exists,
     DoesNotExist,
-    /// More than a number; on nodes only.
+    /// Greater than a number; on nodes only.
     Above(i64),
     /// Less than a number; on nodes only.
     Below(i64),
 }
 
 impl Selector {
-    /// Demands that a label has a value.
+    /// Adds the requirement that a label has a value.
     pub fn require(&mut self, key: Name, value: Name) {
         self.0.push(Requirement { key, test: Test::In([value].into()) });
     }
 
-    /// Demands what a match expression says; why not, when it says nothing sensible.
+    /// Adds a match expression; fails if it is invalid.
     pub fn express(&mut self, key: Name, operator: &str, values: Vec<Name>) -> Result<(), String> {
         self.0.push(Requirement::of_labels(key, operator, values)?);
         Ok(())
     }
 
-    /// The requirement by which things that it selects are best looked up, if there is one.
-    pub(crate) fn anchor(&self) -> Option<Anchor<'_>> {
-        anchor(&self.0)
+    /// The most selective requirement to index matching objects by, if there is one.
+    pub(crate) fn most_selective(&self) -> Option<LabelValues<'_>> {
+        most_selective(&self.0)
     }
 
-    /// Whether it demands one of some values of one label, and nothing else; or nothing at all.
-    pub fn is_anchored(&self) -> bool {
-        self.0.is_empty() || self.0.len() == 1 && self.anchor().is_some()
+    /// Whether one label is sufficient to match: it requires one of some values and nothing else, or
+    /// nothing at all.
+    pub fn is_label_sufficient(&self) -> bool {
+        self.0.is_empty() || self.0.len() == 1 && self.most_selective().is_some()
     }
 
-    /// Whether labels satisfy all requirements.
+    /// Whether labels meet all requirements.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.first_unmet(labels).is_none()
     }
@@ -62,14 +63,14 @@ impl Selector {
         self.0.iter()
     }
 
-    /// The first requirement that labels do not satisfy.
+    /// The first requirement that labels do not meet.
     pub fn first_unmet(&self, labels: &Labels) -> Option<&Requirement> {
         self.0.iter().find(|requirement| !requirement.is_met(labels.get(&requirement.key)))
     }
 }
 
 impl Requirement {
-    /// What an expression of a label selector says; why it says nothing sensible, otherwise.
+    /// The requirement of a label selector expression; an error if it is invalid.
     pub fn of_labels(key: Name, operator: &str, values: Vec<Name>) -> Result<Requirement, String> {
         let test = match operator {
             "In" | "NotIn" if values.is_empty() => {
@@ -87,7 +88,7 @@ impl Requirement {
         Requirement::new(key, test)
     }
 
-    /// What an expression of a node selector says: numbers can be compared too.
+    /// The requirement of a node selector expression, which can compare numbers, too.
     pub fn of_node(key: Name, operator: &str, values: Vec<Name>) -> Result<Requirement, String> {
         let number = || match values.as_slice() {
             [value] => value.parse::<i64>().map_err(|_| {
@@ -114,13 +115,13 @@ impl Requirement {
         &self.key
     }
 
-    /// The same demand of another label.
+    /// The same requirement on another label.
     #[must_use]
     pub fn renamed(&self, key: Name) -> Requirement {
         Requirement { key, test: self.test.clone() }
     }
 
-    /// The values that it names, wanted or not.
+    /// The values of an `In` or `NotIn` requirement.
     pub fn values(&self) -> &[Name] {
         match &self.test {
             Test::In(values) | Test::NotIn(values) => values,
@@ -128,8 +129,8 @@ impl Requirement {
         }
     }
 
-    /// What its label could be for it to be satisfied; `None` for it not to be there.
-    pub fn remedy(&self) -> Option<Name> {
+    /// A value of the label that meets it; `None` when the label must be absent.
+    pub fn sample_value(&self) -> Option<Name> {
         match &self.test {
             Test::In(values) => values.first().cloned(),
             Test::Exists => Some(Name::default()),
@@ -139,7 +140,7 @@ impl Requirement {
         }
     }
 
-    /// Whether labels satisfy it.
+    /// Whether labels meet it.
     pub fn is_met_by(&self, labels: &Labels) -> bool {
         self.is_met(labels.get(&self.key))
     }
@@ -159,22 +160,22 @@ impl Requirement {
     }
 }
 
-/// The label of nodes that has the name of the host.
+/// The node label with the host name.
 pub(crate) const HOST: &str = "kubernetes.io/hostname";
 
-/// A label, one of whose values is needed.
-pub(crate) type Anchor<'a> = (&'a Name, &'a [Name]);
+/// A label key, and the values of which it must have one.
+pub(crate) type LabelValues<'a> = (&'a Name, &'a [Name]);
 
-/// Of several requirements the one that narrows a search most: that names a host, else the fewest values; the first of several.
-pub(crate) fn anchor(requirements: &[Requirement]) -> Option<Anchor<'_>> {
-    let wanted = requirements.iter().filter_map(|requirement| match &requirement.test {
+/// The most selective `In` requirement: on the host name, else with the fewest values.
+pub(crate) fn most_selective(requirements: &[Requirement]) -> Option<LabelValues<'_>> {
+    let candidates = requirements.iter().filter_map(|requirement| match &requirement.test {
         Test::In(values) => Some((&requirement.key, &**values)),
         Test::NotIn(_) | Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => None,
     });
-    wanted.min_by_key(|(key, values)| (*key != HOST, values.len()))
+    candidates.min_by_key(|(key, values)| (*key != HOST, values.len()))
 }
 
-/// A label selector on the wire.
+/// A label selector in JSON.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireSelector {
@@ -182,7 +183,7 @@ pub(crate) struct WireSelector {
     match_expressions: Option<Vec<WireExpression>>,
 }
 
-/// An expression of a selector on the wire.
+/// A selector expression in JSON.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct WireExpression {
@@ -217,7 +218,7 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// In the notation of `kubectl --selector`.
+/// In the syntax of `kubectl --selector`.
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, Requirement { key, test }) in self.0.iter().enumerate() {
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_mean_what_they_say() {
+    fn operators_match_as_documented() {
         let ssd = labels(&[("disk", "ssd"), ("zone", "a")]);
         let bare = labels(&[]);
         let cases = [
@@ -263,11 +264,11 @@ mod tests {
             assert_eq!(selector.matches(&ssd), on_ssd, "{operator} on ssd");
             assert_eq!(selector.matches(&bare), on_bare, "{operator} on bare");
         }
-        assert!(Selector::default().matches(&bare), "an empty selector takes everything");
+        assert!(Selector::default().matches(&bare), "an empty selector matches everything");
     }
 
     #[test]
-    fn it_is_written_as_kubectl_reads_it() {
+    fn selector_is_displayed_in_kubectl_syntax() {
         let mut selector = Selector::default();
         selector.require("disk".into(), "ssd".into());
         for (operator, values) in [("In", vec!["a", "b"]), ("NotIn", vec!["c"]), ("Exists", vec![])] {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_expressions_are_rejected() {
         let mut selector = Selector::default();
         assert!(selector.express("k".into(), "In", vec![]).is_err());
         assert!(selector.express("k".into(), "Exists", vec!["v".into()]).is_err());

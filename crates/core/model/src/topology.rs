@@ -1,38 +1,39 @@
-//! Allowed topologies: where a class makes volumes.
+//! Allowed topologies of a StorageClass.
 
 use serde::Deserialize;
 
 use crate::{Labels, Name, Requirement};
 
-/// Where volumes of a class may be made: on nodes for which one of the terms holds, and anywhere when there is none.
+/// Where volumes of a class may be provisioned: for nodes that match one of the terms, or for all nodes
+/// when there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topologies(Box<[Box<[Requirement]>]>);
 
 impl Topologies {
-    /// Whether a volume may be made for a node with these labels. A term that demands nothing allows nothing.
+    /// Whether a volume may be provisioned for a node with these labels. An empty term allows nothing.
     pub fn allow(&self, labels: &Labels) -> bool {
-        let holds = |term: &[Requirement]| !term.is_empty() && term.iter().all(|demand| demand.is_met_by(labels));
-        self.0.is_empty() || self.0.iter().any(|term| holds(term))
+        let is_met = |term: &[Requirement]| !term.is_empty() && term.iter().all(|label| label.is_met_by(labels));
+        self.0.is_empty() || self.0.iter().any(|term| is_met(term))
     }
 
-    /// Whether volumes may be made anywhere.
+    /// Whether all nodes are allowed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The terms, each of which names labels and the values that they may have.
+    /// The terms, each a list of labels and their allowed values.
     pub fn terms(&self) -> impl Iterator<Item = &[Requirement]> {
         self.0.iter().map(|term| &**term)
     }
 
-    /// For each term that could hold, the demands that keep it from holding on a node with these labels.
+    /// For each term that a node with these labels could match, the unmet requirements.
     pub fn unmet(&self, labels: &Labels) -> impl Iterator<Item = Vec<&Requirement>> {
         let terms = self.0.iter().filter(|term| !term.is_empty());
-        terms.map(|term| term.iter().filter(|demand| !demand.is_met_by(labels)).collect())
+        terms.map(|term| term.iter().filter(|label| !label.is_met_by(labels)).collect())
     }
 }
 
-/// A term on the wire.
+/// A term in JSON.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct WireTopology {
@@ -47,12 +48,12 @@ struct WireLabel {
 }
 
 impl FromIterator<WireTopology> for Topologies {
-    /// A term that makes no sense is kept as one that allows nothing: without it, everything might be allowed.
+    /// An invalid term is kept as an empty one, which allows nothing: dropping it might allow everything.
     fn from_iter<I: IntoIterator<Item = WireTopology>>(terms: I) -> Topologies {
         let label = |wire: WireLabel| Requirement::of_labels(wire.key, "In", wire.values.unwrap_or_default());
         let term = |wire: WireTopology| {
-            let demands = wire.match_label_expressions.unwrap_or_default().into_iter().map(label);
-            demands.collect::<Result<Box<[Requirement]>, String>>().unwrap_or_default()
+            let labels = wire.match_label_expressions.unwrap_or_default().into_iter().map(label);
+            labels.collect::<Result<Box<[Requirement]>, String>>().unwrap_or_default()
         };
         Topologies(terms.into_iter().map(term).collect())
     }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_allow_what_they_say() {
+    fn nodes_are_allowed_if_one_term_matches() {
         let topologies = |json: &str| -> Topologies {
             serde_json::from_str::<Vec<WireTopology>>(json).expect("topologies").into_iter().collect()
         };

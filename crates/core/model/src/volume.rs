@@ -1,20 +1,20 @@
-//! A volume: a piece of storage (PersistentVolume).
+//! Volumes (PersistentVolume).
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::decode::{FieldErrors, Lean, WireMeta, WireResources, decode};
+use crate::decode::{FieldErrors, FromWire, WireMeta, WireResources, decode};
 use crate::handle::{WireAzure, WireGcePd, WireId, WireInTree};
 use crate::node_selector::WireNodeSelector;
 use crate::{
-    AccessModes, Annotation, Annotations, Attacher, ClaimKey, FieldError, Handle, Labels, Meta, NONE, Name,
+    AccessModes, Annotation, Annotations, Attacher, Claim, ClaimKey, FieldError, Handle, Labels, Meta, NONE, Name,
     NodeSelector, Quantity,
 };
 
-/// What a volume offers, or a claim wants: a file system, or the bare device.
+/// Whether a volume is mounted as a file system or used as a raw block device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VolumeMode {
-    /// A file system; what an absent field means.
+    /// A file system; the default.
     #[default]
     Filesystem,
     /// A block device.
@@ -22,7 +22,7 @@ pub enum VolumeMode {
 }
 
 impl VolumeMode {
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             VolumeMode::Filesystem => "Filesystem",
@@ -35,19 +35,19 @@ impl VolumeMode {
     }
 }
 
-/// How a volume stands.
+/// The phase of a volume.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum VolumePhase {
     /// It is new.
     #[default]
     Pending,
-    /// It is free, or reserved for a claim that does not know yet.
+    /// It is not bound; it may be reserved for a claim.
     Available,
-    /// It belongs to a claim.
+    /// It is bound to a claim.
     Bound,
-    /// Its claim is gone, and it was not reclaimed yet.
+    /// Its claim was deleted, and it is not reclaimed yet.
     Released,
-    /// It could not be reclaimed.
+    /// Its reclamation failed.
     Failed,
 }
 
@@ -55,7 +55,7 @@ impl VolumePhase {
     const ALL: [VolumePhase; 5] =
         [VolumePhase::Pending, VolumePhase::Available, VolumePhase::Bound, VolumePhase::Released, VolumePhase::Failed];
 
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             VolumePhase::Pending => "Pending",
@@ -70,28 +70,28 @@ impl VolumePhase {
         VolumePhase::ALL.into_iter().find(|phase| phase.as_str() == text)
     }
 
-    /// Whether its claim is gone, as far as the phase tells.
+    /// Whether its claim was deleted, according to the phase.
     pub fn is_released(self) -> bool {
         matches!(self, VolumePhase::Released | VolumePhase::Failed)
     }
 }
 
-/// What becomes of a volume when its claim is gone.
+/// What happens to a volume when its claim is deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ReclaimPolicy {
-    /// Nothing: a person decides.
+    /// It is kept for manual reclamation.
     #[default]
     Retain,
-    /// It is deleted, and what lies behind it.
+    /// It and its backing storage are deleted.
     Delete,
-    /// It is scrubbed and offered again.
+    /// It is scrubbed and made available again.
     Recycle,
-    /// A word that nobody knows.
+    /// Any other value.
     Unknown(Name),
 }
 
 impl ReclaimPolicy {
-    /// The name on the wire.
+    /// The name in the API.
     pub fn as_str(&self) -> &str {
         match self {
             ReclaimPolicy::Retain => "Retain",
@@ -111,7 +111,7 @@ impl ReclaimPolicy {
     }
 }
 
-/// What lies behind a volume, as far as the binder deals with it.
+/// The source of a volume, as far as rules distinguish them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Source {
     /// A directory on a host.
@@ -120,65 +120,65 @@ pub enum Source {
     Nfs(Box<(Name, Name)>),
     /// A volume of a CSI driver.
     Csi(Name),
-    /// A volume of an in-tree plugin, by the plugin's name, whose work a CSI driver has taken over.
+    /// A volume of an in-tree plugin that is migrated to CSI, by the name of the plugin.
     Migrated(&'static str),
     /// A volume of a Flex driver.
     Flex(Name),
-    /// A disk or a directory of one node, by its path there.
+    /// A disk or directory of one node, by its path.
     Local(Name),
-    /// Something that the binder leaves to others.
+    /// Any other source.
     #[default]
     Other,
 }
 
-/// Which claim a volume belongs to, or is reserved for.
+/// The claim that a volume is bound to or reserved for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimRef {
-    /// Where the claim lives.
+    /// Its namespace and name.
     pub key: ClaimKey,
-    /// Which claim of that name; empty when any will do.
+    /// Its UID; empty for any claim with that name.
     pub uid: Name,
 }
 
-/// A volume, as far as rules read it.
+/// The fields of a PersistentVolume that rules read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Volume {
-    /// Who it is.
+    /// Its identity and version.
     pub meta: Meta,
     /// The annotations that rules know.
     pub annotations: Annotations,
-    /// What holds it back from being deleted.
+    /// Its finalizers.
     pub finalizers: Box<[Name]>,
-    /// What claims select it by.
+    /// Its labels.
     pub labels: Labels,
-    /// Whether somebody deleted it.
+    /// Whether it has a deletion timestamp.
     pub deleting: bool,
-    /// Which claim it belongs to, or is reserved for.
+    /// The claim that it is bound to or reserved for.
     pub claim_ref: Option<ClaimRef>,
-    /// How much it holds; `None` counts as nothing.
+    /// Its capacity; `None` counts as zero.
     pub capacity: Option<Quantity>,
-    /// How it may be mounted.
+    /// Its access modes.
     pub modes: AccessModes,
     /// File system or block device.
     pub volume_mode: VolumeMode,
     /// `spec.storageClassName`; use [`Volume::class`] for the class it has.
     pub class_field: Name,
-    /// The attributes class that it has.
+    /// Its VolumeAttributesClass.
     pub attributes_class: Option<Name>,
-    /// What becomes of it when its claim is gone.
+    /// Its reclaim policy.
     pub policy: ReclaimPolicy,
-    /// What lies behind it.
+    /// Its source.
     pub source: Source,
-    /// How what lies behind it is known to who attaches it to nodes, if anybody does.
+    /// The identity of its backing storage, if it is attached to nodes.
     pub handle: Option<Box<Handle>>,
-    /// Which nodes it can be reached from; from all when nothing is said.
+    /// Its node affinity; all nodes can reach it when absent.
     pub nodes: Option<Box<NodeSelector>>,
-    /// How it stands.
+    /// Its phase.
     pub phase: VolumePhase,
-    /// Why it stands so.
+    /// The message for its phase.
     pub message: Name,
-    /// What could not be understood of it.
-    pub flaw: Option<Box<FieldError>>,
+    /// The first field that could not be parsed.
+    pub field_error: Option<Box<FieldError>>,
 }
 
 impl Volume {
@@ -192,35 +192,45 @@ impl Volume {
         &self.meta.name
     }
 
-    /// Its class: the old annotation where the key is present, else the field; empty when it has none.
+    /// Its class: the beta annotation if present, else the field; empty when it has none.
     pub fn class(&self) -> &Name {
         self.annotations.get(Annotation::BetaStorageClass).unwrap_or(&self.class_field)
     }
 
-    /// How much it holds.
-    pub fn holds(&self) -> &Quantity {
+    /// Its capacity.
+    pub fn size(&self) -> &Quantity {
         self.capacity.as_ref().unwrap_or(Quantity::zero())
     }
 
-    /// The attributes class that it has; empty when none.
+    /// Its VolumeAttributesClass; empty when none.
     pub fn attributes(&self) -> &Name {
         self.attributes_class.as_ref().unwrap_or(&NONE)
     }
 
-    /// Whether it can be reached from a node with these labels.
+    /// Whether a node with these labels can reach it.
     pub fn is_reachable(&self, labels: &Labels) -> bool {
         self.nodes.as_ref().is_none_or(|nodes| nodes.matches(labels, None))
     }
 
-    /// Whether any claim that it fits may have it. A new volume need not wait for its Available mark.
+    /// Whether any matching claim may get it. A new volume counts even before its phase is Available.
     pub fn is_free(&self) -> bool {
         self.claim_ref.is_none()
             && !self.deleting
-            && self.flaw.is_none()
+            && self.field_error.is_none()
             && matches!(self.phase, VolumePhase::Available | VolumePhase::Pending)
     }
 
-    /// Whether it belongs to one very claim, or did.
+    /// Whether its `spec.claimRef` names a claim, with the same UID or none: it is bound to the claim or
+    /// reserved for it.
+    pub fn refers_to(&self, claim: &Claim) -> bool {
+        self.claim_ref.as_ref().is_some_and(|reserved| {
+            reserved.key.name == claim.meta.name
+                && reserved.key.namespace == claim.meta.namespace
+                && (reserved.uid.is_empty() || reserved.uid == claim.meta.uid)
+        })
+    }
+
+    /// Whether its `spec.claimRef` has this UID.
     pub fn belongs_to(&self, uid: &str) -> bool {
         !uid.is_empty() && self.claim_ref.as_ref().is_some_and(|claim| claim.uid == uid)
     }
@@ -301,7 +311,7 @@ struct WireStatus {
 }
 
 impl WireSpec {
-    /// How what lies behind it is known to who attaches it.
+    /// The identity of the backing storage.
     fn handle(&mut self) -> Option<Handle> {
         if let Some(csi) = &mut self.csi {
             return Some(Handle { by: Attacher::Csi, id: std::mem::take(&mut csi.volume_handle) });
@@ -332,7 +342,7 @@ impl WireSpec {
         }
     }
 
-    /// The in-tree plugin whose work a CSI driver has taken over, if the source is one's.
+    /// The in-tree plugin of the source, if it is migrated to CSI.
     fn migrated(&self, handle: Option<&Handle>) -> Option<&'static str> {
         let others =
             [(&self.azure_file, "kubernetes.io/azure-file"), (&self.vsphere_volume, "kubernetes.io/vsphere-volume")];
@@ -341,14 +351,14 @@ impl WireSpec {
     }
 }
 
-impl Lean for Volume {
+impl FromWire for Volume {
     type Wire = Wire;
 
     fn wire_meta(wire: &mut Wire) -> &mut WireMeta {
         &mut wire.metadata
     }
 
-    fn from_wire(wire: Wire, mut flaws: FieldErrors) -> Volume {
+    fn from_wire(wire: Wire, mut errors: FieldErrors) -> Volume {
         let Wire { mut metadata, mut spec, status } = wire;
         let handle = spec.handle().map(Box::new);
         let source = spec.source(handle.as_deref());
@@ -358,24 +368,24 @@ impl Lean for Volume {
             uid: claim.uid.unwrap_or_default(),
         });
         Volume {
-            meta: metadata.meta(&mut flaws),
+            meta: metadata.meta(&mut errors),
             finalizers: metadata.finalizers(),
             deleting: metadata.is_deleting(),
             annotations: metadata.annotations,
             labels: metadata.labels.0,
             claim_ref,
-            capacity: flaws.quantity("spec.capacity.storage", spec.capacity.and_then(|c| c.storage)),
-            modes: flaws.access_modes("spec.accessModes", &names),
-            volume_mode: flaws.word("spec.volumeMode", spec.volume_mode, VolumeMode::parse),
+            capacity: errors.quantity("spec.capacity.storage", spec.capacity.and_then(|c| c.storage)),
+            modes: errors.access_modes("spec.accessModes", &names),
+            volume_mode: errors.enumeration("spec.volumeMode", spec.volume_mode, VolumeMode::parse),
             class_field: spec.storage_class_name.unwrap_or_default(),
             attributes_class: spec.volume_attributes_class_name,
             policy: ReclaimPolicy::parse(spec.persistent_volume_reclaim_policy.unwrap_or_default()),
             source,
             handle,
             nodes: spec.node_affinity.and_then(|nodes| nodes.required).map(|nodes| Box::new(nodes.parse())),
-            phase: flaws.word("status.phase", status.phase, VolumePhase::parse),
+            phase: errors.enumeration("status.phase", status.phase, VolumePhase::parse),
             message: status.message.unwrap_or_default(),
-            flaw: flaws.into_flaw(),
+            field_error: errors.into_error(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Decoding: what is read of real objects, and what becomes of bad ones.
+//! Decoding of objects, valid and malformed.
 
 use bindery_model::{
     AccessMode, Annotation, BindingMode, Claim, ClaimKey, ClaimPhase, Class, FieldError, Kind, Name, Node, Object, Pod,
@@ -16,7 +16,7 @@ fn volume(json: Value) -> Volume {
 }
 
 #[test]
-fn a_claim_is_read_as_far_as_rules_need_it() {
+fn claim_is_decoded() {
     let claim = claim(json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {
@@ -38,16 +38,16 @@ fn a_claim_is_read_as_far_as_rules_need_it() {
     assert_eq!(claim.key(), ClaimKey::new("default", "data"));
     assert_eq!((claim.meta.uid.as_str(), claim.meta.version), ("u1", 42));
     assert!(claim.deleting && claim.source.is_some() && claim.is_node_selected());
-    assert_eq!(claim.annotations.iter().count(), 1, "a foreign annotation is not kept");
+    assert_eq!(claim.annotations.iter().count(), 1, "other annotations are not kept");
     assert_eq!(claim.modes.iter().collect::<Vec<_>>(), [AccessMode::ReadWriteMany, AccessMode::ReadWriteOnce]);
     assert_eq!(claim.request.as_ref().map(|q| q.as_str()), Some("10Gi"));
     assert_eq!((claim.class().as_str(), claim.volume_mode), ("fast", VolumeMode::Block));
     assert_eq!((claim.volume.clone(), claim.status.phase), (None, ClaimPhase::Lost));
-    assert_eq!(claim.flaw, None);
+    assert_eq!(claim.field_error, None);
 }
 
 #[test]
-fn a_volume_is_read_as_far_as_rules_need_it() {
+fn volume_is_decoded() {
     let volume = volume(json!({
         "metadata": {"name": "v", "uid": "u", "resourceVersion": "7", "labels": {"disk": "ssd"}},
         "spec": {
@@ -58,7 +58,7 @@ fn a_volume_is_read_as_far_as_rules_need_it() {
         },
         "status": {"phase": "Released", "message": "why"},
     }));
-    assert_eq!(volume.capacity.as_ref().map(|q| q.nanos()), Some(5_000 * 1_000_000_000), "a bare number is a quantity");
+    assert_eq!(volume.capacity.as_ref().map(|q| q.nanos()), Some(5_000 * 1_000_000_000), "a number is a quantity");
     assert_eq!(volume.claim_ref.as_ref().map(|claim| claim.key.to_string()), Some("ns/c".into()));
     assert_eq!((volume.policy.clone(), volume.phase), (ReclaimPolicy::Delete, VolumePhase::Released));
     assert_eq!(volume.source, Source::HostPath("/tmp/v".into()));
@@ -66,7 +66,7 @@ fn a_volume_is_read_as_far_as_rules_need_it() {
 }
 
 #[test]
-fn the_old_class_annotation_wins_even_when_it_is_empty() {
+fn class_annotation_overrides_the_field_even_when_empty() {
     let with = |annotations: Value, field: Value| {
         claim(json!({"metadata": {"name": "c", "annotations": annotations}, "spec": {"storageClassName": field}}))
     };
@@ -76,11 +76,11 @@ fn the_old_class_annotation_wins_even_when_it_is_empty() {
     assert_eq!((empty.class().as_str(), empty.has_class()), ("", true));
     let none = with(json!(null), json!(null));
     assert_eq!((none.class().as_str(), none.has_class()), ("", false));
-    assert!(with(json!({}), json!("")).has_class(), "an empty field says that it wants none");
+    assert!(with(json!({}), json!("")).has_class(), "an empty field specifies no class");
 }
 
 #[test]
-fn classes_pods_and_nodes_are_read() {
+fn classes_pods_and_nodes_are_decoded() {
     let class = Class::from_json(
         json!({
             "metadata": {"name": "fast", "annotations": {"storageclass.beta.kubernetes.io/is-default-class": "true"}},
@@ -122,15 +122,15 @@ fn classes_pods_and_nodes_are_read() {
     assert!(node.unschedulable && node.labels.get("zone").is_some());
 }
 
-/// What is wrong with a claim or volume, as `field: problem`.
-fn flaw_of(kind: Kind, spec: Value, status: Value) -> String {
+/// The field error of a claim or volume, as `field: problem`.
+fn error_of(kind: Kind, spec: Value, status: Value) -> String {
     let json = json!({"metadata": {"name": "x", "uid": "u", "resourceVersion": "1"}, "spec": spec, "status": status});
     let object = Object::from_json(kind, json.to_string().as_bytes()).expect("it has a name");
-    object.flaw().map(FieldError::to_string).unwrap_or_default()
+    object.field_error().map(FieldError::to_string).unwrap_or_default()
 }
 
 #[test]
-fn a_bad_field_is_named_and_quoted() {
+fn field_error_names_the_field_and_quotes_the_value() {
     let cases = [
         (
             Kind::Volume,
@@ -171,49 +171,49 @@ fn a_bad_field_is_named_and_quoted() {
         ),
     ];
     for (kind, spec, status, expected) in cases {
-        let found = flaw_of(kind, spec, status);
+        let found = error_of(kind, spec, status);
         assert!(found.starts_with(expected), "found {found:?}, expected {expected:?}");
     }
 }
 
 #[test]
-fn a_version_that_is_no_number_is_a_flaw() {
+fn non_numeric_resource_version_is_a_field_error() {
     let claim = claim(json!({"metadata": {"name": "c", "uid": "u", "resourceVersion": "xxx"}}));
-    assert_eq!(claim.flaw.map(|flaw| flaw.field), Some("metadata.resourceVersion".into()));
+    assert_eq!(claim.field_error.map(|error| error.field), Some("metadata.resourceVersion".into()));
 }
 
 #[test]
-fn an_object_without_a_uid_cannot_be_told_from_another_of_its_name() {
+fn missing_uid_is_a_field_error() {
     let claim = claim(json!({"metadata": {"name": "c", "resourceVersion": "1"}}));
-    assert_eq!(claim.flaw.map(|flaw| flaw.to_string()), Some("metadata.uid: it is missing".into()));
+    assert_eq!(claim.field_error.map(|error| error.to_string()), Some("metadata.uid: it is missing".into()));
 }
 
 #[test]
-fn what_is_not_bad_enough_is_no_flaw() {
-    assert_eq!(flaw_of(Kind::Volume, json!({}), json!({})), "", "a missing capacity counts as nothing");
+fn absent_and_unknown_fields_are_no_error() {
+    assert_eq!(error_of(Kind::Volume, json!({}), json!({})), "", "a missing capacity counts as zero");
     assert_eq!(
-        flaw_of(Kind::Volume, json!({"persistentVolumeReclaimPolicy": "Burn"}), json!({})),
+        error_of(Kind::Volume, json!({"persistentVolumeReclaimPolicy": "Burn"}), json!({})),
         "",
-        "a rule deals with it"
+        "a rule handles it"
     );
     assert_eq!(
-        flaw_of(Kind::Claim, json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}), json!({})),
+        error_of(Kind::Claim, json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}), json!({})),
         ""
     );
-    assert_eq!(flaw_of(Kind::Claim, json!({"unknown": {"deep": [1, 2]}}), json!({"phase": ""})), "");
+    assert_eq!(error_of(Kind::Claim, json!({"unknown": {"deep": [1, 2]}}), json!({"phase": ""})), "");
 }
 
 #[test]
-fn an_object_without_a_name_is_refused_with_a_reason() {
-    let refusal = |text: &str| Claim::from_json(text.as_bytes()).expect_err("refused").to_string();
-    assert_eq!(refusal("{}"), "metadata.name: it is missing");
-    assert_eq!(refusal(r#"{"metadata": {"name": 7}}"#), "metadata.name: it is missing");
-    assert!(refusal("{").contains("it is not JSON"));
-    assert!(refusal("[]").contains("metadata.name"));
+fn object_without_a_name_is_rejected() {
+    let error = |text: &str| Claim::from_json(text.as_bytes()).expect_err("rejected").to_string();
+    assert_eq!(error("{}"), "metadata.name: it is missing");
+    assert_eq!(error(r#"{"metadata": {"name": 7}}"#), "metadata.name: it is missing");
+    assert!(error("{").contains("it is not JSON"));
+    assert!(error("[]").contains("metadata.name"));
 }
 
 #[test]
-fn a_megabyte_of_annotations_is_not_kept() {
+fn unknown_annotations_are_not_kept() {
     let long = "x".repeat(1 << 20);
     let claim = claim(
         json!({"metadata": {"name": "c", "annotations": {"notes": long, "pv.kubernetes.io/bind-completed": "yes"}}}),
@@ -222,7 +222,7 @@ fn a_megabyte_of_annotations_is_not_kept() {
     assert_eq!(claim.annotations.iter().count(), 1);
 }
 
-/// JSON of any shape, with keys that objects really have, so that much of it gets deep into the decoder.
+/// JSON of any shape, with keys of real objects so that much of it reaches deep into the decoder.
 fn any_json() -> impl Strategy<Value = Value> {
     let words = [
         "metadata",
@@ -279,7 +279,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_json_stops_the_decoder(metadata in any_json(), spec in any_json(), status in any_json()) {
+    fn any_json_object_with_a_name_is_decoded(metadata in any_json(), spec in any_json(), status in any_json()) {
         let mut object = json!({"metadata": metadata, "spec": spec, "status": status});
         for named in [false, true] {
             if named {
@@ -287,13 +287,13 @@ proptest! {
             }
             for kind in Kind::ALL {
                 let decoded = Object::from_json(kind, object.to_string().as_bytes());
-                prop_assert!(decoded.is_ok() || !named, "what has a name is always decoded");
+                prop_assert!(decoded.is_ok() || !named, "an object with a name is always decoded");
             }
         }
     }
 
     #[test]
-    fn no_bytes_stop_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn decoder_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for kind in Kind::ALL {
             let _ = Object::from_json(kind, &bytes);
         }

@@ -292,7 +292,7 @@ impl PodStatusEdit {
     /// Applies the edit to a pod.
     pub fn apply(&self, pod: &mut Pod) {
         if let Some(node) = &self.nominated {
-            pod.scheduling.nominated = node.clone();
+            pod.scheduling.nominated_node = node.clone();
         }
         if let Some(why) = &self.unschedulable {
             pod.scheduling.unschedulable = Some(why.clone());

@@ -37,7 +37,7 @@ impl ReleaseProof {
         let is_same = live.meta.uid == volume.meta.uid
             && live.claim_ref == volume.claim_ref
             && live.policy == volume.policy
-            && live.flaw.is_none();
+            && live.field_error.is_none();
         let Some(claim_ref) = live.claim_ref.as_ref().filter(|claim| is_same && !claim.uid.is_empty()) else {
             return Err(NotReleased::VolumeChanged);
         };
@@ -48,7 +48,7 @@ impl ReleaseProof {
             return Err(NotReleased::ReadClaim(claim_ref.key.clone()));
         };
         let may_use = |claim: &bindery_model::Claim| {
-            claim.flaw.is_some()
+            claim.field_error.is_some()
                 || claim.meta.uid == claim_ref.uid && claim.volume.as_ref().is_none_or(|other| other == live.name())
         };
         match claim {

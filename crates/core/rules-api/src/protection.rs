@@ -1,7 +1,9 @@
 //! Protection finalizers, which protect claims, volumes and attributes classes from deletion while
 //! in use, and the proof that an object is unused.
 
-use bindery_model::{AttributesClass, Claim, Kind, Meta, Name, Object, ObjectKey, Volume, VolumePhase, finalizer};
+use std::sync::Arc;
+
+use bindery_model::{AttributesClass, Claim, Kind, Meta, Name, Object, ObjectKey, Pod, Volume, VolumePhase, finalizer};
 use serde_json::{Map, Value, json};
 
 use crate::edit::name_list;
@@ -126,17 +128,8 @@ impl UnusedProof {
     /// Proves that none of the pods listed live uses the claim.
     pub fn of_claim(claim: &Claim, live_reads: &LiveReads) -> Result<UnusedProof, NotUnused> {
         let listing = Listing { kind: Kind::Pod, namespace: claim.meta.namespace.clone() };
-        Self::find(&claim.meta, live_reads, listing, |object| match object {
-            Object::Pod(pod) => pod.holds(claim),
-            Object::Claim(_)
-            | Object::Volume(_)
-            | Object::Class(_)
-            | Object::AttributesClass(_)
-            | Object::Node(_)
-            | Object::CsiNode(_)
-            | Object::CsiDriver(_)
-            | Object::Capacity(_)
-            | Object::Attachment(_) => false,
+        Self::find(&claim.meta, live_reads, listing, |object| {
+            object.get::<Pod>().is_some_and(|pod| pod.protects(claim))
         })
     }
 
@@ -150,17 +143,10 @@ impl UnusedProof {
 
     /// Proves that none of the claims and volumes listed live refers to the class.
     pub fn of_attributes_class(class: &AttributesClass, live_reads: &LiveReads) -> Result<UnusedProof, NotUnused> {
-        let refers = |object: &Object| match object {
-            Object::Claim(claim) => claim.attributes_classes().any(|name| *name == class.meta.name),
-            Object::Volume(volume) => *volume.attributes() == class.meta.name,
-            Object::Class(_)
-            | Object::AttributesClass(_)
-            | Object::Pod(_)
-            | Object::Node(_)
-            | Object::CsiNode(_)
-            | Object::CsiDriver(_)
-            | Object::Capacity(_)
-            | Object::Attachment(_) => false,
+        let refers = |object: &Object| {
+            let of_claim = |claim: &Arc<Claim>| claim.attributes_classes().any(|name| *name == class.meta.name);
+            object.get::<Claim>().is_some_and(of_claim)
+                || object.get::<Volume>().is_some_and(|volume| *volume.attributes() == class.meta.name)
         };
         for kind in [Kind::Claim, Kind::Volume] {
             Self::find(&class.meta, live_reads, Listing { kind, namespace: Name::default() }, refers)?;
@@ -177,7 +163,7 @@ impl UnusedProof {
         let Some(listed) = live_reads.listed(&listing) else { return Err(NotUnused::NeedsList(listing)) };
         // An object that could not be parsed may be a user: when in doubt, the finalizer stays.
         let users: Vec<ObjectKey> =
-            listed.iter().filter(|object| object.flaw().is_some() || uses(object)).map(Object::key).collect();
+            listed.iter().filter(|object| object.field_error().is_some() || uses(object)).map(Object::key).collect();
         if users.is_empty() { Ok(UnusedProof(meta.clone())) } else { Err(NotUnused::UsedBy(users)) }
     }
 }

@@ -1,6 +1,6 @@
 //! Rule sets: pure functions that the engine calls.
 
-use bindery_cache::{Cache, Change};
+use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_model::{Kind, ObjectKey};
 
 use crate::{LiveReads, Verdict};
@@ -41,6 +41,12 @@ impl Profile {
 pub trait RuleSet {
     /// The profile. It never changes.
     fn profile(&self) -> Profile;
+
+    /// The policy by which the cache indexes volumes, claims and pods, if it reads those indices. All
+    /// rule sets of an engine that have one have the same.
+    fn index_policy(&self) -> Option<IndexPolicy> {
+        None
+    }
 
     /// Decides about a key, from the cache and the live reads for this key.
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict;

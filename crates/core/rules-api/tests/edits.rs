@@ -197,13 +197,13 @@ fn foreign_conditions(claim: &Value) -> Vec<String> {
 
 fn claim(json: &Value) -> Claim {
     let claim = Claim::from_json(json.to_string().as_bytes()).expect("a valid object");
-    assert_eq!(claim.flaw, None, "{json}");
+    assert_eq!(claim.field_error, None, "{json}");
     claim
 }
 
 fn volume(json: &Value) -> Volume {
     let volume = Volume::from_json(json.to_string().as_bytes()).expect("a valid object");
-    assert_eq!(volume.flaw, None, "{json}");
+    assert_eq!(volume.field_error, None, "{json}");
     volume
 }
 

@@ -140,7 +140,7 @@ pub fn class_flaw(scene: &Scene<'_>) -> Option<Finding> {
     let Some(class) = scene.class else {
         return fail(&rules::CLASS_MISSING, format!("storage class {name:?} does not exist"));
     };
-    if let Some(flaw) = &class.flaw {
+    if let Some(flaw) = &class.field_error {
         return fail(&rules::CLASS_MALFORMED, format!("storage class {name:?}: {flaw}"));
     }
     match &class.policy {

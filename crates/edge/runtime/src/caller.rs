@@ -14,7 +14,7 @@ use kube::core::request::Request as Call;
 use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
 use crate::operation::RunOperation;
-use crate::{list, paths};
+use crate::{list};
 
 /// The delay when an overloaded server sends no Retry-After.
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ impl Caller {
 
     async fn write(&self, write: &Write) -> Answer {
         let key = write.target();
-        let call = Call::new(paths::collection(key));
+        let call = Call::new(key.collection_path());
         let params = PatchParams::default();
         let patch = write.patch(&wire_time(Timestamp::now()));
         let patch = match write.edit().patch_type() {
@@ -63,7 +63,7 @@ impl Caller {
 
     async fn create(&self, create: &Create) -> Answer {
         let body = create.body.to_string().into_bytes();
-        let request = Call::new(paths::collection(&create.key)).create(&PostParams::default(), body);
+        let request = Call::new(create.key.collection_path()).create(&PostParams::default(), body);
         self.object(&create.key, request).await
     }
 
@@ -71,7 +71,7 @@ impl Caller {
     async fn bind(&self, bind: &Bind) -> Answer {
         let key = bind.target();
         let body = bind.body().to_string().into_bytes();
-        let path = format!("{}/{}/binding", paths::collection(key), key.name);
+        let path = format!("{}/{}/binding", key.collection_path(), key.name);
         let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json").body(body);
         let request = request.map_err(kube::core::request::Error::BuildRequest);
         match self.call(request).await {
@@ -95,7 +95,7 @@ impl Caller {
         let preconditions =
             Preconditions { uid: Some(volume.uid.to_string()), resource_version: Some(volume.version.to_string()) };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
-        match self.call(Call::new(paths::collection(&key)).delete(&key.name, &params)).await {
+        match self.call(Call::new(key.collection_path()).delete(&key.name, &params)).await {
             Err(error) => Answer::Rejected(error),
             // The response is the object while it has finalizers, and a Status once it is deleted.
             Ok(reply) => Answer::Deleted(decode(&key, &reply).ok().filter(|object| object.meta().uid == volume.uid)),
@@ -103,7 +103,7 @@ impl Caller {
     }
 
     async fn read(&self, key: &ObjectKey) -> Answer {
-        let request = Call::new(paths::collection(key)).get(&key.name, &GetParams::default());
+        let request = Call::new(key.collection_path()).get(&key.name, &GetParams::default());
         match self.call(request).await {
             Err(RequestError::NotFound) => Answer::Read(None),
             Err(error) => Answer::Rejected(error),
@@ -120,7 +120,7 @@ impl Caller {
         let mut objects = Vec::new();
         let mut params = ListParams { limit: Some(list::PAGE), ..ListParams::default() };
         loop {
-            let request = Call::new(paths::collection(&listing.target())).list(&params);
+            let request = Call::new(listing.target().collection_path()).list(&params);
             let reply = match self.call(request).await {
                 Ok(reply) => reply,
                 Err(error) => return Answer::Rejected(error),

@@ -134,12 +134,6 @@ pub(crate) fn wire_time(now: Timestamp) -> String {
 
 fn event_body(event: &Event, message: &str, now: Timestamp) -> Value {
     let about = &event.about;
-    let api_version = match about.kind {
-        Kind::Claim | Kind::Volume | Kind::Pod | Kind::Node => "v1",
-        Kind::Class | Kind::AttributesClass | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            "storage.k8s.io/v1"
-        }
-    };
     json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -150,7 +144,7 @@ fn event_body(event: &Event, message: &str, now: Timestamp) -> Value {
         },
         "involvedObject": {
             "kind": about.kind.as_str(),
-            "apiVersion": api_version,
+            "apiVersion": about.kind.api_version(),
             "namespace": about.namespace.as_str(),
             "name": about.name.as_str(),
             "uid": event.meta.uid.as_str(),

@@ -25,7 +25,6 @@ mod lease;
 mod list;
 mod observer;
 mod operation;
-mod paths;
 mod recycler;
 mod transport;
 mod watch;

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::api::Api;
-use crate::paths;
 
 /// The page size: large enough to be fast, small enough for pages of large objects.
 pub const PAGE: u32 = 500;
@@ -52,18 +51,7 @@ impl std::fmt::Display for ListError {
 /// Whether a server may not serve a kind, because it is older or the API is disabled. For every
 /// other kind, a 404 is an error and never means that there are no objects.
 pub fn is_optional(kind: Kind) -> bool {
-    match kind {
-        Kind::AttributesClass => true,
-        Kind::Claim
-        | Kind::Volume
-        | Kind::Class
-        | Kind::Pod
-        | Kind::Node
-        | Kind::CsiNode
-        | Kind::CsiDriver
-        | Kind::Capacity
-        | Kind::Attachment => false,
-    }
+    kind == Kind::AttributesClass
 }
 
 /// Lists all objects of a kind. Returns the list's resourceVersion and the objects.
@@ -71,7 +59,7 @@ pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), ListEr
     let mut objects = Vec::new();
     let mut params = ListParams { limit: Some(PAGE), ..ListParams::default() };
     loop {
-        let request = Call::new(paths::all(kind)).list(&params).map_err(|error| ListError::Error(error.to_string()))?;
+        let request = Call::new(kind.path()).list(&params).map_err(|error| ListError::Error(error.to_string()))?;
         let reply = api.call(request).await.map_err(|lost| ListError::Error(lost.0))?;
         match reply.status {
             status if status.is_success() => {}

@@ -22,7 +22,6 @@ use tokio::time::{sleep, timeout};
 use crate::api::Api;
 use crate::engine_task::Message;
 use crate::list::{ListError, Raw, decode, is_optional, list};
-use crate::paths;
 
 /// The delay before a retry, which doubles up to the maximum.
 const WAIT_MIN: Duration = Duration::from_millis(100);
@@ -150,7 +149,7 @@ impl Watch {
             send_initial_events: initial.is_some(),
             ..WatchParams::default()
         };
-        let request = match Call::new(paths::all(self.kind)).watch(&params, self.version.as_deref().unwrap_or_default())
+        let request = match Call::new(self.kind.path()).watch(&params, self.version.as_deref().unwrap_or_default())
         {
             Ok(request) => request,
             Err(error) => return End::Interrupted(error.to_string()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Cache, Change};
+use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_engine::Input;
 use bindery_model::{ClaimKey, ClaimPhase, Name, Node, Object, ObjectKey, Pod, PodKey, PodVolume};
 
@@ -22,9 +22,15 @@ pub enum Next {
 }
 
 /// What the fake kubelet knows: nodes, claims and pods.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Kubelet {
     mirror: Cache,
+}
+
+impl Default for Kubelet {
+    fn default() -> Kubelet {
+        Kubelet { mirror: Cache::new(IndexPolicy::NONE) }
+    }
 }
 
 impl Kubelet {
@@ -33,7 +39,7 @@ impl Kubelet {
         match input {
             Input::Listed { kind, version, objects } => self.mirror.listed(kind, version, objects),
             Input::Watched(object) => self.mirror.watched(object).into_iter().collect(),
-            Input::Deleted { key, version } => self.mirror.watched_gone(&key, version).into_iter().collect(),
+            Input::Deleted { key, version } => self.mirror.watched_deleted(&key, version).into_iter().collect(),
             Input::Bookmark { kind, version } => {
                 self.mirror.watched_up_to(kind, version);
                 Vec::new()
@@ -68,7 +74,7 @@ impl Kubelet {
 
     /// The pods that a node was given.
     pub fn pods_on(&self, node: &Name) -> Vec<PodKey> {
-        self.mirror.tenants().of(node).cloned().collect()
+        self.mirror.node_pods().on(node).cloned().collect()
     }
 
     /// What is to be done about a pod.
@@ -80,7 +86,7 @@ impl Kubelet {
             // Once it is shut down, only finalizers hold it, and they are others'.
             return if pod.is_shut_down { Next::Rest } else { Next::Remove(pod.clone()) };
         }
-        if pod.is_over() || pod.has_running_container {
+        if pod.is_finished() || pod.has_running_container {
             return Next::Rest;
         }
         match pod.volumes.iter().find(|volume| !self.has_claim(pod, volume)) {

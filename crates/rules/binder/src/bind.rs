@@ -1,6 +1,7 @@
 //! The four writes of a bind, in the order in which a crash loses nothing.
 
-use bindery_model::{Annotation, Claim, Name, Volume, VolumePhase, reservation};
+use bindery_matching::reservation;
+use bindery_model::{Annotation, Claim, Name, Volume, VolumePhase};
 use bindery_rules_api::{ClaimEdit, Edit, RefEdit, Rule, Verdict, VolumeEdit, VolumeStatusEdit, Write};
 
 use crate::{rules, status};

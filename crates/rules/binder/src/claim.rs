@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Claim, ClaimKey, ClaimPhase, Name, ObjectKey, Request, Volume};
+use bindery_matching::MatchCriteria;
+use bindery_model::{Claim, ClaimKey, ClaimPhase, Name, ObjectKey, Volume};
 use bindery_rules_api::{Backoff, ClaimEdit, Edit, Event, Measure, Request as ApiRequest, Rule, Timed, Verdict, Write};
 
 use crate::decision::Decision;
@@ -16,7 +17,7 @@ impl Decision<'_> {
         let Some(claim) = self.known.claim(key) else {
             return Verdict::idle(&rules::CLAIM_DELETED).measuring(Measure::Drop(Timed::Provision));
         };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::idle(&rules::CLAIM_MALFORMED).with_note(flaw.to_string());
         }
         if let Some(write) = migration::claim(claim) {
@@ -36,7 +37,7 @@ impl Decision<'_> {
             Ok(delayed) => delayed,
             Err(error) => return Verdict::idle(&rules::CLAIM_CLASS_INVALID).with_note(error),
         };
-        let request = match Request::of(claim, delayed) {
+        let request = match MatchCriteria::of(claim, delayed) {
             Ok(request) => request,
             Err(problem) => return selector_invalid(claim, problem),
         };
@@ -98,7 +99,7 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return self.lost_if_live(claim, name, &rules::CLAIM_LOST_VOLUME, Reason::ClaimLost, LOST_VOLUME);
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::idle(&rules::CLAIM_VOLUME_MALFORMED).with_note(format!("{name}: {flaw}"));
         }
         match &volume.claim_ref {
@@ -118,7 +119,7 @@ impl Decision<'_> {
             return Verdict::idle(rule);
         }
         let may_be_ours = |volume: &Arc<Volume>| {
-            volume.claim_ref.is_none() || volume.belongs_to(&claim.meta.uid) || volume.flaw.is_some()
+            volume.claim_ref.is_none() || volume.belongs_to(&claim.meta.uid) || volume.field_error.is_some()
         };
         match self.live_reads.volume(name) {
             None => {

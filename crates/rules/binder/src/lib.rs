@@ -25,7 +25,8 @@ mod status;
 mod volume;
 mod wakes;
 
-use bindery_cache::{Cache, Change};
+use bindery_cache::{Cache, Change, IndexPolicy};
+use bindery_matching::INDEX_POLICY;
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 
@@ -52,6 +53,10 @@ impl Binder {
 }
 
 impl RuleSet for Binder {
+    fn index_policy(&self) -> Option<IndexPolicy> {
+        Some(INDEX_POLICY)
+    }
+
     fn profile(&self) -> Profile {
         Profile {
             name: Binder::NAME,

@@ -2,27 +2,22 @@
 
 use std::sync::Arc;
 
-use bindery_cache::{Cache, PoolKey};
-use bindery_model::{Claim, ClaimKey, Request, Volume, mismatch};
+use bindery_cache::{Cache, MatchKey};
+use bindery_matching::{MatchCriteria, mismatch};
+use bindery_model::{ClaimKey, Volume};
 
-pub use bindery_model::Choice;
-
-/// Whether a claim's class uses WaitForFirstConsumer; an error if its binding mode is invalid. A
-/// class that does not exist counts as Immediate.
-pub fn is_delayed(known: &Cache, claim: &Claim) -> Result<bool, String> {
-    bindery_model::is_delayed(claim, |name| known.class(name))
-}
+pub use bindery_matching::{Choice, is_delayed};
 
 /// The volume for a claim: one reserved for it, otherwise an available match with the fewest access
 /// modes, then the smallest capacity, then the first name. A delayed claim gets only a reserved
 /// one.
-pub fn choose<'a>(known: &'a Cache, request: &Request<'_>) -> Option<Choice<'a>> {
+pub fn choose<'a>(known: &'a Cache, request: &MatchCriteria<'_>) -> Option<Choice<'a>> {
     let claim = request.claim;
-    bindery_model::choose(
+    bindery_matching::choose(
         request,
         known.volumes_of(&claim.key()),
         |fits: &dyn Fn(&Volume) -> bool| -> Option<&'a Arc<Volume>> {
-            known.pool().first(&PoolKey::of_claim(claim), request.modes, claim.requested(), fits)
+            known.free_volumes().first(&MatchKey::of_claim(claim), request.modes, claim.requested(), fits)
         },
     )
 }
@@ -36,9 +31,9 @@ pub fn taker<'a>(known: &'a Cache, volume: &Volume, skip: impl Fn(&ClaimKey) -> 
     let would_take = |key: &ClaimKey| {
         !skip(key)
             && known.claim(key).is_some_and(|claim| {
-                let request = Request::of(claim, is_delayed(known, claim).unwrap_or(true));
+                let request = MatchCriteria::of(claim, is_delayed(known, claim).unwrap_or(true));
                 request.is_ok_and(|request| mismatch(&request, volume).is_none())
             })
     };
-    known.demand().most(&PoolKey::of_volume(volume), volume.modes.set(), volume.holds().nanos(), would_take)
+    known.unmatched_claims().largest(&MatchKey::of_volume(volume), volume.modes.set(), volume.size().nanos(), would_take)
 }

@@ -1,7 +1,8 @@
 //! A claim that names a volume and is not bound yet.
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Annotation, Claim, Name, points_to, satisfies};
+use bindery_matching::check_satisfies;
+use bindery_model::{Annotation, Claim, Name};
 use bindery_rules_api::{Event, Verdict};
 
 use crate::claim::waits;
@@ -14,14 +15,14 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::write_or_idle(&rules::CLAIM_NAMED_MISSING, status::pending(claim));
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             let verdict = Verdict::write_or_idle(&rules::CLAIM_NAMED_VOLUME_MALFORMED, status::pending(claim));
             return verdict.with_note(format!("{name}: {flaw}"));
         }
         match &volume.claim_ref {
             // A claim that was bound to the volume has priority: its claimRef will be restored.
             None if self.belongs_to_another(claim, name) => taken(claim, name),
-            None => match satisfies(claim, volume) {
+            None => match check_satisfies(claim, volume) {
                 Ok(()) => bind::verdict(&rules::CLAIM_NAMED_FREE, claim, volume),
                 Err(why) => {
                     let message = format!("Cannot bind to requested volume {:?}: {why}", name.as_str());
@@ -29,7 +30,7 @@ impl Decision<'_> {
                     waits(rule, claim, EventType::Warning, Reason::VolumeMismatch, &message)
                 }
             },
-            Some(_) if points_to(volume, claim) => bind::verdict(&rules::CLAIM_NAMED_RESERVED, claim, volume),
+            Some(_) if volume.refers_to(claim) => bind::verdict(&rules::CLAIM_NAMED_RESERVED, claim, volume),
             Some(other) => {
                 if claim.annotations.has(Annotation::BoundByController) {
                     let error = format!(

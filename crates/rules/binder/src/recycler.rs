@@ -37,7 +37,7 @@ pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
 
 /// The deadline grows with the capacity and has a minimum.
 fn deadline_seconds(volume: &Volume, config: &RecyclerConfig) -> u64 {
-    let gibs = u64::try_from(volume.holds().whole_units(1 << 30)).unwrap_or(0);
+    let gibs = u64::try_from(volume.size().whole_units(1 << 30)).unwrap_or(0);
     gibs.saturating_mul(config.timeout_per_gib_seconds).max(config.timeout_min_seconds).min(i64::MAX as u64)
 }
 

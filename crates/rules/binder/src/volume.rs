@@ -25,7 +25,7 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::idle(&rules::VOLUME_DELETED).measuring(Measure::End(Timed::Delete));
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::idle(&rules::VOLUME_MALFORMED).with_note(flaw.to_string());
         }
         if let Some(write) = migration::volume(volume) {
@@ -68,7 +68,7 @@ impl Decision<'_> {
                 return Verdict::request(&rules::VOLUME_VERIFY_CLAIM, read);
             }
         };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::idle(&rules::VOLUME_CLAIM_MALFORMED).with_note(format!("{}: {flaw}", claim_ref.key));
         }
         match &claim.volume {

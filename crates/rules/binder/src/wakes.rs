@@ -52,11 +52,11 @@ fn of_volume(known: &Cache, volume: &Volume, wake: &mut dyn FnMut(ObjectKey)) {
 
 /// A class affects its unbound claims; a default class also those without a class.
 fn of_class(known: &Cache, class: &Class, wake: &mut dyn FnMut(ObjectKey)) {
-    for claim in known.looking(Some(&class.meta.name)) {
+    for claim in known.claims_needing_volume(Some(&class.meta.name)) {
         wake(claim.clone().into());
     }
     if class.is_default() {
-        for claim in known.looking(None) {
+        for claim in known.claims_needing_volume(None) {
             wake(claim.clone().into());
         }
     }
@@ -69,7 +69,7 @@ fn of_pod(known: &Cache, pod: &Pod, wake: &mut dyn FnMut(ObjectKey)) {
         for volume in known.volumes_of(&key).filter(|volume| volume.phase.is_released()) {
             wake(ObjectKey::volume(volume.name().clone()));
         }
-        if known.claim(&key).is_some_and(|claim| claim.is_looking()) {
+        if known.claim(&key).is_some_and(|claim| claim.needs_volume()) {
             wake(key.into());
         }
     }

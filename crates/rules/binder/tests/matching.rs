@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use bindery_binder::matching::{Choice, choose, taker};
 use bindery_cache::Cache;
-use bindery_model::{
-    AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity,
-    Request, Selector, Volume, VolumeMode, VolumePhase, mismatch, points_to, reserved_mismatch, satisfies,
-};
+use bindery_matching::{MatchCriteria, check_satisfies, mismatch, reserved_mismatch};
+use bindery_model::{AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity, Selector, Volume, VolumeMode, VolumePhase};
 use proptest::prelude::*;
 
 /// A change in the cluster.
@@ -154,16 +152,16 @@ impl Naive {
     fn is_requested_by_name(&self, volume: &Volume) -> bool {
         self.claims.values().any(|claim| {
             claim.volume.as_ref() == Some(volume.name())
-                && (claim.is_bind_completed() || satisfies(claim, volume).is_ok())
+                && (claim.is_bind_completed() || check_satisfies(claim, volume).is_ok())
         })
     }
 
-    fn choose(&self, request: &Request<'_>) -> Option<Name> {
+    fn choose(&self, request: &MatchCriteria<'_>) -> Option<Name> {
         let claim = request.claim;
-        let rank = |volume: &&Volume| (volume.modes.set().count(), volume.holds().clone(), volume.name().clone());
+        let rank = |volume: &&Volume| (volume.modes.set().count(), volume.size().clone(), volume.name().clone());
         let reserved = self
             .shown()
-            .filter(|volume| points_to(volume, claim) && reserved_mismatch(request, volume).is_none())
+            .filter(|volume| volume.refers_to(claim) && reserved_mismatch(request, volume).is_none())
             .min_by_key(|volume| (Reverse(volume.belongs_to(&claim.meta.uid)), rank(volume)));
         let free = || {
             let fits = |volume: &&Volume| {
@@ -180,9 +178,9 @@ impl Naive {
             return None;
         }
         let looks = |claim: &&Claim| {
-            let request = Request::of(claim, false).expect("valid selectors");
-            let serves = |other: &Volume| points_to(other, claim) && reserved_mismatch(&request, other).is_none();
-            claim.is_looking() && !self.shown().any(serves) && mismatch(&request, volume).is_none()
+            let request = MatchCriteria::of(claim, false).expect("valid selectors");
+            let serves = |other: &Volume| other.refers_to(claim) && reserved_mismatch(&request, other).is_none();
+            claim.needs_volume() && !self.shown().any(serves) && mismatch(&request, volume).is_none()
         };
         let most = self.claims.values().filter(looks);
         most.min_by_key(|claim| (Reverse(claim.requested().clone()), claim.key())).map(Claim::key)
@@ -198,7 +196,7 @@ impl Naive {
             }
             Event::VolumeDeleted(name) => {
                 self.volumes.remove(name);
-                known.watched_gone(&ObjectKey::volume(name.clone()), version);
+                known.watched_deleted(&ObjectKey::volume(name.clone()), version);
             }
             Event::Claim(claim) => {
                 let mut claim = claim.clone();
@@ -208,7 +206,7 @@ impl Naive {
             }
             Event::ClaimDeleted(key) => {
                 self.claims.remove(key);
-                known.watched_gone(&key.clone().into(), version);
+                known.watched_deleted(&key.clone().into(), version);
             }
             Event::Reserve(name, key) => {
                 if let Some(volume) = known.volume(name) {
@@ -220,7 +218,7 @@ impl Naive {
             }
             Event::DropPending(name) => {
                 self.assumed.remove(name);
-                known.settle(&ObjectKey::volume(name.clone()));
+                known.unassume(&ObjectKey::volume(name.clone()));
             }
         }
     }
@@ -240,11 +238,11 @@ proptest! {
         events in prop::collection::vec(event(), 1..40),
         requests in prop::collection::vec(claim(), 1..8),
     ) {
-        let (mut naive, mut known) = (Naive::default(), Cache::default());
+        let (mut naive, mut known) = (Naive::default(), Cache::new(bindery_matching::INDEX_POLICY));
         for (version, event) in events.iter().enumerate() {
             naive.apply(&mut known, event, version as u64 + 1);
             for claim in &requests {
-                let request = Request::of(claim, false).expect("valid selectors");
+                let request = MatchCriteria::of(claim, false).expect("valid selectors");
                 prop_assert_eq!(chosen(choose(&known, &request)), naive.choose(&request), "for {:?}", claim);
             }
             for volume in naive.shown() {
@@ -258,15 +256,15 @@ proptest! {
         volumes in prop::collection::vec(volume(), 1..20),
         claim in claim(),
     ) {
-        let (mut naive, mut known) = (Naive::default(), Cache::default());
+        let (mut naive, mut known) = (Naive::default(), Cache::new(bindery_matching::INDEX_POLICY));
         for (version, volume) in volumes.into_iter().enumerate() {
             naive.apply(&mut known, &Event::Volume(volume), version as u64 + 1);
         }
-        let request = Request::of(&claim, true).expect("valid selectors");
+        let request = MatchCriteria::of(&claim, true).expect("valid selectors");
         let got = choose(&known, &request);
         prop_assert!(!matches!(got, Some(Choice::Fits(_))));
         if let Some(Choice::Reserved(volume)) = got {
-            prop_assert!(points_to(volume, &claim));
+            prop_assert!(volume.refers_to(&claim));
         }
     }
 }

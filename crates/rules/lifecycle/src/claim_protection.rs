@@ -40,7 +40,7 @@ impl RuleSet for ClaimProtection {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::idle(&rules::DELETED) };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
         if let Some(verdict) = self.report(known, claim, live_reads) {
@@ -64,7 +64,7 @@ impl RuleSet for ClaimProtection {
         }
         for object in change.after.iter().chain(&change.before) {
             let Object::Pod(pod) = object else { continue };
-            if pod.flaw.is_some() {
+            if pod.field_error.is_some() {
                 // It could not be parsed, so it may have used any claim of its namespace.
                 wake_terminating(known, &pod.meta.namespace, wake);
             }
@@ -94,7 +94,7 @@ impl ClaimProtection {
                 !self.reports_on(before)
                     || before.status.unused != claim.status.unused
                     || before.controller != claim.controller
-                    || before.flaw != claim.flaw
+                    || before.field_error != claim.field_error
             }
             Some(_) | None => true,
         };
@@ -160,9 +160,9 @@ fn wake_terminating(known: &Cache, namespace: &Name, wake: &mut dyn FnMut(Object
 /// Removes the finalizer of a Terminating claim if no pod uses it, by the cache and by a live list.
 fn remove_finalizer(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Verdict {
     let key = claim.key();
-    let users_of = known.pods_using(&key).filter(|pod| pod.holds(claim)).map(|pod| pod.key().into());
+    let users_of = known.pods_using(&key).filter(|pod| pod.protects(claim)).map(|pod| pod.key().into());
     // A pod that could not be parsed may be a user.
-    let known_users: Vec<ObjectKey> = users_of.chain(known.flawed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
+    let known_users: Vec<ObjectKey> = users_of.chain(known.malformed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
     if !known_users.is_empty() {
         return Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&known_users)));
     }

@@ -1,6 +1,8 @@
 //! The ephemeral-volume controller: creates the claims of pods' ephemeral volumes. Garbage
 //! collection deletes them with their pods.
 
+use std::sync::Arc;
+
 use bindery_cache::{Cache, Change};
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{Claim, ClaimKey, Kind, Object, ObjectKey, Pod, PodVolume};
@@ -31,7 +33,7 @@ impl RuleSet for Ephemeral {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(pod) = known.pod(&key.pod_key()) else { return Verdict::idle(&rules::POD_DELETED) };
-        if let Some(flaw) = &pod.flaw {
+        if let Some(flaw) = &pod.field_error {
             return Verdict::idle(&rules::POD_MALFORMED).with_note(flaw.to_string());
         }
         if pod.ephemeral().next().is_none() {
@@ -51,7 +53,7 @@ impl RuleSet for Ephemeral {
             // The volumes of a pod are immutable, unless it could not be parsed before.
             (before, Some(Object::Pod(pod))) => {
                 let is_same =
-                    |before: &Object| before.meta().uid == pod.meta.uid && before.flaw() == pod.flaw.as_deref();
+                    |before: &Object| before.meta().uid == pod.meta.uid && before.field_error() == pod.field_error.as_deref();
                 if !before.as_ref().is_some_and(is_same) && needs_claims(pod) {
                     wake(pod.key().into());
                 }
@@ -60,17 +62,9 @@ impl RuleSet for Ephemeral {
             (Some(Object::Pod(pod)), None) if pod.ephemeral().next().is_some() => wake(pod.key().into()),
             // A deleted claim is created again, and a conflict may be resolved.
             (Some(Object::Claim(before)), after) => {
-                let is_same_owner = |after: &Object| match after {
-                    Object::Claim(after) => after.meta.uid == before.meta.uid && after.controller == before.controller,
-                    Object::Volume(_)
-                    | Object::Class(_)
-                    | Object::AttributesClass(_)
-                    | Object::Pod(_)
-                    | Object::Node(_)
-                    | Object::CsiNode(_)
-                    | Object::CsiDriver(_)
-                    | Object::Capacity(_)
-                    | Object::Attachment(_) => true,
+                let is_same_owner = |after: &Object| {
+                    let is_same = |after: &Arc<Claim>| after.meta.uid == before.meta.uid && after.controller == before.controller;
+                    after.get::<Claim>().is_none_or(is_same)
                 };
                 if !after.as_ref().is_some_and(is_same_owner) {
                     for pod in known.pods_using(&before.key()).filter(|pod| needs_claims(pod)) {

@@ -32,7 +32,7 @@ impl RuleSet for Expander {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::idle(&rules::CLAIM_DELETED) };
-        if let Some(flaw) = &claim.flaw {
+        if let Some(flaw) = &claim.field_error {
             return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
         if claim.status.phase != ClaimPhase::Bound {
@@ -42,7 +42,7 @@ impl RuleSet for Expander {
         let Some(volume) = volume.filter(|volume| is_bound_to(volume, claim)) else {
             return Verdict::idle(&rules::VOLUME_NOT_BOUND);
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::idle(&rules::MALFORMED).with_note(format!("{}: {flaw}", volume.name()));
         }
         if !requests_more(claim) && !volume.annotations.has(Annotation::PreResizeCapacity) {

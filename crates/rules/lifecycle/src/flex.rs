@@ -37,7 +37,7 @@ pub(crate) fn expand(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
     let capacity = capacity(claim);
     let has_former_size = volume.annotations.has(Annotation::PreResizeCapacity);
     // A block device has no file system.
-    let needs_node = capacity < volume.holds() && volume.volume_mode == VolumeMode::Filesystem;
+    let needs_node = capacity < volume.size() && volume.volume_mode == VolumeMode::Filesystem;
     if has_former_size && capacity >= claim.requested() && !needs_node {
         return annotate(&rules::FLEX_CLEAR_SIZE, volume, None);
     }
@@ -48,11 +48,11 @@ pub(crate) fn expand(claim: &Claim, volume: &Volume, driver: &Name) -> Verdict {
     let is_in_progress = is_on_node || status == IN_PROGRESS;
     let Some(target) = allocated.filter(|_| is_in_progress) else {
         // A recorded but not started expansion is resumed if the volume is already large enough.
-        let can_resume = matches!(status, "" | INFEASIBLE) && volume.holds() >= claim.requested();
+        let can_resume = matches!(status, "" | INFEASIBLE) && volume.size() >= claim.requested();
         let target = allocated.filter(|_| can_resume);
         return start(claim, target.unwrap_or(claim.requested()), driver);
     };
-    if volume.holds() < target {
+    if volume.size() < target {
         let edit = VolumeEdit { capacity: Some(target.clone()), ..VolumeEdit::default() };
         let prefix = format!("error updating pv for pvc {}: ", claim.key());
         let write = Write::volume(&rules::FLEX_RESIZE, volume, Edit::Volume(edit));

@@ -28,7 +28,7 @@ impl RuleSet for VolumeProtection {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(volume) = known.volume(&key.name) else { return Verdict::idle(&rules::DELETED) };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
         }
         let protected = ProtectedObject::Volume(volume);

@@ -1,43 +1,42 @@
-//! Which nodes can serve a pod's claims, and what to reserve there: the scheduler's half of delayed binding.
+//! Volume placement: which nodes can run a pod with its claims, and what to reserve or provision there.
+//! This is the scheduler's part of delayed binding (WaitForFirstConsumer).
 //!
 //! ```text
-//!  a pod ──prepare──▶ Prepared ──find(node)──▶ Found ──plan──▶ Plan ──next──▶ a write, waiting, done, or failed
-//!          once         │            for each node │ score         until done
-//!       or Refusal      └── or Fault                └── or obstacles
+//!  pod ──prepare──▶ VolumePlacement ──find(node)──▶ NodeVolumes ──▶ BindingPlan ──next──▶ Step
+//!        once             │            for each node     │ score                  until done
+//!   or PodRejection       └── or PlacementError          └── or NodeRejections
 //! ```
 //!
-//! [`prepare`](prepare()) looks at the pod's claims once; [`Prepared::find`] is then asked for every node, and looks only at what
-//! that node can reach; [`Shape::score`] compares the nodes that will do. For the one that is chosen a [`Plan`] names, step by
-//! step, what is to be written. [`Placing::outlook`] asks a node the same for each claim by itself, for whoever wants to know all
-//! reasons and not the first. [`zone`], [`restrictions`] and [`limits`] are the tests beside it that upstream makes in plugins
-//! of their own; [`Placing`] makes all of them, in upstream's order.
+//! [`VolumePlacement::prepare`] reads the pod's claims once; [`VolumePlacement::find`] is then called for
+//! every node, and reads only what that node can reach; [`UtilizationShape::score`] compares the
+//! suitable nodes. For the chosen node a [`BindingPlan`] says, step by step, what to write.
+//! [`VolumePlacement::report`] evaluates each claim on a node separately, to explain all reasons instead
+//! of the first. [`zone`], [`restrictions`] and [`limits`] are upstream's plugins VolumeZone,
+//! VolumeRestrictions and NodeVolumeLimits.
 //!
-//! Everything here is a pure function of a [`View`]. This room does not know clocks, queues or clients, nor anything else that
-//! decides where a pod runs: it knows volumes. It remembers nothing: what a restart loses is planned again.
+//! Everything here is a pure function of the cache. This crate does not know clocks, queues or clients,
+//! nor scheduling criteria other than volumes. It has no memory: what a restart loses is planned again.
 
-mod find;
-mod known;
 pub mod limits;
 mod migration;
-mod outlook;
-mod placing;
+mod node_volumes;
+mod placement;
 mod plan;
-mod prepare;
+pub mod prepare;
 mod provision;
 mod reason;
+mod report;
 pub mod restrictions;
 pub mod rules;
 mod score;
-mod view;
 pub mod zone;
 
-pub use find::{Binding, Found, Provision, Unreached};
-pub use known::other_users;
-pub use outlook::{Lack, Outlook, Prospect};
-pub use placing::Placing;
-pub use plan::{Failure, Plan, Step};
-pub use prepare::{Prepared, Refused, prepare};
-pub use provision::Unmade;
-pub use reason::{Fault, Obstacle, Refusal};
-pub use score::{Point, Shape, ShapeError};
-pub use view::{User, View};
+pub use node_volumes::{Binding, NewVolume, NodeVolumes, UnusableVolume};
+pub use placement::VolumePlacement;
+pub use plan::{BindError, BindingPlan, Step};
+pub use prepare::{ClaimRejection, PreparedClaims};
+pub use provision::CannotProvision;
+pub use reason::{NodeRejection, PlacementError, PodRejection};
+pub use report::{ClaimFailure, ClaimOutcome, NodeReport};
+pub use restrictions::other_users;
+pub use score::{ShapeError, ShapePoint, UtilizationShape};

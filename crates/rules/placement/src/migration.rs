@@ -1,17 +1,17 @@
-//! CSI migration: where a volume of an in-tree plugin is, once a CSI driver has taken over on a node, and what it is called then.
+//! CSI migration: the topology and the ID of in-tree volumes on nodes where their plugin is migrated.
 
 use std::collections::BTreeSet;
 
 use bindery_model::migration::{BETA_REGION, BETA_ZONE, Plugin, REGION, ZONE, ZONE_DELIMITER, csi_id, driver_of};
 use bindery_model::{Attacher, CsiNode, Handle, Name, Node, NodeSelector, Requirement, Source, Volume};
 
-use crate::Fault;
+use crate::PlacementError;
 
-/// Labels that say in which zone or region something is; the older ones first.
-pub(crate) const TOPOLOGY: [&str; 4] = [BETA_ZONE, BETA_REGION, ZONE, REGION];
+/// The labels of zones and regions; the beta ones first.
+pub(crate) const TOPOLOGY_LABELS: [&str; 4] = [BETA_ZONE, BETA_REGION, ZONE, REGION];
 
-/// The newer form of a label that says in which zone or region something is.
-pub(crate) fn newer(label: &str) -> &str {
+/// The stable form of a zone or region label.
+pub(crate) fn current_label(label: &str) -> &str {
     match label {
         BETA_ZONE => ZONE,
         BETA_REGION => REGION,
@@ -19,29 +19,29 @@ pub(crate) fn newer(label: &str) -> &str {
     }
 }
 
-/// Where a volume can be reached from, on nodes where its plugin is as it was and on those where a CSI driver has taken over.
+/// The nodes that can reach a volume, where its plugin is migrated to CSI and where it is not.
 #[derive(Debug)]
-pub(crate) struct Whereabouts<'a> {
+pub(crate) struct VolumeTopology<'a> {
     volume: &'a Volume,
-    /// The plugin, and what the driver makes of it.
-    moved: Option<(&'static str, Result<Option<NodeSelector>, String>)>,
+    /// The in-tree plugin, and the translated node affinity.
+    migrated: Option<(&'static str, Result<Option<NodeSelector>, String>)>,
 }
 
-impl<'a> Whereabouts<'a> {
-    pub fn of(volume: &'a Volume) -> Whereabouts<'a> {
+impl<'a> VolumeTopology<'a> {
+    pub fn of(volume: &'a Volume) -> VolumeTopology<'a> {
         let plugin = volume.handle.as_ref().and_then(|handle| handle.by.plugin());
-        Whereabouts { volume, moved: plugin.map(|plugin| (plugin, translated(volume))) }
+        VolumeTopology { volume, migrated: plugin.map(|plugin| (plugin, translated(volume))) }
     }
 
-    /// Whether the volume can be reached from a node; in upstream's words why not. `csi` is what CSI drivers can do there.
+    /// Whether a node with that CSINode can reach the volume; if not, upstream's error.
     pub fn check<'c>(
         &self,
         node: &Node,
         csi: impl FnOnce() -> Option<&'c CsiNode>,
-    ) -> Result<Result<(), String>, Fault> {
-        let nodes = match &self.moved {
-            Some((plugin, moved)) if csi().is_some_and(|csi| csi.has_migrated(plugin)) => {
-                moved.as_ref().map_err(|problem| Fault::Translation(problem.clone()))?.as_ref()
+    ) -> Result<Result<(), String>, PlacementError> {
+        let nodes = match &self.migrated {
+            Some((plugin, migrated)) if csi().is_some_and(|csi| csi.has_migrated(plugin)) => {
+                migrated.as_ref().map_err(|problem| PlacementError::Translation(problem.clone()))?.as_ref()
             }
             Some(_) | None => self.volume.nodes.as_deref(),
         };
@@ -49,7 +49,7 @@ impl<'a> Whereabouts<'a> {
     }
 }
 
-/// The label that a driver gives nodes to say in which zone they are. Of Azure's and Portworx' volumes nothing is translated.
+/// The zone label of a driver. The topology of Azure and Portworx volumes is not translated.
 fn zone_key(attacher: Attacher) -> Option<&'static str> {
     match attacher {
         Attacher::AwsEbs => Plugin::AwsEbs.zone_key(),
@@ -59,7 +59,8 @@ fn zone_key(attacher: Attacher) -> Option<&'static str> {
     }
 }
 
-/// Where a volume can be reached from once its driver has taken over; why that cannot be said, otherwise.
+/// The node affinity of a volume on nodes where its plugin is migrated; an error if it cannot be
+/// translated.
 fn translated(volume: &Volume) -> Result<Option<NodeSelector>, String> {
     let Some(handle) = &volume.handle else { return Ok(volume.nodes.as_deref().cloned()) };
     csi_id(handle, volume)?;
@@ -85,30 +86,30 @@ fn translated(volume: &Volume) -> Result<Option<NodeSelector>, String> {
     })
 }
 
-/// The labels that the volume's zone and region go by: the newer ones, unless only the older zone is known.
+/// The labels of the volume's zone and region: the stable ones, unless only the beta zone is set.
 fn zone_and_region(volume: &Volume) -> (&'static str, &'static str) {
     let named = |key: &str| {
         let nodes = volume.nodes.as_deref();
         nodes.into_iter().flat_map(NodeSelector::requirements).any(|requirement| *requirement.key() == key)
     };
     let labelled = |key: &str| volume.labels.get(key).is_some();
-    let older = if named(ZONE) {
+    let is_beta = if named(ZONE) {
         false
     } else if named(BETA_ZONE) {
         true
     } else {
         !labelled(ZONE) && labelled(BETA_ZONE)
     };
-    if older { (BETA_ZONE, BETA_REGION) } else { (ZONE, REGION) }
+    if is_beta { (BETA_ZONE, BETA_REGION) } else { (ZONE, REGION) }
 }
 
-/// The demand for the zones that a label lists.
+/// The requirement for the zones in a label.
 fn zones_requirement(key: &'static str, label: &str) -> Option<Requirement> {
     let zones: BTreeSet<&str> = label.split(ZONE_DELIMITER).map(str::trim).filter(|zone| !zone.is_empty()).collect();
     Requirement::of_labels(Name::new_static(key), "In", zones.into_iter().map(Name::from).collect()).ok()
 }
 
-/// The driver that attaches a volume, and its name for it. `is_migrated` says whether drivers have taken over.
+/// The driver that attaches a volume, and the volume handle. In-tree volumes have one if migrated.
 pub(crate) fn csi_name(volume: &Volume, is_migrated: bool) -> Option<(Name, Name)> {
     let handle = volume.handle.as_ref()?;
     match (handle.by.plugin(), &volume.source) {
@@ -127,7 +128,7 @@ pub(crate) fn csi_name(volume: &Volume, is_migrated: bool) -> Option<(Name, Name
     }
 }
 
-/// The driver that attaches a disk that a pod names itself, and its name for it.
+/// The driver that attaches an inline disk, and the volume handle.
 pub(crate) fn csi_name_inline(handle: &Handle) -> Option<(Name, Name)> {
     let driver = Name::new_static(driver_of(handle.by.plugin()?)?);
     Some((driver, csi_id(handle, &Volume::default()).ok()?))

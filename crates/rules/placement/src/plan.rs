@@ -1,150 +1,116 @@
-//! What is to be written for a pod on the node that was chosen, one step at a time.
+//! What to write for a pod on the chosen node, one step at a time.
 //!
-//! A plan is what was found for a node, kept as it was seen. Nothing else is remembered: whether a step was taken shows on the
-//! objects themselves. So after a crash between any two steps the pod is simply placed again, and finds what is reserved for its
-//! claims, or the node that was selected for them.
+//! A plan consists of the volumes and claims that were found, in the state in which they were seen.
+//! Whether a step was taken shows on the objects themselves. So after a crash between any two steps the
+//! pod is placed again, and finds the volumes reserved for its claims, or the node selected for them.
 
 use std::fmt;
 use std::sync::Arc;
 
-use bindery_model::{Annotation, Claim, Name, Node, PodKey, Request, Volume, mismatch, reservation};
-use bindery_rules_api::{ClaimEdit, Edit, RefEdit, Rule, VolumeEdit, Write};
+use bindery_cache::Cache;
+use bindery_matching::{MatchCriteria, mismatch, reservation};
+use bindery_model::{Annotation, Claim, Name, Node, Pod, PodKey, Volume};
+use bindery_rules_api::{ClaimEdit, Edit, RefEdit, VolumeEdit, Write};
 
-use crate::migration::Whereabouts;
-use crate::{Binding, Found, User, View, rules};
+use crate::migration::VolumeTopology;
+use crate::{Binding, NodeVolumes, rules};
 
-/// What is to be done for a pod on a node.
+/// How to bind a pod's claims on a node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct BindingPlan {
     pod: PodKey,
     pod_uid: Name,
     node: Name,
-    /// Volumes that are to be pointed at claims, and the claims, as they were seen.
+    /// Volumes to reserve, each for a claim.
     bindings: Vec<(Arc<Volume>, Arc<Claim>)>,
-    /// Claims for which a volume is to be made on the node, as they were seen.
+    /// Claims for which a volume is to be provisioned.
     provisions: Vec<Arc<Claim>>,
 }
 
-/// What is next.
+/// The next step of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// This is to be written.
+    /// A write to make.
     Write(Box<Write>),
-    /// All is written, and takes effect by and by.
+    /// Everything is written; the claims are not bound yet.
     Wait,
-    /// All of the pod's claims are bound.
+    /// All claims are bound.
     Done,
-    /// It came otherwise: the pod is to be placed again.
-    Fail(Failure),
+    /// The plan cannot be carried out; the pod must be scheduled again.
+    Fail(BindError),
 }
 
-/// Why a pod's claims cannot be bound as was planned.
+/// Why a pod's claims cannot be bound as planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// The pod is gone.
-    PodGone(PodKey),
-    /// The node is gone.
-    NodeGone(Name),
-    /// A volume or a claim of a binding is gone.
-    BindingGone(String),
-    /// A claim is gone for which a volume was to be made.
-    ProvisionGone(Name),
-    /// A volume cannot be reached from the node.
+pub enum BindError {
+    /// The pod no longer exists.
+    PodMissing(PodKey),
+    /// The node no longer exists.
+    NodeMissing(Name),
+    /// A volume or claim to bind no longer exists.
+    BindingMissing(String),
+    /// A claim to provision for no longer exists.
+    ProvisionMissing(Name),
+    /// The node cannot reach a volume.
     Unreachable {
         /// The volume.
         volume: Name,
         /// The node.
         node: Name,
-        /// How it fails to match.
+        /// Upstream's error.
         problem: String,
     },
-    /// A volume does not point at its claim any more.
+    /// A volume no longer refers to its claim.
     Reset(Name),
     /// A claim was bound to another volume.
-    Elsewhere {
+    BoundElsewhere {
         /// The claim.
         claim: Name,
         /// The volume that it was bound to.
         volume: Name,
     },
-    /// The node was taken away from a claim.
+    /// The selected node was removed from a claim.
     ProvisioningFailed(Name),
-    /// A volume that has moved to CSI cannot be translated.
+    /// A volume cannot be translated to CSI.
     Translation(String),
-    /// What was found has changed before it could be written.
-    Outdated {
-        /// The object.
-        key: String,
-        /// Its version now.
-        is: u64,
-        /// Its version when it was found.
-        was: u64,
-    },
 }
 
-impl Plan {
-    /// The plan to use what was found for a pod on a node. `None` when there is something against the node.
-    pub fn new(pod: User<'_>, node: &Node, found: &Found<'_>) -> Option<Plan> {
-        // Promise S6: whatever an index may say, only what fits is ever reserved.
+impl BindingPlan {
+    /// The plan to use the volumes that were found on a node. `None` when the node is not suitable.
+    pub fn new(pod: &Pod, node: &Node, found: &NodeVolumes<'_>) -> Option<BindingPlan> {
+        // Promise S6: even if an index were wrong, only a matching volume is reserved.
         let fits = |binding: &Binding<'_>| {
-            let request = Request::of(binding.claim, true).map(|request| request.on(&node.labels));
-            request.is_ok_and(|request| request.reaches(binding.volume) && mismatch(&request, binding.volume).is_none())
+            let criteria = MatchCriteria::of(binding.claim, true).map(|criteria| criteria.on(&node.labels));
+            criteria
+                .is_ok_and(|criteria| criteria.reaches(binding.volume) && mismatch(&criteria, binding.volume).is_none())
         };
-        let is_sound = found.obstacles.is_empty() && found.bindings.iter().all(fits);
-        is_sound.then(|| Plan {
+        let is_suitable = found.rejections.is_empty() && found.bindings.iter().all(fits);
+        is_suitable.then(|| BindingPlan {
             pod: pod.key(),
             pod_uid: pod.meta.uid.clone(),
             node: node.name().clone(),
             bindings: found.bindings.iter().map(|found| (found.volume.clone(), found.claim.clone())).collect(),
-            provisions: found.provisions.iter().map(|found| found.claim.clone()).collect(),
+            provisions: found.new_volumes.iter().map(|found| found.claim.clone()).collect(),
         })
     }
 
-    /// The node that was chosen.
-    pub fn node(&self) -> &Name {
-        &self.node
-    }
-
-    /// Whether nothing has to be written: all claims were bound.
-    pub fn is_empty(&self) -> bool {
-        self.bindings.is_empty() && self.provisions.is_empty()
-    }
-
-    /// Everything that is to be written, in its order, if all that was found still is as it was seen. Whoever shows these as
-    /// done, until they are, keeps others from taking the same.
-    pub fn writes<V: View>(&self, view: &V) -> Result<Vec<Write>, Failure> {
-        let mut writes = Vec::new();
-        for (volume, claim) in &self.bindings {
-            let now = view.volume(volume.name()).map(|now| now.meta.version);
-            is_current(volume.name(), now, volume.meta.version)?;
-            writes.extend(reserve(volume, claim));
+    /// The next step: reserve volumes, then select the node on claims, then wait until all are bound.
+    pub fn next(&self, cache: &Cache) -> Step {
+        if cache.pod(&self.pod).is_none_or(|pod| pod.meta.uid != self.pod_uid) {
+            return Step::Fail(BindError::PodMissing(self.pod.clone()));
         }
-        for claim in &self.provisions {
-            let key = claim.key();
-            is_current(&key, view.claim(&key).map(|now| now.meta.version), claim.meta.version)?;
-            writes.extend(select(claim, &self.node));
-        }
-        Ok(writes)
-    }
-
-    /// What is next, as things are: first the volumes that are not yet pointed at their claims, then the claims without the
-    /// node; then it is awaited that all of the claims are bound.
-    pub fn next<V: View>(&self, view: &V) -> Step {
-        if !view.has_pod(&self.pod, &self.pod_uid) {
-            return Step::Fail(Failure::PodGone(self.pod.clone()));
-        }
-        let Some(node) = view.node(&self.node) else { return Step::Fail(Failure::NodeGone(self.node.clone())) };
-        if let Some(write) = self.unwritten(view) {
+        let Some(node) = cache.node(&self.node) else { return Step::Fail(BindError::NodeMissing(self.node.clone())) };
+        if let Some(write) = self.unwritten(cache) {
             return Step::Write(Box::new(write));
         }
-        let bound = || -> Result<bool, Failure> {
+        let bound = || -> Result<bool, BindError> {
             for (volume, claim) in &self.bindings {
-                if !is_bound(view, node, volume, claim)? {
+                if !is_bound(cache, node, volume, claim)? {
                     return Ok(false);
                 }
             }
             for claim in &self.provisions {
-                if !is_provisioned(view, node, claim)? {
+                if !is_provisioned(cache, node, claim)? {
                     return Ok(false);
                 }
             }
@@ -157,31 +123,24 @@ impl Plan {
         }
     }
 
-    /// The first write that was not made: its object is just as it was seen. One that has changed since then is never written
-    /// to, as somebody else may have it.
-    fn unwritten<V: View>(&self, view: &V) -> Option<Write> {
+    /// The first write that was not made yet. An object that has changed since it was found is not
+    /// written, because it may be in use by now.
+    fn unwritten(&self, cache: &Cache) -> Option<Write> {
         let is_unbound =
-            |claim: &Claim| view.claim(&claim.key()).is_some_and(|now| now.meta == claim.meta && now.volume.is_none());
+            |claim: &Claim| cache.claim(&claim.key()).is_some_and(|now| now.meta == claim.meta && now.volume.is_none());
         let reserve = |(volume, claim): &(Arc<Volume>, Arc<Claim>)| {
-            let now = view.volume(volume.name()).filter(|now| now.meta.version == volume.meta.version)?;
+            let now = cache.volume(volume.name()).filter(|now| now.meta.version == volume.meta.version)?;
             is_unbound(claim).then(|| reserve(now, claim)).flatten()
         };
         let select = |claim: &Arc<Claim>| {
-            let now = view.claim(&claim.key()).filter(|now| now.meta.version == claim.meta.version)?;
+            let now = cache.claim(&claim.key()).filter(|now| now.meta.version == claim.meta.version)?;
             is_unbound(now).then(|| select(now, &self.node)).flatten()
         };
         self.bindings.iter().find_map(reserve).or_else(|| self.provisions.iter().find_map(select))
     }
 }
 
-fn is_current(key: &dyn fmt::Display, is: Option<u64>, was: u64) -> Result<(), Failure> {
-    match is {
-        Some(is) if is == was => Ok(()),
-        is => Err(Failure::Outdated { key: key.to_string(), is: is.unwrap_or_default(), was }),
-    }
-}
-
-/// Points a volume at a claim.
+/// Reserves a volume for a claim.
 fn reserve(volume: &Volume, claim: &Claim) -> Option<Write> {
     let reservation = reservation(volume, claim)?;
     let mark = (Annotation::BoundByController, Some(Annotation::YES));
@@ -193,106 +152,76 @@ fn reserve(volume: &Volume, claim: &Claim) -> Option<Write> {
     Some(Write::volume(&rules::BIND_RESERVE, volume, Edit::Volume(edit)))
 }
 
-/// Says on a claim for which node its volume is to be made.
+/// Selects the node for which the volume of a claim is to be provisioned.
 fn select(claim: &Claim, node: &Name) -> Option<Write> {
     let edit = ClaimEdit { annotations: vec![(Annotation::SelectedNode, Some(node.clone()))], ..ClaimEdit::default() };
     (claim.annotations.get(Annotation::SelectedNode) != Some(node))
         .then(|| Write::claim(&rules::BIND_SELECT_NODE, claim, Edit::Claim(edit)))
 }
 
-/// Whether a claim is bound to the volume that was found for it.
-fn is_bound<V: View>(view: &V, node: &Node, volume: &Volume, claim: &Claim) -> Result<bool, Failure> {
-    let gone = |kind: &str, name: &Name| Failure::BindingGone(format!("{kind} \"{name}\" not found"));
-    let now = view.volume(volume.name()).ok_or_else(|| gone("persistentvolume", volume.name()))?;
-    let claim_now = view.claim(&claim.key()).filter(|now| now.meta == claim.meta);
-    let claim_now = claim_now.ok_or_else(|| gone("persistentvolumeclaim", &claim.meta.name))?;
-    is_reachable(view, node, now)?;
+/// Whether a claim is bound to the planned volume.
+fn is_bound(cache: &Cache, node: &Node, volume: &Volume, claim: &Claim) -> Result<bool, BindError> {
+    let missing = |kind: &str, name: &Name| BindError::BindingMissing(format!("{kind} \"{name}\" not found"));
+    let now = cache.volume(volume.name()).ok_or_else(|| missing("persistentvolume", volume.name()))?;
+    let claim_now = cache.claim(&claim.key()).filter(|now| now.meta == claim.meta);
+    let claim_now = claim_now.ok_or_else(|| missing("persistentvolumeclaim", &claim.meta.name))?;
+    is_reachable(cache, node, now)?;
     if !now.belongs_to(&claim.meta.uid) {
-        return Err(Failure::Reset(now.name().clone()));
+        return Err(BindError::Reset(now.name().clone()));
     }
     match &claim_now.volume {
         Some(other) if other != now.name() => {
-            Err(Failure::Elsewhere { claim: claim.meta.name.clone(), volume: other.clone() })
+            Err(BindError::BoundElsewhere { claim: claim.meta.name.clone(), volume: other.clone() })
         }
         Some(_) => Ok(claim_now.is_bind_completed()),
         None => Ok(false),
     }
 }
 
-/// Whether a claim is bound to a volume that was made for it on the node.
-fn is_provisioned<V: View>(view: &V, node: &Node, claim: &Claim) -> Result<bool, Failure> {
+/// Whether a claim is bound to a volume that was provisioned for the node.
+fn is_provisioned(cache: &Cache, node: &Node, claim: &Claim) -> Result<bool, BindError> {
     let name = || claim.meta.name.clone();
-    let now = view.claim(&claim.key()).filter(|now| now.meta == claim.meta);
-    let now = now.ok_or_else(|| Failure::ProvisionGone(name()))?;
+    let now = cache.claim(&claim.key()).filter(|now| now.meta == claim.meta);
+    let now = now.ok_or_else(|| BindError::ProvisionMissing(name()))?;
     if now.annotations.get(Annotation::SelectedNode) != Some(node.name()) {
-        return Err(Failure::ProvisioningFailed(name()));
+        return Err(BindError::ProvisioningFailed(name()));
     }
     let Some(volume) = &now.volume else { return Ok(false) };
-    // It may have been made without our having heard of it.
-    let Some(volume) = view.volume(volume) else { return Ok(false) };
-    is_reachable(view, node, volume)?;
+    // It may be new and not in the cache yet.
+    let Some(volume) = cache.volume(volume) else { return Ok(false) };
+    is_reachable(cache, node, volume)?;
     Ok(now.is_bind_completed())
 }
 
-fn is_reachable<V: View>(view: &V, node: &Node, volume: &Volume) -> Result<(), Failure> {
-    let checked = Whereabouts::of(volume).check(node, || view.csi_node(node.name()).map(|csi| &**csi));
-    let checked = checked.map_err(|fault| Failure::Translation(fault.to_string()))?;
-    checked.map_err(|problem| Failure::Unreachable {
+fn is_reachable(cache: &Cache, node: &Node, volume: &Volume) -> Result<(), BindError> {
+    let checked = VolumeTopology::of(volume).check(node, || cache.csi_node(node.name()).map(|csi| &**csi));
+    let checked = checked.map_err(|error| BindError::Translation(error.to_string()))?;
+    checked.map_err(|problem| BindError::Unreachable {
         volume: volume.name().clone(),
         node: node.name().clone(),
         problem,
     })
 }
 
-impl Step {
-    /// Its rule.
-    pub fn rule(&self) -> &'static Rule {
-        match self {
-            Step::Write(write) => write.purpose,
-            Step::Wait => &rules::BIND_WAITS,
-            Step::Done => &rules::BIND_DONE,
-            Step::Fail(failure) => failure.rule(),
-        }
-    }
-}
-
-impl Failure {
-    /// Its rule.
-    pub fn rule(&self) -> &'static Rule {
-        match self {
-            Failure::PodGone(_) => &rules::BIND_POD_GONE,
-            Failure::NodeGone(_) => &rules::BIND_NODE_GONE,
-            Failure::BindingGone(_) | Failure::ProvisionGone(_) => &rules::BIND_GONE,
-            Failure::Unreachable { .. } => &rules::BIND_UNREACHABLE,
-            Failure::Reset(_) => &rules::BIND_RESET,
-            Failure::Elsewhere { .. } => &rules::BIND_ELSEWHERE,
-            Failure::ProvisioningFailed(_) => &rules::BIND_PROVISIONING_FAILED,
-            Failure::Translation(_) => &rules::BIND_TRANSLATION,
-            Failure::Outdated { .. } => &rules::BIND_OUTDATED,
-        }
-    }
-}
-
-/// In upstream's words, where it has any.
-impl fmt::Display for Failure {
+/// With upstream's messages.
+impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::PodGone(pod) => write!(f, "pod does not exist any more: pod \"{}\" not found", pod.name),
-            Failure::NodeGone(node) => write!(f, "failed to get node \"{node}\": node \"{node}\" not found"),
-            Failure::BindingGone(what) => write!(f, "failed to check binding: {what}"),
-            Failure::ProvisionGone(claim) => {
+            BindError::PodMissing(pod) => write!(f, "pod does not exist any more: pod \"{}\" not found", pod.name),
+            BindError::NodeMissing(node) => write!(f, "failed to get node \"{node}\": node \"{node}\" not found"),
+            BindError::BindingMissing(what) => write!(f, "failed to check binding: {what}"),
+            BindError::ProvisionMissing(claim) => {
                 write!(f, "failed to check provisioning pvc: persistentvolumeclaim \"{claim}\" not found")
             }
-            Failure::Unreachable { volume, node, problem } => {
+            BindError::Unreachable { volume, node, problem } => {
                 write!(f, "pv \"{volume}\" node affinity doesn't match node \"{node}\": {problem}")
             }
-            Failure::Reset(volume) => write!(f, "ClaimRef got reset for pv \"{volume}\""),
-            Failure::Elsewhere { claim, volume } => write!(f, "pvc \"{claim}\" was bound to another pv \"{volume}\""),
-            Failure::ProvisioningFailed(claim) => write!(f, "provisioning failed for PVC \"{claim}\""),
-            Failure::Translation(problem) => write!(f, "failed to translate pv to csi: {problem}"),
-            Failure::Outdated { key, is, was } => {
-                write!(f, "\"{key}\" is out of sync (stored: {is}, assume: {was})")
+            BindError::Reset(volume) => write!(f, "ClaimRef got reset for pv \"{volume}\""),
+            BindError::BoundElsewhere { claim, volume } => {
+                write!(f, "pvc \"{claim}\" was bound to another pv \"{volume}\"")
             }
+            BindError::ProvisioningFailed(claim) => write!(f, "provisioning failed for PVC \"{claim}\""),
+            BindError::Translation(problem) => write!(f, "failed to translate pv to csi: {problem}"),
         }
     }
 }

@@ -1,170 +1,173 @@
-//! What is found out about a pod's claims once, before any node is looked at.
+//! Reading a pod's claims once, before any node is considered.
 //!
-//! Invariants of [`Prepared`]:
-//! - Every claim of the pod is in exactly one of `bound`, `pinned` and `wanted`: bound, waiting for a volume that is made for a
-//!   node which was selected before, or looking for one. Claims that are bound at once are bound, or the pod was refused.
-//! - `wanted` is in the order in which claims choose: who asks for least first, so that the smallest fits are taken; then in the
-//!   pod's order.
-//! - All that does not depend on the node is in it: what a node is asked costs the same however many objects there are.
+//! Invariants of [`PreparedClaims`]:
+//! - Every usable claim of the pod is in exactly one of `bound`, `selected` (a volume is to be
+//!   provisioned for a node that was selected before) and `unbound`. Claims of classes with Immediate
+//!   binding are bound, or the pod is rejected.
+//! - `unbound` is in the order in which claims choose: the smallest request first, so that the smallest
+//!   volumes are taken; then in the pod's order.
+//! - It contains everything that does not depend on the node, so the cost per node does not depend on
+//!   the number of objects.
 
 use std::sync::Arc;
 
-use bindery_cache::{Candidates, VolumeRequirements};
-use bindery_model::{Annotation, Claim, ClaimKey, ClaimPhase, Name, Node, Request, Volume, is_delayed};
+use bindery_cache::{Cache, Candidates, VolumeRequirements};
+use bindery_matching::{MatchCriteria, is_delayed};
+use bindery_model::{Annotation, Claim, ClaimKey, ClaimPhase, Name, Node, Pod, Volume};
 
-use crate::migration::Whereabouts;
-use crate::provision::Making;
-use crate::{Fault, Refusal, User, View};
+use crate::migration::VolumeTopology;
+use crate::provision::ProvisionOption;
+use crate::{PlacementError, PodRejection};
 
-/// A pod's claims, ready for nodes to be asked about.
+/// A pod's claims, prepared for finding volumes on nodes.
 #[derive(Debug)]
-pub struct Prepared<'a, V> {
-    pub(crate) view: &'a V,
+pub struct PreparedClaims<'a> {
+    pub(crate) cache: &'a Cache,
     /// Bound claims, in the pod's order.
-    pub(crate) bound: Vec<Bound<'a>>,
-    /// Claims for which a volume is to be made on a node that was selected before.
-    pub(crate) pinned: Vec<Pinned<'a>>,
-    /// Claims that look for a volume.
-    pub(crate) wanted: Vec<Wanted<'a>>,
+    pub(crate) bound: Vec<BoundClaim<'a>>,
+    /// Claims for which a volume is to be provisioned on a node that was selected before.
+    pub(crate) selected: Vec<SelectedClaim<'a>>,
+    /// Claims that need a volume.
+    pub(crate) unbound: Vec<UnboundClaim<'a>>,
 }
 
 /// A claim that is bound.
 #[derive(Debug)]
-pub(crate) struct Bound<'a> {
+pub(crate) struct BoundClaim<'a> {
     pub claim: &'a Arc<Claim>,
-    /// The volume's name.
+    /// The name of the volume.
     pub name: &'a Name,
-    /// Where the volume is, if it exists.
-    pub volume: Option<Whereabouts<'a>>,
+    /// The topology of the volume, if it exists.
+    pub volume: Option<VolumeTopology<'a>>,
 }
 
-/// A claim for which a volume is to be made on one very node.
+/// A claim for which a volume is to be provisioned on the selected node.
 #[derive(Debug)]
-pub(crate) struct Pinned<'a> {
+pub(crate) struct SelectedClaim<'a> {
     pub claim: &'a Arc<Claim>,
     pub node: &'a Name,
-    pub making: Making<'a>,
+    pub option: ProvisionOption<'a>,
 }
 
-impl Pinned<'_> {
-    /// Whether it is for another node than this one.
+impl SelectedClaim<'_> {
+    /// Whether another node is selected.
     pub fn is_elsewhere(&self, node: &Node) -> bool {
         self.node != node.name()
     }
 }
 
-/// A claim that looks for a volume.
+/// A claim that needs a volume.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct UnboundClaim<'a> {
     pub claim: &'a Arc<Claim>,
-    pub request: Result<Request<'a>, Fault>,
-    pub wish: VolumeRequirements,
-    /// The free volumes that it can have, but for their capacity and the node.
+    pub criteria: Result<MatchCriteria<'a>, PlacementError>,
+    pub requirements: VolumeRequirements,
+    /// The available volumes that match except for capacity and node.
     pub candidates: Candidates<'a>,
-    /// Whether they are the same as those of the claim before it.
+    /// Whether the candidates are those of the previous claim.
     pub is_like_previous: bool,
-    /// Volumes that are reserved for it.
+    /// The volumes that refer to the claim.
     pub reserved: Vec<&'a Arc<Volume>>,
-    pub making: Making<'a>,
+    pub option: ProvisionOption<'a>,
 }
 
-/// Looks at a pod's claims: why it cannot be placed on any node, if it cannot.
-pub fn prepare<'a, V: View>(view: &'a V, pod: User<'_>) -> Result<Prepared<'a, V>, Refusal> {
-    let mut refused = Vec::new();
-    let prepared = survey(view, pod, &mut refused);
-    first(refused).map_or(Ok(prepared), Err)
-}
-
-/// A claim that keeps its pod from every node, and why.
+/// A claim because of which its pod is rejected for all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct ClaimRejection {
     /// The claim.
     pub claim: ClaimKey,
-    /// Why.
-    pub why: Refusal,
+    /// The reason.
+    pub why: PodRejection,
 }
 
-/// Why a pod is refused, of all that there is to say.
-pub(crate) fn first(refused: Vec<Refused>) -> Option<Refusal> {
-    refused.into_iter().next().map(|refused| refused.why)
+/// The claims of a pod in order, and whether each is for an ephemeral volume.
+pub(crate) fn claims_of(pod: &Pod) -> impl Iterator<Item = (ClaimKey, bool)> {
+    pod.volumes.iter().map(|volume| (pod.claim_key(volume), volume.is_ephemeral()))
 }
 
-/// Looks at a pod's claims. Those that keep it from every node are told of, in the order in which they count, and left out.
-pub(crate) fn survey<'a, V: View>(view: &'a V, pod: User<'_>, refused: &mut Vec<Refused>) -> Prepared<'a, V> {
+/// The claims that a pod names, in order.
+pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimKey> {
+    claims_of(pod).filter(|(_, is_ephemeral)| !is_ephemeral).map(|(key, _)| key)
+}
+
+/// Reads a pod's claims. Claims because of which the pod is rejected are added to `rejected`, the most
+/// relevant first, and left out.
+pub fn prepare<'a>(cache: &'a Cache, pod: &Pod, rejected: &mut Vec<ClaimRejection>) -> PreparedClaims<'a> {
     let mut claims = Vec::new();
-    for (key, is_own) in pod.claims() {
-        match usable(view, pod, &key, is_own) {
+    for (key, is_ephemeral) in claims_of(pod) {
+        match usable(cache, pod, &key, is_ephemeral) {
             Ok(claim) => claims.push(claim),
-            Err(why) => refused.push(Refused { claim: key, why }),
+            Err(why) => rejected.push(ClaimRejection { claim: key, why }),
         }
     }
-    let mut prepared = Prepared { view, bound: Vec::new(), pinned: Vec::new(), wanted: Vec::new() };
-    let mut waiting = Vec::new();
+    let mut prepared = PreparedClaims { cache, bound: Vec::new(), selected: Vec::new(), unbound: Vec::new() };
+    let mut immediate = Vec::new();
     for claim in claims {
         if let Some(name) = claim.volume.as_ref().filter(|_| claim.is_bind_completed()) {
-            let volume = view.volume(name).map(|volume| Whereabouts::of(volume));
-            prepared.bound.push(Bound { claim, name, volume });
+            let volume = cache.volume(name).map(|volume| VolumeTopology::of(volume));
+            prepared.bound.push(BoundClaim { claim, name, volume });
             continue;
         }
-        match is_delayed(claim, |name| view.class(name)) {
-            Err(problem) => refused.push(Refused { claim: claim.key(), why: Refusal::ClassUnclear(problem) }),
-            Ok(true) if claim.volume.is_none() => prepared.delayed(claim),
-            Ok(_) => waiting.push(claim.key()),
+        match is_delayed(cache, claim) {
+            Err(problem) => {
+                rejected.push(ClaimRejection { claim: claim.key(), why: PodRejection::ClassInvalid(problem) });
+            }
+            Ok(true) if claim.volume.is_none() => prepared.add_delayed(claim),
+            Ok(_) => immediate.push(claim.key()),
         }
     }
-    refused.extend(waiting.into_iter().map(|claim| Refused { claim, why: Refusal::ClaimUnbound }));
-    prepared.wanted.sort_by(|a, b| a.claim.requested().cmp(b.claim.requested()));
-    for place in 1..prepared.wanted.len() {
-        let (before, after) = prepared.wanted.split_at_mut(place);
-        after[0].is_like_previous = after[0].candidates.are(&before[place - 1].candidates);
+    rejected.extend(immediate.into_iter().map(|claim| ClaimRejection { claim, why: PodRejection::ClaimUnbound }));
+    prepared.unbound.sort_by(|a, b| a.claim.requested().cmp(b.claim.requested()));
+    for at in 1..prepared.unbound.len() {
+        let (before, after) = prepared.unbound.split_at_mut(at);
+        after[0].is_like_previous = after[0].candidates.are(&before[at - 1].candidates);
     }
     prepared
 }
 
-/// A claim that a pod may use.
-fn usable<'a, V: View>(view: &'a V, pod: User<'_>, key: &ClaimKey, is_own: bool) -> Result<&'a Arc<Claim>, Refusal> {
+/// A claim, if the pod can use it.
+fn usable<'a>(cache: &'a Cache, pod: &Pod, key: &ClaimKey, is_ephemeral: bool) -> Result<&'a Arc<Claim>, PodRejection> {
     let name = || key.name.clone();
-    let Some(claim) = view.claim(key) else {
-        return Err(if is_own { Refusal::EphemeralMissing(name()) } else { Refusal::ClaimMissing(name()) });
+    let Some(claim) = cache.claim(key) else {
+        return Err(match is_ephemeral {
+            true => PodRejection::EphemeralClaimMissing(name()),
+            false => PodRejection::ClaimMissing(name()),
+        });
     };
-    if let Some(flaw) = &claim.flaw {
-        Err(Refusal::ClaimMalformed(name(), flaw.clone()))
+    if let Some(error) = &claim.field_error {
+        Err(PodRejection::ClaimMalformed(name(), error.clone()))
     } else if claim.status.phase == ClaimPhase::Lost {
-        Err(Refusal::ClaimLost { claim: name(), volume: claim.volume.clone().unwrap_or_default() })
+        Err(PodRejection::ClaimLost { claim: name(), volume: claim.volume.clone().unwrap_or_default() })
     } else if claim.deleting {
-        Err(Refusal::ClaimDeleting(name()))
-    } else if is_own && view.controller_of(claim) != Some(&pod.meta.uid) {
-        Err(Refusal::ClaimOfAnother { claim: key.clone(), pod: pod.key() })
+        Err(PodRejection::ClaimDeleting(name()))
+    } else if is_ephemeral && claim.controller.as_ref() != Some(&pod.meta.uid) {
+        Err(PodRejection::ClaimNotOwned { claim: key.clone(), pod: pod.key() })
     } else {
         Ok(claim)
     }
 }
 
-impl<'a, V: View> Prepared<'a, V> {
-    /// Takes up a claim that is bound when its pod has a node.
-    fn delayed(&mut self, claim: &'a Arc<Claim>) {
-        let making = Making::of(self.view, claim);
+impl<'a> PreparedClaims<'a> {
+    /// Adds an unbound claim whose binding is delayed.
+    fn add_delayed(&mut self, claim: &'a Arc<Claim>) {
+        let option = ProvisionOption::of(self.cache, claim);
         if let Some(node) = claim.annotations.get(Annotation::SelectedNode) {
-            self.pinned.push(Pinned { claim, node, making });
+            self.selected.push(SelectedClaim { claim, node, option });
             return;
         }
-        let request = Request::of(claim, true)
-            .map_err(|problem| Fault::Selector { claim: claim.key(), problem: problem.to_owned() });
-        let wish = VolumeRequirements::of(claim);
-        let selector = request.as_ref().ok().and_then(|request| request.selector);
-        self.wanted.push(Wanted {
+        let criteria = MatchCriteria::of(claim, true)
+            .map_err(|problem| PlacementError::Selector { claim: claim.key(), problem: problem.to_owned() });
+        let requirements = VolumeRequirements::of(claim);
+        let selector = criteria.as_ref().ok().and_then(|criteria| criteria.selector);
+        let key = claim.key();
+        self.unbound.push(UnboundClaim {
             claim,
-            candidates: self.view.reach().candidates(&wish, selector),
+            candidates: self.cache.topology_index().candidates(&requirements, selector),
             is_like_previous: false,
-            request,
-            wish,
-            reserved: self.view.volumes_of(&claim.key()).collect(),
-            making,
+            criteria,
+            requirements,
+            reserved: self.cache.volumes_of(&key).collect(),
+            option,
         });
-    }
-
-    /// Whether all of the pod's claims are bound: there is nothing to reserve for it.
-    pub fn is_bound(&self) -> bool {
-        self.pinned.is_empty() && self.wanted.is_empty()
     }
 }

@@ -1,77 +1,68 @@
-//! Whether a volume can be made for a claim where a node can reach it.
+//! Whether a volume can be provisioned for a claim so that a node can reach it.
 
 use std::sync::Arc;
 
-use bindery_cache::ClassCapacity;
+use bindery_cache::{Cache, ClassCapacity};
 use bindery_model::{Claim, Class, Node};
 
-use crate::{Obstacle, Provision, View};
+use crate::{NewVolume, NodeRejection};
 
-/// The provisioner of classes whose volumes nobody makes.
-const NOBODY: &str = "kubernetes.io/no-provisioner";
+/// The provisioner of classes without dynamic provisioning.
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
-/// How a volume would be made for a claim, as far as it does not depend on the node.
+/// How a volume would be provisioned for a claim, as far as it does not depend on the node.
 #[derive(Debug)]
-pub(crate) struct Making<'a> {
+pub(crate) struct ProvisionOption<'a> {
     claim: &'a Arc<Claim>,
-    maker: Maker<'a>,
+    /// The class, if it has a provisioner.
+    class: Option<&'a Class>,
+    /// The capacities to search, and the requested bytes, if the driver publishes capacity.
+    capacity: Option<(ClassCapacity<'a>, i128)>,
 }
 
-/// Who would make it.
-#[derive(Debug)]
-enum Maker<'a> {
-    NoObserver,
-    Class {
-        class: &'a Class,
-        /// Where to look for room, and for how many bytes, where its driver says how much there is.
-        room: Option<(ClassCapacity<'a>, i128)>,
-    },
-}
-
-/// Why a volume cannot be made for a claim where a node can reach it.
+/// Why a volume cannot be provisioned for a claim so that a node can reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unmade {
-    /// Its class makes none.
-    NoMaker,
-    /// Its class makes none there.
+pub enum CannotProvision {
+    /// Its class has no provisioner.
+    NoProvisioner,
+    /// The allowed topologies of its class exclude the node.
     Topology,
-    /// There is no room for it.
-    NoRoom,
+    /// There is not enough capacity.
+    Capacity,
 }
 
-impl Unmade {
-    /// What that is of the reasons against a node.
-    pub fn obstacle(self) -> Obstacle {
+impl CannotProvision {
+    /// The rejection of the node that follows.
+    pub fn rejection(self) -> NodeRejection {
         match self {
-            Unmade::NoMaker | Unmade::Topology => Obstacle::NothingToBind,
-            Unmade::NoRoom => Obstacle::NoRoom,
+            CannotProvision::NoProvisioner | CannotProvision::Topology => NodeRejection::NoMatchingVolume,
+            CannotProvision::Capacity => NodeRejection::InsufficientCapacity,
         }
     }
 }
 
-impl<'a> Making<'a> {
-    pub fn of<V: View>(view: &'a V, claim: &'a Arc<Claim>) -> Making<'a> {
-        let maker = |class: &'a Arc<Class>| {
-            let provisioner = &class.provisioner;
-            if provisioner.is_empty() || provisioner == NOBODY {
-                return Maker::NoObserver;
-            }
-            let tells = view.driver(provisioner).is_some_and(|driver| driver.tells_capacity);
-            let size = claim.request.as_ref().filter(|_| tells);
-            Maker::Class { class, room: size.map(|size| (view.room().of(&class.meta.name), size.units())) }
-        };
-        // A claim is delayed by its class, so there is one.
-        Making { claim, maker: view.class(claim.class()).map_or(Maker::NoObserver, maker) }
+impl<'a> ProvisionOption<'a> {
+    pub fn of(cache: &'a Cache, claim: &'a Arc<Claim>) -> ProvisionOption<'a> {
+        let has_provisioner =
+            |class: &&Arc<Class>| !class.provisioner.is_empty() && class.provisioner != NO_PROVISIONER;
+        let class = cache.class(claim.class()).filter(has_provisioner);
+        let capacity = class.and_then(|class| {
+            cache.driver(&class.provisioner).filter(|driver| driver.reports_capacity)?;
+            Some((cache.capacity_index().of(&class.meta.name), claim.request.as_ref()?.units()))
+        });
+        ProvisionOption { claim, class: class.map(|class| &**class), capacity }
     }
 
-    /// Whether it can be made for a node, and where there is room for it; what stands against it, otherwise.
-    pub fn on(&self, node: &Node) -> Result<Provision<'a>, Unmade> {
-        let Maker::Class { class, room } = &self.maker else { return Err(Unmade::NoMaker) };
+    /// The volume that can be provisioned for a node; else why none can.
+    pub fn on(&self, node: &Node) -> Result<NewVolume<'a>, CannotProvision> {
+        let class = self.class.ok_or(CannotProvision::NoProvisioner)?;
         if !class.topologies.allow(&node.labels) {
-            return Err(Unmade::Topology);
+            return Err(CannotProvision::Topology);
         }
-        let Some((room, bytes)) = room else { return Ok(Provision { claim: self.claim, room: None }) };
-        let found = room.first(&node.labels, *bytes).ok_or(Unmade::NoRoom)?;
-        Ok(Provision { claim: self.claim, room: Some(found) })
+        let capacity = match self.capacity {
+            Some((capacity, bytes)) => Some(capacity.first(&node.labels, bytes).ok_or(CannotProvision::Capacity)?),
+            None => None,
+        };
+        Ok(NewVolume { claim: self.claim, capacity })
     }
 }

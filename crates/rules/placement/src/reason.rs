@@ -1,20 +1,17 @@
-//! Why a pod cannot be placed: on any node, or on one. Each reason is a rule, and is worded as upstream words it.
+//! Why a pod is rejected for all nodes or for one, with upstream's messages.
 
 use std::fmt;
 
 use bindery_model::{ClaimKey, FieldError, Name, PodKey};
-use bindery_rules_api::Rule;
 
-use crate::rules;
-
-/// Why a pod cannot be placed on any node, as things stand.
+/// Why a pod cannot be scheduled to any node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PodRejection {
     /// It uses a claim that does not exist.
     ClaimMissing(Name),
-    /// The claim for one of its ephemeral volumes was not made yet.
-    EphemeralMissing(Name),
-    /// A claim cannot be understood.
+    /// The claim of one of its ephemeral volumes does not exist yet.
+    EphemeralClaimMissing(Name),
+    /// A field of a claim could not be parsed.
     ClaimMalformed(Name, Box<FieldError>),
     /// A claim has lost its volume.
     ClaimLost {
@@ -25,177 +22,137 @@ pub enum Refusal {
     },
     /// A claim is being deleted.
     ClaimDeleting(Name),
-    /// A claim with the name of one of its ephemeral volumes was not made for it.
-    ClaimOfAnother {
+    /// It does not own the claim with the name of one of its ephemeral volumes.
+    ClaimNotOwned {
         /// The claim.
         claim: ClaimKey,
         /// The pod.
         pod: PodKey,
     },
-    /// A claim that is bound without regard to pods is not bound.
+    /// A claim of a class with Immediate binding is not bound.
     ClaimUnbound,
-    /// A class does not say when its claims are bound, or cannot be understood.
-    ClassUnclear(String),
+    /// A class has no binding mode, or a field of it could not be parsed.
+    ClassInvalid(String),
     /// A class does not exist.
     ClassMissing(Name),
     /// An unbound claim has no class.
     NoClass,
-    /// An unbound claim is to be bound at once; so the test of zones says it.
+    /// The same as `ClaimUnbound`, as the test of zones reports it.
     NoVolume,
     /// A volume does not exist.
     VolumeMissing(Name),
 }
 
-impl Refusal {
-    /// Its rule.
-    pub fn rule(&self) -> &'static Rule {
-        match self {
-            Refusal::ClaimMissing(_) => &rules::POD_CLAIM_MISSING,
-            Refusal::EphemeralMissing(_) => &rules::POD_EPHEMERAL_MISSING,
-            Refusal::ClaimMalformed(..) => &rules::POD_CLAIM_MALFORMED,
-            Refusal::ClaimLost { .. } => &rules::POD_CLAIM_LOST,
-            Refusal::ClaimDeleting(_) => &rules::POD_CLAIM_DELETING,
-            Refusal::ClaimOfAnother { .. } => &rules::POD_CLAIM_OF_ANOTHER,
-            Refusal::ClaimUnbound | Refusal::NoVolume => &rules::POD_CLAIM_UNBOUND,
-            Refusal::ClassUnclear(_) => &rules::POD_CLASS_UNCLEAR,
-            Refusal::ClassMissing(_) => &rules::POD_CLASS_MISSING,
-            Refusal::NoClass => &rules::POD_NO_CLASS,
-            Refusal::VolumeMissing(_) => &rules::POD_VOLUME_MISSING,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
+impl fmt::Display for PodRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::ClaimMissing(claim) => write!(f, "persistentvolumeclaim \"{claim}\" not found"),
-            Refusal::EphemeralMissing(claim) => {
+            PodRejection::ClaimMissing(claim) => write!(f, "persistentvolumeclaim \"{claim}\" not found"),
+            PodRejection::EphemeralClaimMissing(claim) => {
                 write!(f, "waiting for ephemeral volume controller to create the persistentvolumeclaim \"{claim}\"")
             }
-            Refusal::ClaimMalformed(claim, flaw) => {
-                write!(f, "persistentvolumeclaim \"{claim}\" cannot be read: {flaw}")
+            PodRejection::ClaimMalformed(claim, error) => {
+                write!(f, "persistentvolumeclaim \"{claim}\" cannot be read: {error}")
             }
-            Refusal::ClaimLost { claim, volume } => {
+            PodRejection::ClaimLost { claim, volume } => {
                 write!(f, "persistentvolumeclaim \"{claim}\" bound to non-existent persistentvolume \"{volume}\"")
             }
-            Refusal::ClaimDeleting(claim) => write!(f, "persistentvolumeclaim \"{claim}\" is being deleted"),
-            Refusal::ClaimOfAnother { claim, pod } => {
+            PodRejection::ClaimDeleting(claim) => write!(f, "persistentvolumeclaim \"{claim}\" is being deleted"),
+            PodRejection::ClaimNotOwned { claim, pod } => {
                 write!(f, "PVC {claim} was not created for pod {pod} (pod is not owner)")
             }
-            Refusal::ClaimUnbound => f.write_str("pod has unbound immediate PersistentVolumeClaims"),
-            Refusal::ClassUnclear(problem) => f.write_str(problem),
-            Refusal::ClassMissing(class) => write!(f, "storageclass.storage.k8s.io \"{class}\" not found"),
-            Refusal::NoClass => f.write_str("PersistentVolumeClaim had no pv name and storageClass name"),
-            Refusal::NoVolume => f.write_str("PersistentVolume had no name"),
-            Refusal::VolumeMissing(volume) => write!(f, "persistentvolume \"{volume}\" not found"),
+            PodRejection::ClaimUnbound => f.write_str("pod has unbound immediate PersistentVolumeClaims"),
+            PodRejection::ClassInvalid(problem) => f.write_str(problem),
+            PodRejection::ClassMissing(class) => write!(f, "storageclass.storage.k8s.io \"{class}\" not found"),
+            PodRejection::NoClass => f.write_str("PersistentVolumeClaim had no pv name and storageClass name"),
+            PodRejection::NoVolume => f.write_str("PersistentVolume had no name"),
+            PodRejection::VolumeMissing(volume) => write!(f, "persistentvolume \"{volume}\" not found"),
         }
     }
 }
 
-/// Why a node cannot serve a pod. Several of the first four may hold at once; they are told in this order.
+/// Why a node is not suitable for a pod. The first four can apply together, and are reported in this
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Obstacle {
-    /// A bound volume cannot be reached from it.
-    Unreachable,
-    /// There is no volume for a claim, and none can be made.
-    NothingToBind,
-    /// There is no room to make one.
-    NoRoom,
+pub enum NodeRejection {
+    /// The node affinity of a bound volume excludes it.
+    VolumeUnreachable,
+    /// No available volume matches a claim, and none can be provisioned.
+    NoMatchingVolume,
+    /// There is not enough capacity to provision a volume.
+    InsufficientCapacity,
     /// A claim is bound to a volume that does not exist.
     VolumeMissing,
     /// A volume is in another zone or region.
-    OtherZone,
-    /// A pod there uses the same disk.
+    ZoneMismatch,
+    /// A pod on it uses the same disk.
     DiskInUse,
-    /// A claim that is for one pod only has another user.
+    /// A ReadWriteOncePod claim is used by another pod.
     ClaimInUse,
-    /// It would have too many volumes of a driver.
+    /// It would exceed the volume limit of a driver.
     TooManyVolumes,
-    /// A driver is not installed there.
+    /// This driver is not installed on it.
     DriverMissing(Name),
 }
 
-impl Obstacle {
-    /// Its rule.
-    pub fn rule(&self) -> &'static Rule {
+impl NodeRejection {
+    /// Whether the eviction of other pods could resolve it.
+    pub fn could_preemption_help(&self) -> bool {
         match self {
-            Obstacle::Unreachable => &rules::NODE_UNREACHABLE,
-            Obstacle::NothingToBind => &rules::NODE_NOTHING_TO_BIND,
-            Obstacle::NoRoom => &rules::NODE_NO_ROOM,
-            Obstacle::VolumeMissing => &rules::NODE_VOLUME_MISSING,
-            Obstacle::OtherZone => &rules::NODE_OTHER_ZONE,
-            Obstacle::DiskInUse => &rules::NODE_DISK_IN_USE,
-            Obstacle::ClaimInUse => &rules::NODE_CLAIM_IN_USE,
-            Obstacle::TooManyVolumes => &rules::NODE_TOO_MANY_VOLUMES,
-            Obstacle::DriverMissing(_) => &rules::NODE_DRIVER_MISSING,
-        }
-    }
-
-    /// Whether another pod's going could remove it, rather than a change of volumes or nodes.
-    pub fn is_for_lack_of_space(&self) -> bool {
-        match self {
-            Obstacle::DiskInUse | Obstacle::ClaimInUse | Obstacle::TooManyVolumes | Obstacle::DriverMissing(_) => true,
-            Obstacle::Unreachable
-            | Obstacle::NothingToBind
-            | Obstacle::NoRoom
-            | Obstacle::VolumeMissing
-            | Obstacle::OtherZone => false,
+            NodeRejection::DiskInUse
+            | NodeRejection::ClaimInUse
+            | NodeRejection::TooManyVolumes
+            | NodeRejection::DriverMissing(_) => true,
+            NodeRejection::VolumeUnreachable
+            | NodeRejection::NoMatchingVolume
+            | NodeRejection::InsufficientCapacity
+            | NodeRejection::VolumeMissing
+            | NodeRejection::ZoneMismatch => false,
         }
     }
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for NodeRejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Obstacle::Unreachable => "node(s) didn't match PersistentVolume's node affinity",
-            Obstacle::NothingToBind => "node(s) didn't find available persistent volumes to bind",
-            Obstacle::NoRoom => "node(s) did not have enough free storage",
-            Obstacle::VolumeMissing => "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-            Obstacle::OtherZone => "node(s) had no available volume zone",
-            Obstacle::DiskInUse => "node(s) had no available disk",
-            Obstacle::ClaimInUse => {
+            NodeRejection::VolumeUnreachable => "node(s) didn't match PersistentVolume's node affinity",
+            NodeRejection::NoMatchingVolume => "node(s) didn't find available persistent volumes to bind",
+            NodeRejection::InsufficientCapacity => "node(s) did not have enough free storage",
+            NodeRejection::VolumeMissing => "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+            NodeRejection::ZoneMismatch => "node(s) had no available volume zone",
+            NodeRejection::DiskInUse => "node(s) had no available disk",
+            NodeRejection::ClaimInUse => {
                 "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by \
                  another pod"
             }
-            Obstacle::TooManyVolumes => "node(s) exceed max volume count",
-            Obstacle::DriverMissing(driver) => {
+            NodeRejection::TooManyVolumes => "node(s) exceed max volume count",
+            NodeRejection::DriverMissing(driver) => {
                 return write!(f, "{driver} CSI driver is not installed on the node");
             }
         })
     }
 }
 
-/// Why it cannot be said whether a node can serve a pod: something must be mended first.
+/// Why it cannot be determined whether a node is suitable for a pod: an object must be fixed first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// A claim's selector makes no sense.
+pub enum PlacementError {
+    /// The selector of a claim is invalid.
     Selector {
         /// The claim.
         claim: ClaimKey,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
-    /// A volume that has moved to CSI cannot be translated.
+    /// A volume cannot be translated to CSI.
     Translation(String),
 }
 
-impl Fault {
-    /// Its rule.
-    pub fn rule(&self) -> &'static Rule {
-        match self {
-            Fault::Selector { .. } => &rules::FAULT_SELECTOR,
-            Fault::Translation(_) => &rules::FAULT_TRANSLATION,
-        }
-    }
-}
-
-impl fmt::Display for Fault {
+impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Selector { claim, problem } => {
+            PlacementError::Selector { claim, problem } => {
                 write!(f, "error creating internal label selector for claim: {claim}: {problem}")
             }
-            Fault::Translation(problem) => write!(f, "could not translate pv: {problem}"),
+            PlacementError::Translation(problem) => write!(f, "could not translate pv: {problem}"),
         }
     }
 }

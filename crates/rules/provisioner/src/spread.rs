@@ -1,10 +1,7 @@
 //! Spreading: the claims of a StatefulSet start with different topology segments, and a claim
 //! always with the same one.
 
-/// FNV-1 with 32 bits, which multiplies first; FNV-1a would give other results than upstream.
-fn fnv1(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash: u32, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte))
-}
+use bindery_model::hash::fnv1;
 
 /// By how much the list of segments is rotated for a claim of this name, modulo its length. The
 /// claims of a StatefulSet end in a number, and are rotated by one more each.

@@ -16,7 +16,7 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::idle(&rules::VOLUME_DELETED).measuring(Measure::End(Timed::Delete));
         };
-        if let Some(flaw) = &volume.flaw {
+        if let Some(flaw) = &volume.field_error {
             return Verdict::idle(&rules::VOLUME_MALFORMED).with_note(flaw.to_string());
         }
         if !is_ours(self.config, volume) {
@@ -119,7 +119,7 @@ impl Decision<'_> {
 /// counts as if it did.
 fn attached_to(object: &Object, volume: &Volume) -> Option<Name> {
     let Object::Attachment(attachment) = object else { return None };
-    let is_of = attachment.volume.as_ref() == Some(volume.name()) || attachment.flaw.is_some();
+    let is_of = attachment.volume.as_ref() == Some(volume.name()) || attachment.field_error.is_some();
     is_of.then(|| attachment.node.clone())
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
                 match object {
                     Object::Volume(volume) => wake_for_volume(config, known, volume, wake),
                     Object::Class(class) => {
-                        for claim in known.looking(Some(&class.meta.name)) {
+                        for claim in known.claims_needing_volume(Some(&class.meta.name)) {
                             wake(claim.clone().into());
                         }
                         wake_with_intent(config, known, &class.meta.name, wake);
@@ -47,18 +47,7 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
 }
 
 fn as_claim(object: &Object) -> Option<&Claim> {
-    match object {
-        Object::Claim(claim) => Some(claim),
-        Object::Volume(_)
-        | Object::Class(_)
-        | Object::AttributesClass(_)
-        | Object::Pod(_)
-        | Object::Node(_)
-        | Object::CsiNode(_)
-        | Object::CsiDriver(_)
-        | Object::Capacity(_)
-        | Object::Attachment(_) => None,
-    }
+    object.get::<Claim>().map(|claim| &**claim)
 }
 
 /// Whether a claim may concern this provisioner.
@@ -83,7 +72,7 @@ fn has_changed(before: &Claim, after: &Claim) -> bool {
         || before.deleting != after.deleting
         || before.volume != after.volume
         || before.class_field != after.class_field
-        || before.flaw != after.flaw
+        || before.field_error != after.field_error
 }
 
 /// Wakes bound claims that still have an intent. Scans all claims; classes rarely change.
@@ -133,7 +122,7 @@ fn wake_for_node(
     let is_first = !others.filter_map(|key| known.csi_node(&key.name)).any(|other| has_driver(other));
     let classes = known.keys(Kind::Class).into_iter().filter_map(|key| known.class(&key.name));
     for class in classes.filter(|class| config.has_name(&class.provisioner)) {
-        for key in known.looking(Some(&class.meta.name)) {
+        for key in known.claims_needing_volume(Some(&class.meta.name)) {
             let selected = known.claim(key).and_then(|claim| intent::selected_node(claim));
             if is_first || selected == Some(&node.meta.name) {
                 wake(key.clone().into());

@@ -1,59 +1,59 @@
-//! What is next for a pod.
+//! What to do next for a pod.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_cache::Cache;
-use bindery_model::event::{EventType, Reason as Why};
+use bindery_model::event::{EventType, Reason as EventReason};
 use bindery_model::{Annotation, Claim, Name, Node, ObjectKey, Pod, PodKey};
-use bindery_placement::{Found, Obstacle, Plan, Refusal, Step, User};
+use bindery_placement::{BindingPlan, NodeRejection, NodeVolumes, PodRejection, Step};
 use bindery_rules_api::{Action, Bind, Event, LiveReads, PodStatusEdit, Request, Rule, Verdict, Write};
 
-use crate::look::Look;
-use crate::message::{Count, refused};
+use crate::evaluation::Evaluation;
+use crate::message::{ReasonCounts, rejected};
 use crate::reason::Reason;
 use crate::{Scheduler, rules, score};
 
-/// How long to wait before a node is tried again on which a volume could not be made, when there is no other.
-const BEFORE_AGAIN: Duration = Duration::from_secs(1);
+/// How long to wait before retrying the only suitable node after provisioning failed there.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// A node that will do, and what it has for the pod's claims.
-struct Fit<'a> {
+/// A suitable node, and its volumes for the pod's claims.
+struct SuitableNode<'a> {
     node: &'a Arc<Node>,
-    found: Found<'a>,
+    volumes: NodeVolumes<'a>,
 }
 
 pub(crate) fn decide(scheduler: &Scheduler, known: &Cache, key: &PodKey, live_reads: &LiveReads) -> Verdict {
-    let pod = match to_place(scheduler, known, key) {
+    let pod = match schedulable(scheduler, known, key) {
         Ok(pod) => pod,
         Err(verdict) => return *verdict,
     };
-    if let Some(first) = goes_before(scheduler, known, pod, live_reads) {
+    if let Some(first) = pod_ahead(scheduler, known, pod, live_reads) {
         return Verdict::new(&rules::AFTER_ANOTHER, Action::HandOff(first));
     }
-    place(scheduler, known, pod, live_reads)
+    schedule(scheduler, known, pod, live_reads)
 }
 
-/// The same, as if it were the pod's turn.
-pub(crate) fn decide_out_of_turn(scheduler: &Scheduler, known: &Cache, key: &PodKey) -> Verdict {
-    match to_place(scheduler, known, key) {
-        Ok(pod) => place(scheduler, known, pod, &LiveReads::default()),
+/// The same, regardless of pods before it in the queue.
+pub(crate) fn decide_ignoring_queue(scheduler: &Scheduler, known: &Cache, key: &PodKey) -> Verdict {
+    match schedulable(scheduler, known, key) {
+        Ok(pod) => schedule(scheduler, known, pod, &LiveReads::default()),
         Err(verdict) => *verdict,
     }
 }
 
-/// The pod, if it is to be placed.
-fn to_place<'k>(scheduler: &Scheduler, known: &'k Cache, key: &PodKey) -> Result<&'k Arc<Pod>, Box<Verdict>> {
+/// The pod, if it is to be scheduled.
+fn schedulable<'k>(scheduler: &Scheduler, known: &'k Cache, key: &PodKey) -> Result<&'k Arc<Pod>, Box<Verdict>> {
     let settled = |rule| Err(Verdict::idle(rule).into());
     let Some(pod) = known.pod(key) else { return settled(&rules::POD_GONE) };
     if !scheduler.is_ours(pod) {
         settled(&rules::NOT_OURS)
     } else if !pod.node.is_empty() {
-        settled(&rules::PLACED)
-    } else if pod.is_over() || pod.deleting {
-        settled(&rules::OVER)
-    } else if let Some(flaw) = &pod.flaw {
-        Err(Verdict::idle(&rules::POD_MALFORMED).with_note(flaw.to_string()).into())
+        settled(&rules::ASSIGNED)
+    } else if pod.is_finished() || pod.deleting {
+        settled(&rules::FINISHED)
+    } else if let Some(error) = &pod.field_error {
+        Err(Verdict::idle(&rules::POD_MALFORMED).with_note(error.to_string()).into())
     } else if pod.scheduling.is_gated {
         settled(&rules::GATED)
     } else {
@@ -61,145 +61,154 @@ fn to_place<'k>(scheduler: &Scheduler, known: &'k Cache, key: &PodKey) -> Result
     }
 }
 
-/// A pod that matters more, or as much and has waited longer, and was not looked at yet.
-fn goes_before(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveReads) -> Option<ObjectKey> {
-    let turn = pod.turn();
-    let new = known.tenants().new_before(&turn).filter_map(|key| known.pod(key));
-    let keys = new.filter(|other| scheduler.is_ours(other)).map(|other| ObjectKey::from(other.key()));
+/// The first pod ahead in the queue for which scheduling was not attempted yet.
+fn pod_ahead(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveReads) -> Option<ObjectKey> {
+    let order = pod.queue_order();
+    let ahead = known.node_pods().unattempted_before(&order).filter_map(|key| known.pod(key));
+    let keys = ahead.filter(|other| scheduler.is_ours(other)).map(|other| ObjectKey::from(other.key()));
     keys.into_iter().find(|key| !live_reads.was_handed_to(key))
 }
 
-fn place(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveReads) -> Verdict {
+fn schedule(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveReads) -> Verdict {
     let all = known.nodes().count();
     if all == 0 {
         return unschedulable(&rules::NO_NODES, pod, "no nodes available to schedule pods".into());
     }
     if pod.scheduling.has_device_claims {
         let why = "the pod has resource claims, which this scheduler does not allocate: name one that does in spec.schedulerName";
-        return unschedulable(&rules::DEVICES, pod, format!("0/{all} nodes are available: {why}."));
+        return unschedulable(&rules::RESOURCE_CLAIMS, pod, format!("0/{all} nodes are available: {why}."));
     }
-    let look = match Look::at(known, pod) {
-        Ok(look) => look,
-        // What was made for it is told of after the claim that has it.
-        Err(Refusal::VolumeMissing(volume)) if is_nominated(pod) => return awaits(pod, &volume),
-        Err(refusal) => return unschedulable(&rules::REFUSED, pod, refused(all, &refusal)),
+    let evaluation = match Evaluation::of(known, pod) {
+        Ok(evaluation) => evaluation,
+        // The watch may deliver a provisioned volume after the claim that is bound to it.
+        Err(PodRejection::VolumeMissing(volume)) if is_nominated(pod) => return wait_for_volume(pod, &volume),
+        Err(rejection) => return unschedulable(&rules::CLAIMS_REJECTED, pod, rejected(all, &rejection)),
     };
-    match fits(known, pod, &look) {
-        Ok(fits) => match choose(scheduler, known, pod, fits, live_reads) {
+    match suitable_nodes(known, pod, &evaluation) {
+        Ok(nodes) => match choose(scheduler, known, pod, nodes, live_reads) {
             Some(chosen) => proceed(known, pod, &chosen),
-            None => Verdict::new(&rules::ELSEWHERE, Action::Pause(BEFORE_AGAIN)),
+            None => Verdict::new(&rules::PROVISIONING_FAILED, Action::Pause(RETRY_PAUSE)),
         },
         Err(verdict) => *verdict,
     }
 }
 
-/// The nodes that will do; what is to be done about the pod where there are none.
-fn fits<'l>(known: &'l Cache, pod: &Pod, look: &'l Look<'_>) -> Result<Vec<Fit<'l>>, Box<Verdict>> {
-    let mut fits = Vec::new();
-    let mut count = Count::default();
+/// The suitable nodes; if there are none, the verdict about the pod.
+fn suitable_nodes<'e>(
+    known: &'e Cache,
+    pod: &Pod,
+    evaluation: &'e Evaluation<'_>,
+) -> Result<Vec<SuitableNode<'e>>, Box<Verdict>> {
+    let mut suitable = Vec::new();
+    let mut counts = ReasonCounts::default();
     for node in known.nodes() {
-        let answer = look.ask(node).map_err(|fault| unschedulable(&rules::FAULT, pod, fault.to_string()))?;
-        if answer.against == [Reason::Volumes(Obstacle::VolumeMissing)] && is_meant(pod, node) {
-            return Err(awaits(pod, &Name::default()).into());
+        let result =
+            evaluation.check(node).map_err(|error| unschedulable(&rules::CANNOT_EVALUATE, pod, error.to_string()))?;
+        if result.reasons == [Reason::Volumes(NodeRejection::VolumeMissing)] && is_nominated_to(pod, node) {
+            return Err(wait_for_volume(pod, &Name::default()).into());
         }
-        count.note(&answer.against);
-        if answer.against.is_empty() {
-            fits.push(Fit { node, found: answer.found });
+        counts.add(&result.reasons);
+        if result.reasons.is_empty() {
+            suitable.push(SuitableNode { node, volumes: result.volumes });
         }
     }
-    match fits.is_empty() {
-        true => Err(unschedulable(&rules::UNSCHEDULABLE, pod, count.line()).into()),
-        false => Ok(fits),
+    match suitable.is_empty() {
+        true => Err(unschedulable(&rules::UNSCHEDULABLE, pod, counts.message()).into()),
+        false => Ok(suitable),
     }
 }
 
-/// The node that a pod would be given, or is on its way to.
+/// The node to which a pod would be scheduled, or is being scheduled.
 pub(crate) fn node_for(scheduler: &Scheduler, known: &Cache, pod: &Pod) -> Option<Name> {
-    let look = Look::at(known, pod).ok()?;
-    let fits = fits(known, pod, &look).ok()?;
-    choose(scheduler, known, pod, fits, &LiveReads::default()).map(|chosen| chosen.fit.node.name().clone())
+    let evaluation = Evaluation::of(known, pod).ok()?;
+    let nodes = suitable_nodes(known, pod, &evaluation).ok()?;
+    choose(scheduler, known, pod, nodes, &LiveReads::default()).map(|chosen| chosen.node.node.name().clone())
 }
 
 fn is_nominated(pod: &Pod) -> bool {
-    !pod.scheduling.nominated.is_empty()
+    !pod.scheduling.nominated_node.is_empty()
 }
 
-fn is_meant(pod: &Pod, node: &Node) -> bool {
-    pod.scheduling.nominated == *node.name()
+fn is_nominated_to(pod: &Pod, node: &Node) -> bool {
+    pod.scheduling.nominated_node == *node.name()
 }
 
-/// A volume that a claim of the pod has was not heard of yet, or is gone: then its claim is lost, and that is told.
-fn awaits(pod: &Pod, volume: &Name) -> Verdict {
-    let node = &pod.scheduling.nominated;
-    Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}: volume {volume} is awaited"))
+/// Waits for a volume that a claim of the pod is bound to and that is not in the cache. If it was deleted,
+/// the claim becomes Lost, which is reported then.
+fn wait_for_volume(pod: &Pod, volume: &Name) -> Verdict {
+    let node = &pod.scheduling.nominated_node;
+    Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}: waiting for volume {volume}"))
 }
 
-/// The node to go on with.
+/// The chosen node.
 struct Chosen<'a> {
-    fit: Fit<'a>,
-    /// Whether a volume could not be made on the node that was meant for the pod before.
+    node: SuitableNode<'a>,
+    /// Whether provisioning failed on the pod's previous nominated node.
     is_after_failure: bool,
 }
 
-/// The node to go on with; none when it is the one on which a volume could not be made, and that is to be tried again later.
+/// The node to continue with; `None` to pause if provisioning failed on the only suitable one.
 fn choose<'a>(
     scheduler: &Scheduler,
     known: &Cache,
     pod: &Pod,
-    mut fits: Vec<Fit<'a>>,
+    mut nodes: Vec<SuitableNode<'a>>,
     live_reads: &LiveReads,
 ) -> Option<Chosen<'a>> {
-    let nominated = &pod.scheduling.nominated;
+    let nominated = &pod.scheduling.nominated_node;
     let mut is_after_failure = false;
-    if let Some(place) = fits.iter().position(|fit| fit.node.name() == nominated) {
-        is_after_failure = fits[place].found.provisions.iter().any(|making| has_failed(making.claim));
+    if let Some(at) = nodes.iter().position(|suitable| suitable.node.name() == nominated) {
+        is_after_failure = nodes[at].volumes.new_volumes.iter().any(|volume| has_failed(volume.claim));
         if !is_after_failure {
-            return Some(Chosen { fit: fits.swap_remove(place), is_after_failure });
+            return Some(Chosen { node: nodes.swap_remove(at), is_after_failure });
         }
-        if fits.len() > 1 {
-            fits.swap_remove(place);
+        if nodes.len() > 1 {
+            nodes.swap_remove(at);
         } else if live_reads.pause_count() == 0 {
             return None;
         }
     }
-    let merits: Vec<_> =
-        fits.iter().map(|fit| score::merits(known, pod, fit.node, scheduler.shape.score(&fit.found))).collect();
-    let scored = score::scores(&merits).into_iter().zip(fits);
-    // The best; of several the first by name.
+    let raw_score = |suitable: &SuitableNode<'_>| {
+        score::raw_score(known, pod, suitable.node, scheduler.shape.score(&suitable.volumes))
+    };
+    let raw_scores: Vec<_> = nodes.iter().map(raw_score).collect();
+    let scored = score::scores(&raw_scores).into_iter().zip(nodes);
+    // The highest score, then the first by name.
     let best = scored.min_by(|(a, one), (b, other)| b.cmp(a).then_with(|| one.node.name().cmp(other.node.name())));
-    best.map(|(_, fit)| Chosen { fit, is_after_failure })
+    best.map(|(_, node)| Chosen { node, is_after_failure })
 }
 
-/// Whether a volume was asked for on a node, and the node was taken away from the claim again: it could not be made there.
+/// Whether provisioning failed for a claim: a provisioner was assigned, and it removed the selected node.
 fn has_failed(claim: &Claim) -> bool {
     claim.annotations.has(Annotation::StorageProvisioner) && !claim.annotations.has(Annotation::SelectedNode)
 }
 
-/// The next step on the way to a node.
+/// The next step towards assigning a pod to a node.
 fn proceed(known: &Cache, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
-    let Chosen { fit, is_after_failure } = chosen;
-    let node = fit.node.name();
-    let is_nominated = is_meant(pod, fit.node);
-    let is_ready = fit.found.bindings.is_empty() && fit.found.provisions.is_empty();
-    if is_ready {
-        return bind(pod, node);
+    let Chosen { node: SuitableNode { node, volumes }, is_after_failure } = chosen;
+    let is_nominated = is_nominated_to(pod, node);
+    let name = node.name();
+    if volumes.bindings.is_empty() && volumes.new_volumes.is_empty() {
+        return bind(pod, name);
     }
-    let Some(plan) = Plan::new(User::of(pod), fit.node, &fit.found) else {
-        return unschedulable(&rules::FAULT, pod, format!("what was found on node {node} does not fit"));
+    let Some(plan) = BindingPlan::new(pod, node, volumes) else {
+        let message = format!("the volumes found for node {name} do not match the pod's claims");
+        return unschedulable(&rules::CANNOT_EVALUATE, pod, message);
     };
-    // Others are to leave room for it from here on. Only after a failure it must show on the claim first that another node is
-    // meant, or the new one would be taken for the one that failed.
+    let node = name;
+    // Nominating first reserves the node's resources. But after a failure the claim must get the new node
+    // first, or the new nominated node would look like the one that failed.
     if !is_nominated && !is_after_failure {
         return nominate(pod, node);
     }
     match plan.next(known) {
-        Step::Write(write) => Verdict::write(&rules::VOLUMES, *write).with_note(format!("on node {node}")),
+        Step::Write(write) => Verdict::write(&rules::BIND_VOLUMES, *write).with_note(format!("on node {node}")),
         Step::Done => bind(pod, node),
         Step::Wait if !is_nominated => nominate(pod, node),
         Step::Wait => Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}")),
-        Step::Fail(failure) => {
-            let message = format!("running PreBind plugin \"VolumeBinding\": binding volumes: {failure}");
-            unschedulable(&rules::FAULT, pod, message)
+        Step::Fail(error) => {
+            let message = format!("running PreBind plugin \"VolumeBinding\": binding volumes: {error}");
+            unschedulable(&rules::CANNOT_EVALUATE, pod, message)
         }
     }
 }
@@ -212,21 +221,21 @@ fn nominate(pod: &Pod, node: &Name) -> Verdict {
 fn bind(pod: &Pod, node: &Name) -> Verdict {
     let message = format!("Successfully assigned {} to {node}", pod.key());
     let bind = Bind::new(&rules::BIND, pod, node);
-    let bind = bind.then(Event::pod(pod, EventType::Normal, Why::Scheduled, message));
+    let bind = bind.then(Event::pod(pod, EventType::Normal, EventReason::Scheduled, message));
     Verdict::request(&rules::BIND, Request::Bind(bind)).with_note(format!("to node {node}"))
 }
 
-/// No node will do: it is told, and written on the pod.
+/// Publishes that a pod is unschedulable, and writes it to the pod's status.
 fn unschedulable(rule: &'static Rule, pod: &Pod, message: String) -> Verdict {
-    let notice = Event::pod(pod, EventType::Warning, Why::FailedScheduling, message.clone());
-    let is_said = pod.scheduling.unschedulable.as_deref() == Some(message.as_str());
+    let event = Event::pod(pod, EventType::Warning, EventReason::FailedScheduling, message.clone());
+    let is_written = pod.scheduling.unschedulable.as_deref() == Some(message.as_str());
     let edit = PodStatusEdit {
-        nominated: (!pod.scheduling.nominated.is_empty()).then(Name::default),
-        unschedulable: (!is_said).then(|| message.as_str().into()),
+        nominated: (!pod.scheduling.nominated_node.is_empty()).then(Name::default),
+        unschedulable: (!is_written).then(|| message.as_str().into()),
     };
     let verdict = match edit == PodStatusEdit::default() {
         true => Verdict::idle(rule),
         false => Verdict::write(rule, Write::pod(rule, pod, edit)),
     };
-    verdict.with_note(message).publish(notice)
+    verdict.with_note(message).publish(event)
 }

@@ -1,117 +1,118 @@
-//! What a node must have for a pod, beside its volumes: the pod wants it and puts up with it, and there is room.
+//! The tests of a node that do not involve volumes or other pods' affinity: taints, node affinity, host
+//! ports and resources.
 
 use bindery_cache::{Cache, NodeUsage};
 use bindery_model::{Name, Node, Pod, PodKey, Taint, TaintEffect};
 
-use crate::reason::{Reason, Shortage};
+use crate::reason::{Reason, ResourceShortage};
 
-/// The taint that stands for a node which is marked as unschedulable.
+/// The taint that corresponds to a cordoned node.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// A port of a node: protocol, address and number.
+/// A host port: protocol, address and number.
 type Port = (Name, Name, i32);
 
-/// A test of a node: what it has against it.
+/// A test of a node: the reasons against it.
 type Test = fn(&Cache, &Pod, &Node) -> Vec<Reason>;
 
-/// The tests up to where upstream looks at volumes, in its order.
-const TESTS: [Test; 5] = [is_open, is_untainted, is_wanted, has_ports, has_room];
+/// The tests that precede those of volumes, in upstream's order.
+const TESTS: [Test; 5] = [check_cordoned, check_taints, check_node_affinity, check_ports, check_resources];
 
-/// What stands against a node, up to where upstream looks at volumes. The first test that fails tells all that it has.
-pub(crate) fn before_volumes(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let failed = TESTS.iter().map(|test| test(known, pod, node)).find(|against| !against.is_empty());
+/// All reasons of the first test that fails.
+pub(crate) fn check(cache: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let failed = TESTS.iter().map(|test| test(cache, pod, node)).find(|reasons| !reasons.is_empty());
     failed.unwrap_or_default()
 }
 
-/// The same, by all tests.
-pub(crate) fn all_before_volumes(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
-    TESTS.iter().flat_map(|test| test(known, pod, node)).collect()
+/// The reasons of all tests.
+pub(crate) fn check_all(cache: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+    TESTS.iter().flat_map(|test| test(cache, pod, node)).collect()
 }
 
-fn is_open(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let is_closed = node.unschedulable && !tolerates(pod, &unschedulable());
-    is_closed.then_some(Reason::Unschedulable).into_iter().collect()
+fn check_cordoned(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let taint = || Taint { key: UNSCHEDULABLE.into(), value: "".into(), effect: TaintEffect::NoSchedule };
+    let is_rejected = node.unschedulable && !tolerates(pod, &taint());
+    is_rejected.then_some(Reason::Unschedulable).into_iter().collect()
 }
 
-fn is_untainted(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let taints: Vec<Taint> = repelling(pod, node).cloned().collect();
+fn check_taints(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let taints: Vec<Taint> = untolerated_taints(pod, node).cloned().collect();
     (!taints.is_empty()).then_some(Reason::Tainted(taints)).into_iter().collect()
 }
 
-/// The taints of a node that keep the pod away.
-pub(crate) fn repelling<'a>(pod: &'a Pod, node: &'a Node) -> impl Iterator<Item = &'a Taint> {
+/// The taints of a node because of which the pod cannot run there.
+pub(crate) fn untolerated_taints<'a>(pod: &'a Pod, node: &'a Node) -> impl Iterator<Item = &'a Taint> {
     node.taints.iter().filter(|taint| match taint.effect {
         TaintEffect::NoSchedule | TaintEffect::NoExecute => !tolerates(pod, taint),
         TaintEffect::PreferNoSchedule => false,
     })
 }
 
-fn unschedulable() -> Taint {
-    Taint { key: UNSCHEDULABLE.into(), value: "".into(), effect: TaintEffect::NoSchedule }
-}
-
 fn tolerates(pod: &Pod, taint: &Taint) -> bool {
     pod.scheduling.tolerations.iter().any(|toleration| toleration.tolerates(taint))
 }
 
-/// How many taints of a node would rather not have the pod.
-pub(crate) fn dislikes(pod: &Pod, node: &Node) -> usize {
-    let is_mild = |taint: &&Taint| taint.effect == TaintEffect::PreferNoSchedule && !tolerates(pod, taint);
-    node.taints.iter().filter(is_mild).count()
+/// The number of untolerated taints of a node with effect PreferNoSchedule.
+pub(crate) fn soft_taints(pod: &Pod, node: &Node) -> usize {
+    let is_soft = |taint: &&Taint| taint.effect == TaintEffect::PreferNoSchedule && !tolerates(pod, taint);
+    node.taints.iter().filter(is_soft).count()
 }
 
-/// Whether the pod wants the node, by its labels and its name.
-pub(crate) fn is_wanted(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+/// Whether a node matches the pod's node selector and required node affinity.
+pub(crate) fn check_node_affinity(_: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
     let scheduling = &pod.scheduling;
-    let lacks = |(key, value): &&(Name, Name)| node.labels.get(key) != Some(value);
-    let labels: Vec<(Name, Name)> = scheduling.selector.iter().filter(lacks).cloned().collect();
-    let is_by_affinity = scheduling.nodes.as_ref().is_some_and(|nodes| !nodes.matches(&node.labels, Some(node.name())));
-    let is_unwanted = !labels.is_empty() || is_by_affinity;
-    is_unwanted.then_some(Reason::NotWanted { labels, is_by_affinity }).into_iter().collect()
+    let is_missing = |(key, value): &&(Name, Name)| node.labels.get(key) != Some(value);
+    let labels: Vec<(Name, Name)> = scheduling.node_selector.iter().filter(is_missing).cloned().collect();
+    let affinity = scheduling.node_affinity.as_ref();
+    let is_by_affinity = affinity.is_some_and(|nodes| !nodes.matches(&node.labels, Some(node.name())));
+    let is_rejected = !labels.is_empty() || is_by_affinity;
+    is_rejected.then_some(Reason::NodeAffinity { labels, is_by_affinity }).into_iter().collect()
 }
 
-fn has_ports(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let is_taken = port_takers(known, pod, node).next().is_some();
-    is_taken.then_some(Reason::PortTaken).into_iter().collect()
+fn check_ports(cache: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let is_in_use = port_users(cache, pod, node).next().is_some();
+    is_in_use.then_some(Reason::PortInUse).into_iter().collect()
 }
 
-/// The pods on a node that have a port which the pod needs.
-pub(crate) fn port_takers<'a>(known: &'a Cache, pod: &'a Pod, node: &Node) -> impl Iterator<Item = &'a PodKey> {
+/// The pods on a node that use a host port which the pod needs.
+pub(crate) fn port_users<'a>(cache: &'a Cache, pod: &'a Pod, node: &Node) -> impl Iterator<Item = &'a PodKey> {
     const ANY: &str = "0.0.0.0";
-    let wanted = &pod.scheduling.ports;
-    let clash = |(protocol, address, port): &Port, taken: &Port| {
-        *protocol == taken.0 && *port == taken.2 && (*address == taken.1 || *address == ANY || taken.1 == ANY)
+    let needed = &pod.scheduling.ports;
+    let conflict = |(protocol, address, port): &Port, used: &Port| {
+        *protocol == used.0 && *port == used.2 && (*address == used.1 || *address == ANY || used.1 == ANY)
     };
-    let takes =
-        move |other: &Pod| other.scheduling.ports.iter().any(|taken| wanted.iter().any(|wanted| clash(wanted, taken)));
-    let others = (!wanted.is_empty()).then(|| known.tenants().of(node.name()).filter(|key| **key != pod.key()));
-    others.into_iter().flatten().filter(move |key| known.pod(key).is_some_and(|other| takes(other)))
+    let conflicts =
+        move |other: &Pod| other.scheduling.ports.iter().any(|used| needed.iter().any(|port| conflict(port, used)));
+    let others = (!needed.is_empty()).then(|| cache.node_pods().on(node.name()).filter(|key| **key != pod.key()));
+    others.into_iter().flatten().filter(move |key| cache.pod(key).is_some_and(|other| conflicts(other)))
 }
 
-/// How much is taken of a node by others.
-pub(crate) fn load_of_others(known: &Cache, pod: &Pod, node: &Node) -> NodeUsage {
-    let load = known.tenants().load(node.name());
-    match known.tenants().place(&pod.key()) {
-        Some((place, own)) if place == node.name() => load.without(own),
-        Some(_) | None => load,
+/// How much of a node other pods use.
+pub(crate) fn usage_by_others(cache: &Cache, pod: &Pod, node: &Node) -> NodeUsage {
+    let usage = cache.node_pods().usage(node.name());
+    match cache.node_pods().node_of(&pod.key()) {
+        Some((planned, own)) if planned == node.name() => usage.minus(own),
+        Some(_) | None => usage,
     }
 }
 
-fn has_room(known: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
-    let (taken, has, needs) = (load_of_others(known, pod, node), &node.allocatable, &pod.scheduling.needs);
+fn check_resources(cache: &Cache, pod: &Pod, node: &Node) -> Vec<Reason> {
+    let usage = usage_by_others(cache, pod, node);
+    let (allocatable, requests) = (&node.allocatable, &pod.scheduling.requests);
     let mut reasons = Vec::new();
-    if taken.pods + 1 > has.pods {
+    if usage.pods + 1 > allocatable.pods {
         reasons.push(Reason::TooManyPods);
     }
-    let mut weigh = |what: &str, needs: i128, taken: i128, has: i128| {
-        if needs > 0 && taken + needs > has {
-            reasons.push(Reason::Lacks(Shortage { what: what.into(), needs, taken, has }));
+    let mut check = |resource: &str, requested: i128, used: i128, allocatable: i128| {
+        if requested > 0 && used + requested > allocatable {
+            let shortage = ResourceShortage { resource: resource.into(), requested, used, allocatable };
+            reasons.push(Reason::Insufficient(shortage));
         }
     };
-    weigh("cpu", needs.cpu_millis, taken.needs.cpu_millis, has.cpu_millis);
-    weigh("memory", needs.memory_bytes, taken.needs.memory_bytes, has.memory_bytes);
-    for (what, needs) in needs.others.iter() {
-        weigh(what, needs, taken.needs.others.of(what), has.others.of(what));
+    check("cpu", requests.cpu_millis, usage.requests.cpu_millis, allocatable.cpu_millis);
+    check("memory", requests.memory_bytes, usage.requests.memory_bytes, allocatable.memory_bytes);
+    for (resource, requested) in requests.others.iter() {
+        check(resource, requested, usage.requests.others.of(resource), allocatable.others.of(resource));
     }
     reasons
 }

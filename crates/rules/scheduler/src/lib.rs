@@ -1,37 +1,39 @@
-//! The rules that give pods their nodes.
+//! The scheduler: rules that assign pods to nodes.
 //!
 //! ```text
-//!   a pod ─▶ which nodes will do (fit, volumes, neighbours) ─▶ the best of them (score)
-//!         ─▶ its volumes are reserved or asked for ─▶ it is nominated ─▶ its claims are bound ─▶ it is given its node
+//!   pod ─▶ suitable nodes (fit, volumes, topology_spread, pod_affinity) ─▶ the best one (score)
+//!       ─▶ nominate the node ─▶ reserve or request volumes ─▶ claims are bound ─▶ assign the pod
 //! ```
 //!
-//! Nothing is held in memory between these steps: what was written tells how far it has come. A volume that is reserved, or a
-//! node that is selected for a claim, ties the pod to where that is; and the node that is written on the pod says where the
-//! rest goes on, or where it failed.
+//! Nothing is kept in memory between these steps: the objects show the progress. A reserved volume, or
+//! a node selected for a claim, ties the pod to a node; `status.nominatedNodeName` shows where to
+//! continue, or where provisioning failed.
 //!
-//! It is whole where volumes are concerned (by the room `placement`), and honest about the rest: node selectors and affinity,
-//! taints, cpu, memory, pods and ports, pods that must or must not be near each other, priorities without driving anybody out.
-//! Topology spread constraints, images, devices and pre-emption it does not know.
+//! Volumes are handled completely (by the crate `placement`). Also supported are node selectors and node
+//! affinity, taints, resources, host ports, required pod affinity and anti-affinity, required topology
+//! spread constraints, and priorities. Not supported are preemption, image locality and dynamic
+//! resource allocation.
 //!
-//! This room does not know a clock, a queue or a client, and remembers nothing.
+//! This crate does not know a clock, a queue or a client, and has no memory.
 
 mod decision;
+mod evaluation;
 mod fit;
-mod look;
 mod message;
-mod neighbours;
+mod pod_affinity;
 mod reason;
 pub mod rules;
 mod score;
-mod spread;
+mod topology_spread;
 mod wakes;
 
-pub use look::{Look, Outlook};
-pub use reason::{Crowd, Reason, Shortage};
+pub use evaluation::{Evaluation, NodeAssessment};
+pub use reason::{Reason, ResourceShortage, SpreadViolation};
 
-use bindery_cache::{Cache, Change};
+use bindery_cache::{Cache, Change, IndexPolicy};
+use bindery_matching::INDEX_POLICY;
 use bindery_model::{DEFAULT_SCHEDULER, Kind, Name, ObjectKey, Pod, PodKey};
-use bindery_placement::Shape;
+use bindery_placement::UtilizationShape;
 use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 
 /// The rule set of the scheduler.
@@ -39,35 +41,35 @@ use bindery_rules_api::{LiveReads, Profile, ResyncInterval, RuleSet, Verdict};
 pub struct Scheduler {
     name: Name,
     component: &'static str,
-    shape: Shape,
+    shape: UtilizationShape,
 }
 
 impl Scheduler {
-    /// Its name among the rule sets.
+    /// The name of the rule set.
     pub const NAME: &'static str = "scheduler";
 
-    /// A scheduler of the pods that name it.
+    /// A scheduler for pods with that `spec.schedulerName`.
     pub fn new(name: impl Into<Name>) -> Scheduler {
-        Scheduler { name: name.into(), component: DEFAULT_SCHEDULER, shape: Shape::default() }
+        Scheduler { name: name.into(), component: DEFAULT_SCHEDULER, shape: UtilizationShape::default() }
     }
 
-    /// The same, whose events name a component as their source.
+    /// The same scheduler with another component as the source of its events.
     #[must_use]
-    pub fn telling_as(self, component: &'static str) -> Scheduler {
+    pub fn with_component(self, component: &'static str) -> Scheduler {
         Scheduler { component, ..self }
     }
 
-    /// The node that a pod which has none would be given as things are, or is on its way to.
+    /// The node to which a pod without one would be scheduled now, or is being scheduled.
     pub fn node_for(&self, known: &Cache, pod: &Pod) -> Option<Name> {
         decision::node_for(self, known, pod)
     }
 
-    /// What would be decided about a pod if it were its turn.
-    pub fn decide_out_of_turn(&self, known: &Cache, key: &PodKey) -> Verdict {
-        decision::decide_out_of_turn(self, known, key)
+    /// The verdict about a pod, regardless of pods before it in the queue.
+    pub fn decide_ignoring_queue(&self, known: &Cache, key: &PodKey) -> Verdict {
+        decision::decide_ignoring_queue(self, known, key)
     }
 
-    /// Whether a pod names this scheduler.
+    /// Whether this scheduler is responsible for a pod.
     fn is_ours(&self, pod: &Pod) -> bool {
         pod.scheduling.scheduler == self.name
     }
@@ -80,6 +82,10 @@ impl Default for Scheduler {
 }
 
 impl RuleSet for Scheduler {
+    fn index_policy(&self) -> Option<IndexPolicy> {
+        Some(INDEX_POLICY)
+    }
+
     fn profile(&self) -> Profile {
         Profile {
             name: Scheduler::NAME,

@@ -1,84 +1,88 @@
-//! Why a node will not do for a pod, in upstream's words.
+//! Why a node is not suitable for a pod, with upstream's messages.
 
 use std::fmt;
 
 use bindery_model::{Name, Taint};
-use bindery_placement::Obstacle;
+use bindery_placement::NodeRejection;
 
-/// Why a node will not do.
+/// Why a node is not suitable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// New pods are kept away from it.
+    /// It is cordoned.
     Unschedulable,
-    /// It has taints that the pod does not tolerate: these.
+    /// It has these taints that the pod does not tolerate.
     Tainted(Vec<Taint>),
-    /// The pod does not want it.
-    NotWanted {
-        /// Labels of the pod's node selector that it does not have.
+    /// It does not match the pod's node selector or node affinity.
+    NodeAffinity {
+        /// Labels of the node selector that it does not have.
         labels: Vec<(Name, Name)>,
-        /// Whether the pod's node affinity is against it.
+        /// Whether the node affinity excludes it.
         is_by_affinity: bool,
     },
-    /// A port that the pod needs is taken.
-    PortTaken,
-    /// It can have no more pods.
+    /// A host port that the pod needs is in use.
+    PortInUse,
+    /// It has its maximum number of pods.
     TooManyPods,
-    /// It has not enough of something.
-    Lacks(Shortage),
-    /// No pod is there that must be near.
-    NotNear,
-    /// A pod is there that must not be near.
-    NotApart,
-    /// A pod is there that wants others elsewhere.
-    KeptApart,
-    /// It has not the label over whose values pods are to be spread: this one.
-    NoPlace(Name),
-    /// There are too many pods there already with which it is to be spread.
-    Uneven(Crowd),
-    /// Its volumes.
-    Volumes(Obstacle),
+    /// It does not have enough of a resource.
+    Insufficient(ResourceShortage),
+    /// No pod that the pod's affinity requires runs in its topology domain.
+    Affinity,
+    /// A pod that the pod's anti-affinity excludes runs in its topology domain.
+    AntiAffinity,
+    /// A pod whose anti-affinity excludes this pod runs in its topology domain.
+    ExistingAntiAffinity,
+    /// It does not have this label of a topology spread constraint.
+    MissingSpreadLabel(Name),
+    /// A topology spread constraint would be violated.
+    TopologySpread(SpreadViolation),
+    /// A reason related to volumes.
+    Volumes(NodeRejection),
 }
 
-/// Not enough of something: cpu in thousandths, memory and disk in bytes, devices by their number.
+/// Not enough of a resource: CPU in millicores, memory and storage in bytes, others in units.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shortage {
-    /// Of what.
-    pub what: Name,
-    /// How much the pod asks for.
-    pub needs: i128,
-    /// How much others take.
-    pub taken: i128,
-    /// How much there is in all.
-    pub has: i128,
+pub struct ResourceShortage {
+    /// The resource.
+    pub resource: Name,
+    /// The pod's request.
+    pub requested: i128,
+    /// The requests of other pods on the node.
+    pub used: i128,
+    /// The node's allocatable amount.
+    pub allocatable: i128,
 }
 
-/// A place that has too many pods of those that are to be spread evenly.
+/// A topology domain with too many pods for a topology spread constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Crowd {
-    /// The label of nodes by which places are told.
+pub struct SpreadViolation {
+    /// The node label that defines the topology domains.
     pub key: Name,
-    /// The place.
+    /// The domain of the node.
     pub value: Name,
-    /// How many of the pods there are.
-    pub here: i64,
-    /// How many there are where there are fewest.
-    pub fewest: i64,
-    /// How much more than that there may be.
+    /// The number of matching pods in it.
+    pub count: i64,
+    /// The minimum over all domains.
+    pub minimum: i64,
+    /// By how much the count may exceed the minimum.
     pub skew_max: i64,
 }
 
 impl Reason {
-    /// Whether the going of other pods could help.
-    pub fn is_for_lack_of_space(&self) -> bool {
+    /// Whether the eviction of other pods could resolve it.
+    pub fn could_preemption_help(&self) -> bool {
         match self {
-            Reason::PortTaken | Reason::TooManyPods | Reason::NotApart | Reason::KeptApart | Reason::Uneven(_) => true,
-            Reason::Lacks(shortage) => shortage.needs <= shortage.has,
-            Reason::Volumes(obstacle) => obstacle.is_for_lack_of_space(),
+            Reason::PortInUse
+            | Reason::TooManyPods
+            | Reason::AntiAffinity
+            | Reason::ExistingAntiAffinity
+            | Reason::TopologySpread(_) => true,
+            Reason::Insufficient(shortage) => shortage.requested <= shortage.allocatable,
+            Reason::Volumes(rejection) => rejection.could_preemption_help(),
             Reason::Unschedulable
             | Reason::Tainted(_)
-            | Reason::NotWanted { .. }
-            | Reason::NotNear
-            | Reason::NoPlace(_) => false,
+            | Reason::NodeAffinity { .. }
+            | Reason::Affinity
+            | Reason::MissingSpreadLabel(_) => false,
         }
     }
 }
@@ -88,18 +92,18 @@ impl fmt::Display for Reason {
         match self {
             Reason::Unschedulable => f.write_str("node(s) were unschedulable"),
             Reason::Tainted(_) => f.write_str("node(s) had untolerated taint(s)"),
-            Reason::NotWanted { .. } => f.write_str("node(s) didn't match Pod's node affinity/selector"),
-            Reason::PortTaken => f.write_str("node(s) didn't have free ports for the requested pod ports"),
+            Reason::NodeAffinity { .. } => f.write_str("node(s) didn't match Pod's node affinity/selector"),
+            Reason::PortInUse => f.write_str("node(s) didn't have free ports for the requested pod ports"),
             Reason::TooManyPods => f.write_str("Too many pods"),
-            Reason::Lacks(shortage) => write!(f, "Insufficient {}", shortage.what),
-            Reason::NotNear => f.write_str("node(s) didn't match pod affinity rules"),
-            Reason::NotApart => f.write_str("node(s) didn't match pod anti-affinity rules"),
-            Reason::KeptApart => f.write_str("node(s) didn't satisfy existing pods anti-affinity rules"),
-            Reason::NoPlace(_) => {
+            Reason::Insufficient(shortage) => write!(f, "Insufficient {}", shortage.resource),
+            Reason::Affinity => f.write_str("node(s) didn't match pod affinity rules"),
+            Reason::AntiAffinity => f.write_str("node(s) didn't match pod anti-affinity rules"),
+            Reason::ExistingAntiAffinity => f.write_str("node(s) didn't satisfy existing pods anti-affinity rules"),
+            Reason::MissingSpreadLabel(_) => {
                 f.write_str("node(s) didn't match pod topology spread constraints (missing required label)")
             }
-            Reason::Uneven(_) => f.write_str("node(s) didn't match pod topology spread constraints"),
-            Reason::Volumes(obstacle) => obstacle.fmt(f),
+            Reason::TopologySpread(_) => f.write_str("node(s) didn't match pod topology spread constraints"),
+            Reason::Volumes(rejection) => rejection.fmt(f),
         }
     }
 }

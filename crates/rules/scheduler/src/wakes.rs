@@ -1,4 +1,4 @@
-//! Whom a change wakes: the pods that wait for a node, as far as it can help them.
+//! Which pods a change wakes: waiting pods whose verdict it can change.
 
 use std::sync::Arc;
 
@@ -7,123 +7,127 @@ use bindery_model::{Annotation, Claim, ClaimKey, Name, Node, Object, ObjectKey, 
 
 use crate::Scheduler;
 
-/// Wakes the pods that a change concerns. Returns how many were looked at for that.
+/// Wakes the pods that a change concerns. Returns the number of pods that were examined.
 pub(crate) fn wake(scheduler: &Scheduler, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) -> usize {
-    let mut woken = Woken { scheduler, known, wake, looked_at: 0 };
+    let mut waker = Waker { scheduler, known, wake, examined: 0 };
     if let (before, Some(Object::Pod(pod))) = (&change.before, &change.after) {
-        let own = |other: &Pod| other.meta.uid == pod.meta.uid;
-        woken.of([&pod.key()], own);
+        let is_same = |other: &Pod| other.meta.uid == pod.meta.uid;
+        waker.wake([&pod.key()], is_same);
         let before = if let Some(Object::Pod(before)) = before { Some(&**before) } else { None };
-        // What it gives back is room for those that have found none; where it comes, others may want to
-        // be near it; and it tips the scales for those that are to be spread evenly.
-        if before.is_some_and(|before| gives_back(before, pod)) {
-            woken.of(known.tenants().waiting(), |other| is_stuck(other) && !own(other));
-        } else if place(pod).is_some() && before.is_none_or(|before| is_counted_otherwise(before, pod)) {
-            let counts = |other: &Pod| !other.scheduling.near.is_empty() || !other.scheduling.spread.is_empty();
-            woken.of(known.tenants().waiting(), |other| is_stuck(other) && counts(other) && !own(other));
+        // Resources that it frees may help unschedulable pods. On its new node it may satisfy the affinity
+        // of others, and it changes the topology spread.
+        if before.is_some_and(|before| frees_resources(before, pod)) {
+            waker.wake(known.node_pods().waiting(), |other| is_unschedulable(other) && !is_same(other));
+        } else if node_of(pod).is_some() && before.is_none_or(|before| has_moved(before, pod)) {
+            let depends_on_pods =
+                |other: &Pod| !other.scheduling.affinity.is_empty() || !other.scheduling.topology_spread.is_empty();
+            let concerns = |other: &Pod| is_unschedulable(other) && depends_on_pods(other) && !is_same(other);
+            waker.wake(known.node_pods().waiting(), concerns);
         }
-        return woken.looked_at;
+        return waker.examined;
     }
-    if frees_room(known, change) {
-        woken.of(known.tenants().waiting(), is_stuck);
+    if ends_planned_pod(known, change) {
+        waker.wake(known.node_pods().waiting(), is_unschedulable);
     }
     for object in change.after.iter().chain(&change.before) {
-        woken.by(object);
+        waker.wake_for(object);
     }
-    woken.looked_at
+    waker.examined
 }
 
-/// Whoever is woken.
-struct Woken<'a> {
+/// Wakes pods, and counts how many were examined.
+struct Waker<'a> {
     scheduler: &'a Scheduler,
     known: &'a Cache,
     wake: &'a mut dyn FnMut(ObjectKey),
-    /// How many pods were looked at: what a change costs.
-    looked_at: usize,
+    /// The number of pods that were examined: the cost of a change.
+    examined: usize,
 }
 
-impl<'a> Woken<'a> {
-    /// Wakes those of some pods that wait for a node, and that it concerns.
-    fn of<'k>(&mut self, keys: impl IntoIterator<Item = &'k PodKey>, concerns: impl Fn(&Pod) -> bool) {
+impl<'a> Waker<'a> {
+    /// Wakes the pods among these that wait for a node and that the change concerns.
+    fn wake<'k>(&mut self, keys: impl IntoIterator<Item = &'k PodKey>, concerns: impl Fn(&Pod) -> bool) {
         for key in keys {
-            self.looked_at += 1;
-            let pod = self.known.pod(key).filter(|_| self.known.tenants().is_waiting(key));
+            self.examined += 1;
+            let pod = self.known.pod(key).filter(|_| self.known.node_pods().is_waiting(key));
             if pod.is_some_and(|pod| self.scheduler.is_ours(pod) && concerns(pod)) {
                 (self.wake)(key.clone().into());
             }
         }
     }
 
-    /// Wakes the pods that use one of some claims.
-    fn using(&mut self, claims: impl IntoIterator<Item = ClaimKey>) {
+    /// Wakes the pods that use one of these claims.
+    fn wake_users(&mut self, claims: impl IntoIterator<Item = ClaimKey>) {
         let known = self.known;
         for claim in claims {
             let keys: Vec<PodKey> = known.pods_using(&claim).map(|pod| pod.key()).collect();
-            self.of(&keys, |_| true);
+            self.wake(&keys, |_| true);
         }
     }
 
-    /// Wakes those that an object concerns, as it was or as it is.
-    fn by(&mut self, object: &Object) {
+    /// Wakes the pods that the old or new state of an object concerns.
+    fn wake_for(&mut self, object: &Object) {
         let known = self.known;
-        let tenants = known.tenants();
-        let is_stuck_with_volumes = |pod: &Pod| is_stuck(pod) && !pod.volumes.is_empty();
+        let pods = known.node_pods();
         match object {
-            // It is gone.
-            Object::Pod(pod) if takes(pod) => self.of(tenants.waiting(), is_stuck),
+            // It was deleted.
+            Object::Pod(pod) if uses_resources(pod) => self.wake(pods.waiting(), is_unschedulable),
             Object::Pod(_) => {}
-            Object::Node(node) => self.of(tenants.waiting(), |pod| is_stuck(pod) || is_meant(pod, node)),
-            Object::Claim(claim) => self.using([claim.key()]),
-            // One of their claims has it, or has none and asks for its class.
-            Object::Volume(volume) => {
-                self.using(known.claims_naming(volume.name()).map(|claim| claim.key()));
-                let class = volume.class();
-                let looks_for = |claim: &Arc<Claim>| claim.volume.is_none() && claim.class() == class;
-                let wants = |pod: &Pod| pod.claim_keys().filter_map(|key| known.claim(&key)).any(looks_for);
-                self.of(tenants.waiting_for_class(class), wants);
+            Object::Node(node) => {
+                self.wake(pods.waiting(), |pod| is_unschedulable(pod) || is_nominated_to(pod, node));
             }
-            Object::Class(class) => self.of(tenants.waiting_for_class(&class.meta.name), |_| true),
-            Object::Capacity(capacity) => self.of(tenants.waiting_for_class(&capacity.class), is_stuck),
+            Object::Claim(claim) => self.wake_users([claim.key()]),
+            // One of their claims is bound to it, or is unbound and has its class.
+            Object::Volume(volume) => {
+                self.wake_users(known.claims_naming(volume.name()).map(|claim| claim.key()));
+                let class = volume.class();
+                let needs_it = |claim: &Arc<Claim>| claim.volume.is_none() && claim.class() == class;
+                let concerns = |pod: &Pod| pod.claim_keys().filter_map(|key| known.claim(&key)).any(needs_it);
+                self.wake(pods.waiting_for_class(class), concerns);
+            }
+            Object::Class(class) => self.wake(pods.waiting_for_class(&class.meta.name), |_| true),
+            Object::Capacity(capacity) => self.wake(pods.waiting_for_class(&capacity.class), is_unschedulable),
             Object::CsiDriver(_) | Object::CsiNode(_) | Object::Attachment(_) => {
-                self.of(tenants.waiting(), is_stuck_with_volumes);
+                self.wake(pods.waiting(), |pod| is_unschedulable(pod) && !pod.volumes.is_empty());
             }
             Object::AttributesClass(_) => {}
         }
     }
 }
 
-/// Where a pod is, or says that it is meant to be, while it takes something there.
-fn place(pod: &Pod) -> Option<&Name> {
-    let node = if pod.node.is_empty() { &pod.scheduling.nominated } else { &pod.node };
-    (!node.is_empty() && is_about(pod)).then_some(node)
+/// The node, or nominated node, on which a pod uses resources.
+fn node_of(pod: &Pod) -> Option<&Name> {
+    let node = if pod.node.is_empty() { &pod.scheduling.nominated_node } else { &pod.node };
+    (!node.is_empty() && is_active(pod)).then_some(node)
 }
 
-/// Whether a pod is on a node, or is to be.
-fn is_about(pod: &Pod) -> bool {
-    !(pod.is_over() || pod.node.is_empty() && pod.deleting)
+/// Whether a pod is on a node, or may still be assigned to one.
+fn is_active(pod: &Pod) -> bool {
+    !(pod.is_finished() || pod.node.is_empty() && pod.deleting)
 }
 
-/// Whether a pod takes something: at its place, or where a volume is made or reserved for it, which only its claims say.
-fn takes(pod: &Pod) -> bool {
-    place(pod).is_some() || is_about(pod) && !pod.volumes.is_empty()
+/// Whether a pod uses resources: on its node, or on one planned for it, which only its claims show.
+fn uses_resources(pod: &Pod) -> bool {
+    node_of(pod).is_some() || is_active(pod) && !pod.volumes.is_empty()
 }
 
-/// Whether a pod has left its place, or takes less there.
-fn gives_back(before: &Pod, after: &Pod) -> bool {
-    let scheduling =
-        |pod: &Pod| (pod.scheduling.needs.clone(), pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
-    let has_left = place(before).is_some() && place(before) != place(after) || !takes(after);
-    takes(before) && (has_left || scheduling(before) != scheduling(after))
+/// Whether a pod has left its node, or changed what it uses there.
+fn frees_resources(before: &Pod, after: &Pod) -> bool {
+    let scheduling = |pod: &Pod| {
+        (pod.scheduling.requests.clone(), pod.scheduling.labels.clone(), pod.scheduling.anti_affinity.clone())
+    };
+    let has_left = node_of(before).is_some() && node_of(before) != node_of(after) || !uses_resources(after);
+    uses_resources(before) && (has_left || scheduling(before) != scheduling(after))
 }
 
-/// Whether a pod has come to another place, or does not count any more where others are counted.
-fn is_counted_otherwise(before: &Pod, after: &Pod) -> bool {
-    place(before) != place(after) || before.deleting != after.deleting
+/// Whether a pod has another node, or no longer counts for topology spread.
+fn has_moved(before: &Pod, after: &Pod) -> bool {
+    node_of(before) != node_of(after) || before.deleting != after.deleting
 }
 
-/// Whether a node is no longer meant for pods that say nothing of it themselves: it was selected for a claim of theirs, or a volume
-/// there was reserved for it.
-fn frees_room(known: &Cache, change: &Change) -> bool {
+/// Whether a node is no longer planned for a pod without a nominated node: the node was selected for one
+/// of its claims, or a volume there was reserved for one.
+fn ends_planned_pod(known: &Cache, change: &Change) -> bool {
     let claim = match (&change.before, &change.after) {
         (Some(Object::Claim(before)), Some(Object::Claim(after))) => {
             let selected = |claim: &Claim| claim.annotations.get(Annotation::SelectedNode).cloned();
@@ -136,17 +140,17 @@ fn frees_room(known: &Cache, change: &Change) -> bool {
         (Some(Object::Volume(before)), _) => before.claim_ref.as_ref().map(|claim| claim.key.clone()),
         (_, _) => None,
     };
-    let is_silent = |pod: &Arc<Pod>| pod.node.is_empty() && pod.scheduling.nominated.is_empty();
-    claim.is_some_and(|claim| known.pods_using(&claim).any(is_silent))
+    let is_planned = |pod: &Arc<Pod>| pod.node.is_empty() && pod.scheduling.nominated_node.is_empty();
+    claim.is_some_and(|claim| known.pods_using(&claim).any(is_planned))
 }
 
-/// Whether a pod has found no node.
-fn is_stuck(pod: &Pod) -> bool {
-    pod.scheduling.nominated.is_empty()
+/// Whether a pod has no nominated node.
+fn is_unschedulable(pod: &Pod) -> bool {
+    pod.scheduling.nominated_node.is_empty()
 }
 
-fn is_meant(pod: &Pod, node: &Node) -> bool {
-    pod.scheduling.nominated == *node.name()
+fn is_nominated_to(pod: &Pod, node: &Node) -> bool {
+    pod.scheduling.nominated_node == *node.name()
 }
 
 #[cfg(test)]
@@ -163,9 +167,9 @@ mod tests {
         Object::from_json(kind, json.as_bytes()).expect("it has a name")
     }
 
-    /// Many pods that wait, each with a claim of its own that looks for a volume.
+    /// Many waiting pods, each with an unbound claim.
     fn known() -> Cache {
-        let mut known = Cache::default();
+        let mut known = Cache::new(bindery_matching::INDEX_POLICY);
         for n in 0..CLASSES * PODS_PER_CLASS {
             let class = n % CLASSES;
             let claim = format!(
@@ -181,31 +185,31 @@ mod tests {
         known
     }
 
-    /// How many pods are woken by an object that comes, and how many are looked at.
+    /// The number of pods that a new object wakes, and the number examined.
     fn woken(known: &mut Cache, kind: Kind, json: &str) -> (usize, usize) {
-        let change = known.watched(object(kind, json)).expect("it is news");
+        let change = known.watched(object(kind, json)).expect("it is new");
         let mut woken = BTreeSet::new();
-        let looked_at = wake(&Scheduler::default(), known, &change, &mut |key| {
+        let examined = wake(&Scheduler::default(), known, &change, &mut |key| {
             woken.insert(key);
         });
-        (woken.len(), looked_at)
+        (woken.len(), examined)
     }
 
     #[test]
-    fn what_a_change_costs_follows_whom_it_concerns() {
+    fn cost_of_a_change_is_proportional_to_the_pods_it_concerns() {
         let mut known = known();
         let volume = r#"{"metadata":{"name":"v","uid":"v"},"spec":{"storageClassName":"class-7"}}"#;
         assert_eq!(woken(&mut known, Kind::Volume, volume), (PODS_PER_CLASS, PODS_PER_CLASS));
         let class = r#"{"metadata":{"name":"class-8","uid":"s"},"provisioner":"p"}"#;
         assert_eq!(woken(&mut known, Kind::Class, class), (PODS_PER_CLASS, PODS_PER_CLASS));
-        let room =
+        let capacity =
             r#"{"metadata":{"namespace":"d","name":"r","uid":"r"},"storageClassName":"class-9","capacity":"1Gi"}"#;
-        assert_eq!(woken(&mut known, Kind::Capacity, room), (PODS_PER_CLASS, PODS_PER_CLASS));
+        assert_eq!(woken(&mut known, Kind::Capacity, capacity), (PODS_PER_CLASS, PODS_PER_CLASS));
         let claim =
             r#"{"metadata":{"namespace":"default","name":"claim-1","uid":"c1"},"spec":{"storageClassName":"other"}}"#;
-        let (pods, looked_at) = woken(&mut known, Kind::Claim, claim);
+        let (pods, examined) = woken(&mut known, Kind::Claim, claim);
         assert_eq!(pods, 1);
-        assert!(looked_at <= 2, "once as it was and once as it is, not {looked_at} times");
+        assert!(examined <= 2, "once for the old and once for the new state, not {examined} times");
         assert_eq!(
             woken(&mut known, Kind::Volume, &volume.replace("class-7", "other").replace("\"v\"", "\"w\"")),
             (1, 1)

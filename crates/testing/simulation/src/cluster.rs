@@ -120,17 +120,12 @@ pub fn check(kind: Kind, before: &Value, after: &Value) -> Result<(), String> {
     if is_deleting(before) && has_new {
         return Err("metadata.finalizers: no new finalizers can be added if the object is being deleted".into());
     }
-    match kind {
-        Kind::Claim => check_claim(before, after),
-        Kind::Volume => check_volume(before, after),
-        Kind::Class
-        | Kind::AttributesClass
-        | Kind::Pod
-        | Kind::Node
-        | Kind::CsiNode
-        | Kind::CsiDriver
-        | Kind::Capacity
-        | Kind::Attachment => Ok(()),
+    if kind == Kind::Claim {
+        check_claim(before, after)
+    } else if kind == Kind::Volume {
+        check_volume(before, after)
+    } else {
+        Ok(())
     }
 }
 
@@ -176,18 +171,8 @@ fn check_volume(before: &Value, after: &Value) -> Result<(), String> {
 }
 
 fn guard_of(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Claim => Some(finalizer::PVC_PROTECTION),
-        Kind::Volume => Some(finalizer::PV_PROTECTION),
-        Kind::Class
-        | Kind::AttributesClass
-        | Kind::Pod
-        | Kind::Node
-        | Kind::CsiNode
-        | Kind::CsiDriver
-        | Kind::Capacity
-        | Kind::Attachment => None,
-    }
+    let protected = [(Kind::Claim, finalizer::PVC_PROTECTION), (Kind::Volume, finalizer::PV_PROTECTION)];
+    protected.into_iter().find(|(known, _)| *known == kind).map(|(_, finalizer)| finalizer)
 }
 
 fn is_deleting(object: &Value) -> bool {

@@ -44,7 +44,7 @@ impl Report {
 
 /// A mirror of the world, without the objects that word has not come of.
 pub fn mirror_of(world: &World, unseen: &[ObjectKey]) -> Cache {
-    let mut known = Cache::default();
+    let mut known = Cache::new(bindery_matching::INDEX_POLICY);
     for kind in Kind::ALL {
         let (version, mut objects) = world.list(kind);
         objects.retain(|object| !unseen.contains(&object.key()));
@@ -125,7 +125,7 @@ fn take_in(
         (Request::Read(key), Answer::Read(found)) => {
             match &found {
                 Some(object) => known.answered(object.clone()),
-                None => known.answered_gone(&key, known.seen_version(&key)),
+                None => known.answered_not_found(&key, known.seen_version(&key)),
             };
             live_reads.note_read(key, found);
         }

@@ -68,7 +68,7 @@ fn assert_left_alone(run: &Run<'_>, kind: Kind, object: &Value) {
     let Some(shown) = known.object(&key) else { return };
     for (set, verdict) in run.engine.would_decide(&key) {
         let rule = verdict.rule.name;
-        let Some(flaw) = shown.flaw() else {
+        let Some(flaw) = shown.field_error() else {
             // A bound claim may have a volume that has one.
             let note = verdict.note.unwrap_or_default();
             let is_another =
@@ -83,7 +83,7 @@ fn assert_left_alone(run: &Run<'_>, kind: Kind, object: &Value) {
         let note = verdict.note.unwrap_or_default();
         assert!(!flaw.field.is_empty() && note.starts_with(&flaw.field), "{key}: {note:?} names {:?}", flaw.field);
     }
-    let Some(flaw) = shown.flaw() else { return };
+    let Some(flaw) = shown.field_error() else { return };
     let touched = run.world.history.iter().any(|words| words.starts_with(&format!("write {key} ")));
     assert!(!touched, "{key} was written though it has a flaw: {flaw}");
 }
@@ -154,7 +154,7 @@ fn every_flaw_is_named_and_the_rest_goes_on() {
     for (place, (kind, patch, field)) in cases.iter().enumerate() {
         let object = broken(*kind, &format!("bad-{place}"), patch);
         let decoded = decode(*kind, &object);
-        let flaw = decoded.flaw().unwrap_or_else(|| panic!("{patch} has a flaw"));
+        let flaw = decoded.field_error().unwrap_or_else(|| panic!("{patch} has a flaw"));
         assert!(flaw.field.starts_with(field), "{flaw} is about {field}");
         objects.push((*kind, object));
     }
@@ -171,7 +171,7 @@ fn a_version_that_is_no_number_is_named() {
         .map(|(place, (kind, patch))| (kind, broken(kind, &format!("bad-{place}"), patch)))
         .collect();
     for (kind, object) in &watched {
-        let field = decode(*kind, object).flaw().map(|flaw| flaw.field.clone());
+        let field = decode(*kind, object).field_error().map(|flaw| flaw.field.clone());
         assert_eq!(field.as_deref(), Some("metadata.resourceVersion"));
     }
     run(&[], &watched);
@@ -204,7 +204,7 @@ fn what_is_odd_but_makes_sense_is_no_flaw() {
     let odd = |(place, (kind, patch)): (usize, &(Kind, Value))| (*kind, broken(*kind, &format!("odd-{place}"), patch));
     let objects: Vec<_> = patches.iter().enumerate().map(odd).collect();
     for (kind, object) in &objects {
-        assert_eq!(decode(*kind, object).flaw(), None);
+        assert_eq!(decode(*kind, object).field_error(), None);
     }
     let world = run(&objects, &[]);
     let keeps_notes = |key: &ObjectKey| world.get(key).is_some_and(|o| o["metadata"]["annotations"]["notes"] == notes);

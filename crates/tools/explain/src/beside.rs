@@ -62,7 +62,7 @@ fn said(rules: &dyn RuleSet, known: &Cache, key: &ObjectKey, quiet: &[&Rule]) ->
 /// What has to happen for a claim that is being deleted to go; nothing when it is not.
 pub(crate) fn claim_goes_when(known: &Cache, claim: &Claim) -> Option<String> {
     let key = claim.key();
-    let holders = known.pods_using(&key).filter(|pod| pod.holds(claim));
+    let holders = known.pods_using(&key).filter(|pod| pod.protects(claim));
     let holders = holders.map(|pod| format!("pod {}", pod.key())).collect();
     claim.deleting.then(|| goes_when(ProtectedObject::Claim(claim), &claim.finalizers, holders))
 }

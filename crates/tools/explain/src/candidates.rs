@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bindery_cache::Cache;
-use bindery_model::{Claim, Kind, Mismatch, Name, Request, Volume, mismatches, points_to};
+use bindery_matching::{MatchCriteria, Mismatch, mismatches};
+use bindery_model::{Claim, Kind, Name, Volume};
 
 use crate::{Candidate, More};
 
@@ -41,7 +42,7 @@ pub(crate) enum Standing {
 }
 
 /// The volumes for a claim that looks for one. `chosen` is the one that it would be bound to.
-pub(crate) fn volumes(known: &Cache, request: &Request<'_>, chosen: Option<&Name>) -> Vec<Ranked> {
+pub(crate) fn volumes(known: &Cache, request: &MatchCriteria<'_>, chosen: Option<&Name>) -> Vec<Ranked> {
     let chosen = chosen.and_then(|name| known.volume(name)).map(AsRef::as_ref);
     let keys = known.keys(Kind::Volume);
     let volumes = keys.iter().filter_map(|key| known.volume(&key.name));
@@ -64,19 +65,19 @@ pub(crate) fn named(known: &Cache, claim: &Claim, name: &Name, is_chosen: bool) 
     of_misfits(volume.name().to_string(), &failed, 0)
 }
 
-fn rank(known: &Cache, request: &Request<'_>, chosen: Option<&Volume>, volume: &Volume) -> Ranked {
+fn rank(known: &Cache, request: &MatchCriteria<'_>, chosen: Option<&Volume>, volume: &Volume) -> Ranked {
     let (claim, name) = (request.claim, volume.name().to_string());
     // Which volumes a delayed claim can have is worth knowing: its pod's scheduler chooses among them.
     let failed = mismatches(&Request { delayed: false, ..*request }, volume);
     if let Some(chosen) = chosen.filter(|chosen| chosen.name() == volume.name()) {
-        let why = if points_to(chosen, claim) { "reserved for the claim" } else { "fits" };
+        let why = if chosen.refers_to(claim) { "reserved for the claim" } else { "fits" };
         return ranked(name, Standing::Chosen, true, vec![why.into()], String::new());
     }
-    let off = (volume.holds().nanos() - claim.requested().nanos()).unsigned_abs();
+    let off = (volume.size().nanos() - claim.requested().nanos()).unsigned_abs();
     if !failed.is_empty() {
         return of_misfits(name, &failed, off);
     }
-    if !points_to(volume, claim) && known.is_requested_by_name(volume) {
+    if !volume.refers_to(claim) && known.is_requested_by_name(volume) {
         let wanted_by = known.claims_naming(volume.name()).map(|other| other.key().to_string());
         let why = format!("wanted by {}", wanted_by.collect::<Vec<_>>().join(", "));
         return ranked(name, Standing::Taken, false, vec![why], "wanted by other claims by name".into());
@@ -93,11 +94,11 @@ fn rank(known: &Cache, request: &Request<'_>, chosen: Option<&Volume>, volume: &
 /// Why one volume that fits is chosen before another.
 fn comes_first(claim: &Claim, chosen: &Volume, other: &Volume) -> String {
     let name = chosen.name();
-    if points_to(chosen, claim) {
+    if chosen.refers_to(claim) {
         format!("{name} is reserved for the claim")
     } else if chosen.modes.set().count() < other.modes.set().count() {
         format!("{name} has fewer access modes")
-    } else if chosen.holds() < other.holds() {
+    } else if chosen.size() < other.size() {
         format!("{name} is smaller")
     } else {
         format!("{name} comes first by name")
@@ -127,7 +128,7 @@ fn in_common(mismatch: &Mismatch<'_>) -> (usize, String) {
         Mismatch::Delayed => (0, "that wait for a pod".into()),
         Mismatch::TooSmall { .. } => (1, "that are too small".into()),
         Mismatch::Label { .. } => (2, "with other labels".into()),
-        Mismatch::Lacks(_) => (3, "that lack an access mode".into()),
+        Mismatch::MissingAccessModes(_) => (3, "that lack an access mode".into()),
         Mismatch::Phase(phase) => (4, format!("that are {}", phase.as_str())),
         Mismatch::VolumeMode { .. } => (5, "of another volume mode".into()),
         Mismatch::AttributesClass { .. } => (6, "of another attributes class".into()),

@@ -2,7 +2,8 @@
 
 use bindery_binder::{Binder, matching, rules};
 use bindery_cache::Cache;
-use bindery_model::{Claim, ClaimKey, Kind, Name, Request};
+use bindery_matching::MatchCriteria;
+use bindery_model::{Claim, ClaimKey, Kind, Name};
 use bindery_rules_api::{Action, Event, Request as Ask, Verdict};
 
 use crate::candidates::{self, Ranked};
@@ -19,7 +20,7 @@ pub fn explain_claim(
     let verdict = next::verdict(binder, known, &key.clone().into());
     let bound = next::bound_volume(claim, &verdict);
     let terms = terms::of_claim(claim);
-    let candidates = if claim.flaw.is_some() || verdict.rule == &rules::CLAIM_BOUND {
+    let candidates = if claim.field_error.is_some() || verdict.rule == &rules::CLAIM_BOUND {
         Vec::new()
     } else {
         candidates_of(known, claim, bound.as_ref().map(|(volume, _)| volume))
@@ -44,7 +45,7 @@ pub fn explain_claim(
             .or_else(|| waits::claim(known, claim, &verdict, &terms, bind.as_ref())),
         is_deleting: claim.deleting,
         beside: beside::of_claim(known, claim),
-        terms: claim.flaw.is_none().then_some(terms),
+        terms: claim.field_error.is_none().then_some(terms),
         next: next::next(&verdict),
         bind,
         candidates,
@@ -60,7 +61,7 @@ fn candidates_of(known: &Cache, claim: &Claim, chosen: Option<&Name>) -> Vec<Ran
     }
     // Where the class or the selector makes no sense, nothing can be said of any volume.
     let delayed = matching::is_delayed(known, claim);
-    let request = delayed.ok().filter(|_| claim.is_looking()).and_then(|delayed| Request::of(claim, delayed).ok());
+    let request = delayed.ok().filter(|_| claim.needs_volume()).and_then(|delayed| MatchCriteria::of(claim, delayed).ok());
     request.map(|request| candidates::volumes(known, &request, chosen)).unwrap_or_default()
 }
 
@@ -68,8 +69,8 @@ fn candidates_of(known: &Cache, claim: &Claim, chosen: Option<&Name>) -> Vec<Ran
 fn rivals(binder: &Binder, known: &Cache, claim: &Claim, name: &Name) -> Vec<String> {
     let Some(volume) = known.volume(name).filter(|volume| volume.claim_ref.is_none()) else { return Vec::new() };
     let class = Some(volume.class());
-    let classless = volume.class().is_empty().then(|| known.looking(None)).into_iter().flatten();
-    let looking = known.looking(class).chain(classless).filter_map(|key| known.claim(key));
+    let classless = volume.class().is_empty().then(|| known.claims_needing_volume(None)).into_iter().flatten();
+    let looking = known.claims_needing_volume(class).chain(classless).filter_map(|key| known.claim(key));
     let others = looking.chain(known.claims_naming(name)).filter(|other| other.meta != claim.meta);
     let would_take = |other: &&std::sync::Arc<Claim>| {
         let verdict = next::verdict(binder, known, &other.key().into());

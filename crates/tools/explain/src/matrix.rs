@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bindery_cache::Cache;
 use bindery_model::{ClaimKey, Name, Node, Pod};
-use bindery_placement::{Fault, Prospect, Refused};
-use bindery_scheduler::{Look, Outlook};
+use bindery_placement::{PlacementError, ClaimOutcome, ClaimRejection};
+use bindery_scheduler::{Evaluation, Outlook};
 
 use crate::{Cell, Matrix, Row, cells};
 
@@ -15,9 +15,9 @@ use crate::{Cell, Matrix, Row, cells};
 pub(crate) struct Asked<'a> {
     pub known: &'a Cache,
     pub pod: &'a Pod,
-    pub look: Look<'a>,
+    pub look: Evaluation<'a>,
     /// The claims that keep it from every node.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<ClaimRejection>,
     /// Its claims, each once, in order.
     pub claims: Vec<ClaimKey>,
 }
@@ -25,14 +25,14 @@ pub(crate) struct Asked<'a> {
 /// A node, and what there is to say of it.
 pub(crate) struct Asking<'l> {
     pub node: &'l Arc<Node>,
-    pub outlook: Result<Outlook<'l>, Fault>,
+    pub outlook: Result<Outlook<'l>, PlacementError>,
 }
 
 impl Asking<'_> {
     /// How many things stand against the node.
     pub fn obstacle_count(&self) -> usize {
         let Ok(outlook) = &self.outlook else { return usize::MAX };
-        let nothing = outlook.claims.iter().filter(|(_, prospect)| matches!(prospect, Prospect::Nothing(_)));
+        let nothing = outlook.claims.iter().filter(|(_, prospect)| matches!(prospect, ClaimOutcome::Failed(_)));
         outlook.against.len() + nothing.count()
     }
 
@@ -52,7 +52,7 @@ impl Asking<'_> {
 impl<'a> Asked<'a> {
     /// Looks at a pod.
     pub fn about(known: &'a Cache, pod: &'a Pod) -> Asked<'a> {
-        let (look, refused) = Look::survey(known, pod);
+        let (look, refused) = Evaluation::survey(known, pod);
         let mut claims: Vec<ClaimKey> = Vec::new();
         for key in pod.claim_keys() {
             if !claims.contains(&key) {
@@ -64,11 +64,11 @@ impl<'a> Asked<'a> {
 
     /// Asks a node.
     pub fn ask<'l>(&'l self, node: &'l Arc<Node>) -> Asking<'l> {
-        Asking { node, outlook: self.look.ask_all(node) }
+        Asking { node, outlook: self.look.assess(node) }
     }
 
     /// Asks all nodes, the nearest first: with the fewest things against it, then by name.
-    pub fn ask_all(&self) -> Vec<Asking<'_>> {
+    pub fn assess(&self) -> Vec<Asking<'_>> {
         let mut all: Vec<Asking<'_>> = self.known.nodes().map(|node| self.ask(node)).collect();
         all.sort_by(|a, b| (a.obstacle_count(), a.node.name()).cmp(&(b.obstacle_count(), b.node.name())));
         all
@@ -125,7 +125,7 @@ impl<'a> Asked<'a> {
             return Cell { fits: false, text: refused.why.to_string() };
         }
         let mut prospects = outlook.claims.iter().filter(|(of, _)| of.key() == *claim);
-        let is_nothing = |prospect: &Prospect<'_>| matches!(prospect, Prospect::Nothing(_));
+        let is_nothing = |prospect: &ClaimOutcome<'_>| matches!(prospect, ClaimOutcome::Failed(_));
         let worst = prospects.clone().find(|(_, of)| is_nothing(of)).or_else(|| prospects.next());
         match worst {
             None => Cell { fits: true, text: String::new() },

@@ -14,7 +14,7 @@ use crate::{Candidate, Change, Explanation, Matrix, Next, NotFound, beside, chan
 pub fn explain_pod(known: &Cache, key: &PodKey, rows_max: usize) -> Result<Explanation, NotFound> {
     let pod = known.pod(key).ok_or_else(|| NotFound(key.clone().into()))?;
     let scheduler = Scheduler::new(pod.scheduling.scheduler.clone());
-    let verdict = scheduler.decide_out_of_turn(known, key);
+    let verdict = scheduler.decide_ignoring_queue(known, key);
     let events = events(&verdict);
     let lines: Vec<Candidate> = pod.volumes.iter().map(|volume| line(known, pod, volume)).collect();
     let sight = Sight::of(known, &scheduler, pod, rows_max);
@@ -53,7 +53,7 @@ struct Sight {
 
 impl Sight {
     fn of(known: &Cache, scheduler: &Scheduler, pod: &Pod, rows_max: usize) -> Sight {
-        if pod.flaw.is_some() || pod.is_over() || pod.deleting {
+        if pod.field_error.is_some() || pod.is_finished() || pod.deleting {
             return Sight::default();
         }
         let asked = Asked::about(known, pod);
@@ -61,7 +61,7 @@ impl Sight {
             let own = known.node(&pod.node).filter(|_| !asked.claims.is_empty());
             return Sight { matrix: own.map(|node| asked.of_its_node(node)), ..Sight::default() };
         }
-        let all = asked.ask_all();
+        let all = asked.assess();
         let node = scheduler.node_for(known, pod);
         let fits = asked.refused.is_empty() && all.iter().any(|asking| asking.obstacle_count() == 0);
         let change = (!fits || pod.scheduling.is_gated).then(|| change::smallest(&asked, &all)).flatten();
@@ -114,7 +114,7 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Opti
     if !pod.node.is_empty() {
         return are_bound.map(|are_bound| format!("Its volumes are there when {are_bound}."));
     }
-    if pod.flaw.is_some() {
+    if pod.field_error.is_some() {
         return Some("It goes on when that field is mended.".into());
     }
     Some(match (&sight.change, &sight.node, are_bound) {
@@ -125,7 +125,7 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Opti
         (None, Some(node), None) => format!("It is given node {node}."),
         (None, None, _) if rule == &rules::NO_NODES => "It goes on when there is a node.".into(),
         (None, None, Some(are_bound)) if rule == &rules::WAITS_FOR_VOLUMES => {
-            format!("It is given node {} when {are_bound}.", pod.scheduling.nominated)
+            format!("It is given node {} when {are_bound}.", pod.scheduling.nominated_node)
         }
         (None, None, _) if rule == &rules::ELSEWHERE => "It is tried again after a pause.".into(),
         (None, None, _) => "No small change was found that would let it be placed.".into(),

@@ -2,7 +2,8 @@
 
 use bindery_binder::{Binder, matching, rules};
 use bindery_cache::Cache;
-use bindery_model::{Claim, Kind, Name, ObjectKey, Request, Volume, VolumePhase, mismatches, points_to};
+use bindery_matching::{MatchCriteria, mismatches};
+use bindery_model::{Claim, Kind, Name, ObjectKey, Volume, VolumePhase};
 
 use crate::candidates::{self, Ranked, Standing, ranked};
 use crate::claim::events;
@@ -14,7 +15,7 @@ pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: us
     let volume = known.volume(name).ok_or_else(|| NotFound(key.clone()))?;
     let verdict = next::verdict(binder, known, &key);
     let terms = terms::of_volume(volume);
-    let claims = if volume.flaw.is_some() { Vec::new() } else { claims_of(binder, known, volume) };
+    let claims = if volume.field_error.is_some() { Vec::new() } else { claims_of(binder, known, volume) };
     let (candidates, more) = candidates::lines(claims, lines_max);
     Ok(Explanation {
         kind: Kind::Volume.as_str(),
@@ -29,7 +30,7 @@ pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: us
         waits_for: beside::volume_goes_when(volume).or_else(|| waits::volume(volume, &verdict, &terms)),
         is_deleting: volume.deleting,
         beside: beside::of_volume(known, volume),
-        terms: volume.flaw.is_none().then_some(terms),
+        terms: volume.field_error.is_none().then_some(terms),
         next: next::next(&verdict),
         bind: bind(binder, known, volume),
         candidates,
@@ -41,11 +42,11 @@ pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: us
 
 /// The claim that a volume is bound to, or would be: by what is decided about the claim, which binds it.
 fn bind(binder: &Binder, known: &Cache, volume: &Volume) -> Option<Bind> {
-    if volume.flaw.is_some() {
+    if volume.field_error.is_some() {
         return None;
     }
     let claim = match &volume.claim_ref {
-        Some(owner) => known.claim(&owner.key).filter(|claim| points_to(volume, claim))?,
+        Some(owner) => known.claim(&owner.key).filter(|claim| volume.refers_to(claim))?,
         None => {
             let mut naming = known.claims_naming(volume.name());
             let taker = || matching::taker(known, volume, |_| false).and_then(|key| known.claim(key));
@@ -86,17 +87,17 @@ fn claims_of(binder: &Binder, known: &Cache, volume: &Volume) -> Vec<Ranked> {
                 vec!["does not exist".into()],
                 String::new(),
             )),
-            Some(claim) if !points_to(volume, claim) => {
+            Some(claim) if !volume.refers_to(claim) => {
                 all.push(line(claim, Standing::Free, false, "is another claim of that name".into()));
             }
-            Some(claim) if claim.is_looking() => all.push(looking(binder, known, claim, volume)),
+            Some(claim) if claim.needs_volume() => all.push(looking(binder, known, claim, volume)),
             Some(_) => {}
         }
         return all;
     }
     // A claim of another class was never meant for it, and there may be many.
-    let classless = volume.class().is_empty().then(|| known.looking(None)).into_iter().flatten();
-    let keys = known.looking(Some(volume.class())).chain(classless);
+    let classless = volume.class().is_empty().then(|| known.claims_needing_volume(None)).into_iter().flatten();
+    let keys = known.claims_needing_volume(Some(volume.class())).chain(classless);
     all.extend(keys.filter_map(|key| known.claim(key)).map(|claim| looking(binder, known, claim, volume)));
     all
 }
@@ -106,7 +107,7 @@ fn looking(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Ra
         return line(claim, Standing::Chosen, true, "would bind to it".into());
     }
     let delayed = matching::is_delayed(known, claim);
-    let Some(request) = delayed.ok().and_then(|delayed| Request::of(claim, delayed).ok()) else {
+    let Some(request) = delayed.ok().and_then(|delayed| MatchCriteria::of(claim, delayed).ok()) else {
         let rule = next::verdict(binder, known, &claim.key().into()).rule;
         return line(claim, Standing::Taken, false, format!("{} [{rule}]", rule.why));
     };
@@ -118,7 +119,7 @@ fn looking(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Ra
         };
         return line(claim, Standing::Fits, true, why);
     }
-    let off = (volume.holds().nanos() - claim.requested().nanos()).unsigned_abs();
+    let off = (volume.size().nanos() - claim.requested().nanos()).unsigned_abs();
     candidates::of_misfits(claim.key().to_string(), &failed, off)
 }
 

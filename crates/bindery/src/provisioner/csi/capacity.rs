@@ -9,7 +9,7 @@ use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by,
 use bindery_csi::{Driver, Introduction, Look};
 use bindery_engine::Engine;
 use bindery_model::{BindingMode, Kind, Name, Object};
-use bindery_runtime::{Api, Ask, Message};
+use bindery_runtime::{Api, EngineQuery, Message};
 use futures::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
@@ -106,8 +106,8 @@ pub fn query<T: Send + 'static>(
     outbox: &UnboundedSender<Message>,
     read: impl FnOnce(&Cache) -> T + Send + 'static,
 ) -> BoxFuture<'static, Option<T>> {
-    let (question, answer) = Ask::new(move |engine: &Engine| engine.is_synced().then(|| read(engine.known())));
-    let sent = outbox.send(Message::Asked(question));
+    let (question, answer) = EngineQuery::new(move |engine: &Engine| engine.is_synced().then(|| read(engine.known())));
+    let sent = outbox.send(Message::Query(question));
     Box::pin(async move {
         sent.ok()?;
         answer.await.ok()?
@@ -116,18 +116,7 @@ pub fn query<T: Send + 'static>(
 
 /// The driver's classes, with or without those with Immediate binding.
 fn classes(known: &Cache, driver: &Name, immediate: bool) -> BTreeSet<String> {
-    let class = |key| match known.object(&key)? {
-        Object::Class(class) => Some(class),
-        Object::Claim(_)
-        | Object::Volume(_)
-        | Object::AttributesClass(_)
-        | Object::Pod(_)
-        | Object::Node(_)
-        | Object::CsiNode(_)
-        | Object::CsiDriver(_)
-        | Object::Capacity(_)
-        | Object::Attachment(_) => None,
-    };
+    let class = |key| known.object(&key)?.get::<Class>().cloned();
     let classes = known.keys(Kind::Class).into_iter().filter_map(class);
     let of_driver = classes.filter(|class| class.provisioner == *driver);
     let published = of_driver.filter(|class| immediate || class.binding == Some(BindingMode::WaitForFirstConsumer));

@@ -95,7 +95,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix(PREFIX);
         let capacities = Family::<Labels, Gauge>::default();
         for volume in owned {
-            let bytes = i64::try_from(volume.holds().units()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(volume.size().units()).unwrap_or(i64::MAX);
             capacities.get_or_create(&vec![mode(volume.volume_mode)]).inc_by(bytes);
         }
         registry.register("persistentvolume_capacity_bytes", "Capacity of the volumes of this node", capacities);

@@ -111,11 +111,11 @@ impl Engine {
     pub(super) fn update_cache(&mut self, work: &Work, key: &ObjectKey, found: Found) {
         let change = match found {
             Found::Exists(object) => self.known.answered(object),
-            Found::Missing { cached_version } => self.known.answered_gone(key, cached_version),
+            Found::Missing { cached_version } => self.known.answered_not_found(key, cached_version),
         };
         // Keys that were decided about with the pending write are woken, unless the object is as
         // the write predicted and the change wakes them anyway.
-        let settled = self.known.settle(key);
+        let settled = self.known.unassume(key);
         let settled = settled.filter(|settled| change.is_none() || settled.before != settled.after);
         self.changed(settled, Some(work));
         self.changed(change, Some(work));
@@ -126,7 +126,7 @@ impl Engine {
 
     /// Drops the pending write of an object from the cache, and wakes the keys that this affects.
     pub(super) fn drop_pending_write(&mut self, work: &Work, key: &ObjectKey) {
-        let settled = self.known.settle(key);
+        let settled = self.known.unassume(key);
         self.changed(settled, Some(work));
     }
 

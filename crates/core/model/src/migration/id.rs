@@ -1,10 +1,10 @@
-//! What a driver calls the storage that its in-tree plugin has another name for.
+//! Translating the volume IDs of in-tree plugins to CSI volume handles.
 
 use super::Plugin;
-use super::places::{BETA_ZONE, ZONE, ZONE_DELIMITER, region};
+use super::topology::{BETA_ZONE, ZONE, ZONE_DELIMITER, region};
 use crate::{Attacher, Handle, Name, Volume};
 
-/// A driver's name for what an in-tree plugin knows by a handle; why it has none, otherwise.
+/// The CSI volume handle of an in-tree volume; an error in upstream's words when there is none.
 pub fn csi_id(handle: &Handle, volume: &Volume) -> Result<Name, String> {
     match handle.by {
         Attacher::AwsEbs => aws_id(&handle.id),
@@ -14,7 +14,7 @@ pub fn csi_id(handle: &Handle, volume: &Volume) -> Result<Name, String> {
     }
 }
 
-/// Amazon's name for a volume: bare, or at the end of an address that has the zone in it.
+/// An EBS volume ID: bare, or the last part of a URL that includes the zone.
 fn aws_id(id: &Name) -> Result<Name, String> {
     let Some(address) = id.strip_prefix("aws://") else { return Ok(id.clone()) };
     let volume = address.split_once('/').map_or("", |(_, path)| path.trim_matches('/'));
@@ -25,13 +25,13 @@ fn aws_id(id: &Name) -> Result<Name, String> {
     }
 }
 
-/// Google's name for a disk: with its zone, its region when it is in several zones, or neither.
+/// The path of a GCE disk: with its zone, its region if it is in several zones, or neither.
 fn gce_id(disk: &Name, volume: &Volume) -> Result<Name, String> {
     const UNKNOWN: &str = "UNSPECIFIED";
     let label = |key: &str| volume.labels.get(key).filter(|label| !label.is_empty());
     let label = label(BETA_ZONE).or_else(|| label(ZONE)).map(Name::as_str).unwrap_or_default();
     let zones: Vec<&str> = label.split(ZONE_DELIMITER).collect();
-    let place = match zones.as_slice() {
+    let location = match zones.as_slice() {
         [""] => format!("zones/{UNKNOWN}"),
         [zone] => format!("zones/{zone}"),
         zones => match region(Plugin::GcePd, zones) {
@@ -41,5 +41,5 @@ fn gce_id(disk: &Name, volume: &Volume) -> Result<Name, String> {
             }
         },
     };
-    Ok(format!("projects/{UNKNOWN}/{place}/disks/{disk}").into())
+    Ok(format!("projects/{UNKNOWN}/{location}/disks/{disk}").into())
 }

@@ -1,17 +1,18 @@
-//! In-tree plugins whose work CSI drivers have taken over: who took over from whom, and what the same things are called on either side.
+//! Migration of in-tree plugins to CSI drivers: which driver replaces which plugin, and how IDs and
+//! topology labels translate.
 
 mod id;
-mod places;
+mod topology;
 
 pub use id::csi_id;
-pub use places::{
+pub use topology::{
     BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER, ZONE_PARAMETER, ZONES_PARAMETER, region, topologies,
 };
 
 /// The prefix of all in-tree plugins' names.
 pub const IN_TREE_PREFIX: &str = "kubernetes.io/";
 
-/// An in-tree plugin whose work a CSI driver has taken over.
+/// An in-tree plugin that is migrated to CSI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plugin {
     /// AWS EBS.
@@ -24,14 +25,14 @@ pub enum Plugin {
     AzureDisk,
     /// OpenStack Cinder.
     Cinder,
-    /// Disks of vSphere.
+    /// vSphere disks.
     Vsphere,
     /// Portworx.
     Portworx,
 }
 
 impl Plugin {
-    /// All of them.
+    /// Every plugin.
     pub const ALL: [Plugin; 7] = [
         Plugin::AwsEbs,
         Plugin::GcePd,
@@ -42,7 +43,7 @@ impl Plugin {
         Plugin::Portworx,
     ];
 
-    /// Its name: classes ask for it by that.
+    /// Its name, as a provisioner of classes.
     pub fn name(self) -> &'static str {
         match self {
             Plugin::AwsEbs => "kubernetes.io/aws-ebs",
@@ -55,7 +56,7 @@ impl Plugin {
         }
     }
 
-    /// The CSI driver that has taken over from it.
+    /// The CSI driver that replaces it.
     pub fn driver(self) -> &'static str {
         match self {
             Plugin::AwsEbs => "ebs.csi.aws.com",
@@ -68,17 +69,17 @@ impl Plugin {
         }
     }
 
-    /// The plugin of that name.
+    /// The plugin with that name.
     pub fn named(name: &str) -> Option<Plugin> {
         Plugin::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
-    /// The plugin that a CSI driver has taken over from.
+    /// The plugin that a CSI driver replaces.
     pub fn of_driver(driver: &str) -> Option<Plugin> {
         Plugin::ALL.into_iter().find(|plugin| plugin.driver() == driver)
     }
 
-    /// The label by which the driver's nodes say in which zone they are, where that differs from what the plugin's say.
+    /// The zone label of the driver, if it differs from that of the plugin.
     pub fn zone_key(self) -> Option<&'static str> {
         match self {
             Plugin::AwsEbs => Some("topology.ebs.csi.aws.com/zone"),
@@ -90,7 +91,7 @@ impl Plugin {
         }
     }
 
-    /// Whether a class of it may name zones among its parameters.
+    /// Whether its classes may have zones in their parameters.
     pub fn takes_zones(self) -> bool {
         match self {
             Plugin::AwsEbs | Plugin::GcePd | Plugin::AzureDisk => true,
@@ -99,7 +100,7 @@ impl Plugin {
     }
 }
 
-/// The CSI driver that has taken over from an in-tree plugin, if one has.
+/// The CSI driver that replaces an in-tree plugin, if it is migrated.
 pub fn driver_of(plugin: &str) -> Option<&'static str> {
     Plugin::named(plugin).map(Plugin::driver)
 }

@@ -1,5 +1,7 @@
 //! The label by which a provisioner knows the objects that it looks after.
 
+use bindery_model::hash::fnv1a;
+
 /// Who looks after objects, where there is one provisioner for the whole cluster.
 const CENTRAL: &str = "external-provisioner";
 /// As long as a label's value may be.
@@ -27,18 +29,12 @@ fn joined(base: &str, suffix: &str) -> String {
     }
 }
 
-/// FNV-1a, 32 bits.
-fn fnv1a(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn labels_are_as_long_as_they_may_be() {
-        assert_eq!(fnv1a("external-provisioner"), 0x53f4_0b57);
         assert_eq!(managed_by(None), "external-provisioner");
         assert_eq!(managed_by(Some("node-1")), "external-provisioner-node-1");
         let fits = "n".repeat(42);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
+use bindery_model::names::{is_dns_label, is_dns_subdomain};
 use serde_json::Value;
 
 use super::parameters::RESERVED;
@@ -104,8 +105,8 @@ pub(crate) fn reference(
         None => Kind::Default.templates(parameters).map_err(wrong_default)?,
     };
     let Some((name, namespace)) = found else { return Ok(None) };
-    let namespace = resolved(namespace, &names.for_namespaces, is_label, "namespace")?;
-    let name = resolved(name, &names.for_names, is_subdomain, "secret")?;
+    let namespace = resolved(namespace, &names.for_namespaces, is_dns_label, "namespace")?;
+    let name = resolved(name, &names.for_names, is_dns_subdomain, "secret")?;
     Ok(Some(SecretRef { name, namespace }))
 }
 
@@ -175,21 +176,6 @@ fn token(after: &str) -> (Token<'_>, &str) {
         ("", rest) => (Token::Dollar, rest),
         (name, rest) => (Token::Named(name), rest),
     }
-}
-
-/// Whether it can be the name of a namespace: a DNS label.
-fn is_label(name: &str) -> bool {
-    name.len() <= 63 && is_part(name)
-}
-
-/// Whether it can be the name of a secret: such parts with dots between.
-fn is_subdomain(name: &str) -> bool {
-    name.len() <= 253 && name.split('.').all(is_part)
-}
-
-fn is_part(part: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
 }
 
 /// What a secret holds, as texts.

@@ -53,7 +53,7 @@ impl LocalDisks {
         if was_tried {
             self.hears.cleaned(&Cleaned {
                 mode: volume.volume_mode,
-                bytes: volume.holds().units(),
+                bytes: volume.size().units(),
                 command: command(&target, volume.volume_mode),
                 took: began.elapsed(),
                 succeeded: outcome.is_ok(),

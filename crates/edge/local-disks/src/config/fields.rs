@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use bindery_model::names::{is_label_key, is_label_name};
 use serde_json::{Map, Value};
 
 use super::ConfigError;
@@ -125,7 +126,7 @@ impl Fields {
     /// Labels, as Kubernetes takes them.
     pub fn labels(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
         let labels = self.text_map(key)?;
-        let is_fine = |(name, value): &(&String, &String)| is_label(name) && (value.is_empty() || is_word(value));
+        let is_fine = |(name, value): &(&String, &String)| is_label_key(name) && (value.is_empty() || is_label_name(value));
         match labels.iter().find(|label| !is_fine(label)) {
             None => Ok(labels),
             Some((name, value)) => {
@@ -182,26 +183,6 @@ impl Fields {
         };
         maps.into_iter().map(fields).collect()
     }
-}
-
-/// Whether it can be the name of a label: a word, with a domain before it or without.
-fn is_label(name: &str) -> bool {
-    let is_domain = |domain: &str| {
-        let is_part = |part: &str| is_word(part) && !part.contains(|c: char| c.is_ascii_uppercase() || c == '_');
-        domain.len() <= 253 && domain.split('.').all(is_part)
-    };
-    match name.split_once('/') {
-        Some((domain, word)) => is_domain(domain) && is_word(word),
-        None => is_word(name),
-    }
-}
-
-/// Whether it can be the value of a label.
-fn is_word(text: &str) -> bool {
-    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let bytes = text.as_bytes();
-    let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    bytes.len() <= 63 && is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(is_inside)
 }
 
 /// A plain value, as a text: who writes `namePattern: 1` means the text.

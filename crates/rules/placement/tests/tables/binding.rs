@@ -1,9 +1,9 @@
-//! What is written for a pod on its node, and what comes of it.
+//! Carrying out a binding plan.
 
 use std::sync::Arc;
 
-use bindery_model::{Annotation, Claim, Kind, Volume};
-use bindery_placement::{Binding, Found, Plan, Provision, Step, prepare};
+use bindery_model::{Annotation, Claim, Kind, Object, Volume};
+use bindery_placement::{Binding, BindingPlan, NewVolume, NodeVolumes, Step, VolumePlacement};
 use bindery_rules_api::{Edit, Write};
 
 use super::world::World;
@@ -12,10 +12,10 @@ use super::{check, saw};
 /// Every table, for the test that all rules are exercised.
 pub fn tables() -> Vec<fn()> {
     vec![
-        what_was_found_is_reserved,
+        volumes_are_reserved_and_nodes_selected,
         writes_are_made_in_order,
-        bindings_are_awaited,
-        volumes_that_moved_to_csi_are_checked,
+        plan_is_done_when_all_claims_are_bound,
+        migrated_volumes_are_checked,
     ]
 }
 
@@ -28,27 +28,26 @@ fn world(text: &str) -> World {
     World::new(&format!("{node}{pod}{}", text.replace("no-node", "")))
 }
 
-/// A plan for node1, as `claim=volume` for what was found and `+claim` for what is to be made.
-fn plan(world: &World, text: &str) -> Plan {
-    let mut found = Found::default();
+/// A plan for node1: `claim=volume` to reserve, and `+claim` to provision.
+fn plan(world: &World, text: &str) -> BindingPlan {
+    let mut found = NodeVolumes::default();
     for word in text.split_whitespace() {
         match word.split_once('=') {
             Some((claim, volume)) => found.bindings.push(Binding::of(
                 world.claim_named(claim),
-                world.volumes.get(volume).unwrap_or_else(|| panic!("there is a volume {volume}")),
+                world.volumes.get(volume).unwrap_or_else(|| panic!("no volume {volume}")),
             )),
             None => {
                 let claim = world.claim_named(word.trim_start_matches('+'));
-                found.provisions.push(Provision { claim, room: None });
+                found.new_volumes.push(NewVolume { claim, capacity: None });
             }
         }
     }
-    let node = World::new(NODE).nodes.values().next().cloned().expect("a node");
-    Plan::new(world.pod(), &node, &found).expect("nothing is against it")
+    BindingPlan::new(world.pod(), World::new(NODE).node(), &found).expect("a suitable node")
 }
 
-/// A write in words: what it makes of its object.
-fn in_words(write: &Write) -> String {
+/// A write as text: the resulting object.
+fn write_text(write: &Write) -> String {
     saw(write.purpose);
     let name = &write.target().name;
     if let Edit::Volume(edit) = write.edit() {
@@ -58,123 +57,119 @@ fn in_words(write: &Write) -> String {
         let mark = if volume.annotations.has(Annotation::BoundByController) { " marked" } else { "" };
         return format!("{name}->{claim}{mark}");
     }
-    let Edit::Claim(edit) = write.edit() else { panic!("{:?} is not for placement to write", write.edit()) };
+    let Edit::Claim(edit) = write.edit() else { panic!("unexpected write: {:?}", write.edit()) };
     let mut claim = Claim::default();
     edit.apply(&mut claim);
     let node = claim.annotations.get(Annotation::SelectedNode).map(|node| node.as_str()).unwrap_or_default();
     format!("{name}@{node}")
 }
 
-fn step_in_words(step: &Step) -> String {
-    saw(step.rule());
+fn step_text(step: &Step) -> String {
     match step {
-        Step::Write(write) => in_words(write),
+        Step::Write(write) => write_text(write),
         Step::Wait => "wait".into(),
         Step::Done => "done".into(),
-        Step::Fail(failure) => failure.to_string(),
+        Step::Fail(error) => error.to_string(),
     }
 }
 
-/// Upstream's cases of assuming, and of what is assumed being out of date. What is not written is not there to be reverted.
+/// Upstream's cases of assuming volumes, and of assumed objects being out of date.
 #[test]
-fn what_was_found_is_reserved() {
+fn volumes_are_reserved_and_nodes_selected() {
     let found = "claim unbound 1G wait; claim larger 5G wait; claim new 1Gi made
         volume node1a 5G wait at=node1; volume node1b 10G wait at=node1";
     let cases = [
-        ("nothing was found", "", found, ""),
-        ("one volume", "unbound=node1a", found, "node1a->unbound/uid-unbound marked"),
+        ("nothing was found", "", found, "done"),
+        ("one volume", "unbound=node1a", found, "node1a->unbound/uid-unbound marked, wait"),
         (
             "two volumes",
             "unbound=node1a larger=node1b",
             found,
-            "node1a->unbound/uid-unbound marked, node1b->larger/uid-larger marked",
+            "node1a->unbound/uid-unbound marked, node1b->larger/uid-larger marked, wait",
         ),
-        ("it is the claim's already", "unbound=node1a", "claim unbound 1G wait; volume node1a 5G wait for=unbound", ""),
+        ("already reserved", "unbound=node1a", "claim unbound 1G wait; volume node1a 5G wait for=unbound", "wait"),
         (
-            "it was reserved by name: the user's choice is not marked",
+            "reserved by name: the user's choice is not marked",
             "unbound=node1a",
             "claim unbound 1G wait; volume node1a 5G wait for=unbound named-only",
-            "node1a->unbound/uid-unbound",
+            "node1a->unbound/uid-unbound, wait",
         ),
         (
-            "one volume, and one to be made",
+            "one volume, and one to provision",
             "unbound=node1a +new",
             found,
-            "node1a->unbound/uid-unbound marked, new@node1",
+            "node1a->unbound/uid-unbound marked, new@node1, wait",
         ),
-        ("it has the node already", "+new", "claim new 1Gi made node=node1", ""),
+        ("node already selected", "+new", "claim new 1Gi made node=node1", "wait"),
     ];
-    let writes = |plan: &Plan, world: &World| match plan.writes(world) {
-        Ok(writes) => writes.iter().map(in_words).collect::<Vec<_>>().join(", "),
-        Err(failure) => {
-            saw(failure.rule());
-            failure.to_string()
-        }
-    };
     check(cases.map(|(name, text, found, wanted)| {
-        let world = world(found);
-        (name, writes(&plan(&world, text), &world), wanted.to_owned())
+        let (mut seen, mut server) = (world(found), world(found));
+        let plan = plan(&seen, text);
+        (name, take_steps(&plan, &mut seen, &mut server), wanted.to_owned())
     }));
     let changed = [
         (
-            "a volume is gone",
-            "unbound=node1a larger=node1b",
+            "a volume was deleted",
+            "larger=node1b",
             "claim unbound 1G wait; claim larger 5G wait; volume node1a 5G wait at=node1",
-            "\"node1b\" is out of sync (stored: 0, assume: 1)",
+            "failed to check binding: persistentvolume \"node1b\" not found",
         ),
         (
-            "a claim has changed",
+            "a claim has changed: it is not written",
             "unbound=node1a +new",
             "claim unbound 1G wait; claim new 1Gi made v=2; volume node1a 5G wait at=node1",
-            "\"testns/new\" is out of sync (stored: 2, assume: 1)",
+            "node1a->unbound/uid-unbound marked, wait",
         ),
     ];
-    check(
-        changed.map(|(name, text, now, wanted)| {
-            (name, writes(&plan(&world(found), text), &world(now)), wanted.to_owned())
-        }),
-    );
+    check(changed.map(|(name, text, now, wanted)| {
+        let (mut seen, mut server) = (world(now), world(now));
+        (name, take_steps(&plan(&world(found), text), &mut seen, &mut server), wanted.to_owned())
+    }));
     let bound = world("class wait wait; pod p claims=a; claim a 1G wait bound=v; volume v 1G wait for=a");
-    assert!(prepare(&bound, bound.pod()).expect("it can be placed").is_bound(), "nothing is to be reserved");
+    let placement = VolumePlacement::prepare(&bound.cache, bound.pod()).expect("a schedulable pod");
+    let found = placement.find(bound.node()).expect("no error");
+    assert!(found.bindings.is_empty() && found.new_volumes.is_empty(), "nothing to reserve");
 }
 
-/// Makes a write on an object of a world, if it is as the write demands.
+/// Applies a write to a cluster, if the object has the version that the write requires.
 fn apply(world: &mut World, write: &Write) -> Result<(), String> {
-    let refused = |is: u64| format!("refused: {} is at {is}", write.target().name);
+    let conflict = |is: u64| format!("conflict: {} is at {is}", write.target().name);
     match (write.target().kind, write.edit()) {
         (Kind::Volume, Edit::Volume(edit)) => {
-            let volume = Arc::make_mut(world.volumes.get_mut(&write.target().name).expect("a volume"));
+            let mut volume = Volume::clone(world.volumes.get(&write.target().name).expect("a volume"));
             if volume.meta.version != write.version() {
-                return Err(refused(volume.meta.version));
+                return Err(conflict(volume.meta.version));
             }
-            edit.apply(volume);
+            edit.apply(&mut volume);
             volume.meta.version += 1;
+            world.put(Object::Volume(Arc::new(volume)));
         }
         (Kind::Claim, Edit::Claim(edit)) => {
-            let claim = Arc::make_mut(world.claims.get_mut(&write.target().claim_key()).expect("a claim"));
+            let mut claim = Claim::clone(world.claim_named(&write.target().name));
             if claim.meta.version != write.version() {
-                return Err(refused(claim.meta.version));
+                return Err(conflict(claim.meta.version));
             }
-            edit.apply(claim);
+            edit.apply(&mut claim);
             claim.meta.version += 1;
+            world.put(Object::Claim(Arc::new(claim)));
         }
-        other => panic!("{other:?} is not for placement to write"),
+        other => panic!("unexpected write: {other:?}"),
     }
     Ok(())
 }
 
-/// Takes the steps of a plan, one after another: each is made on the server, and then seen.
-fn take_steps(plan: &Plan, seen: &mut World, server: &mut World) -> String {
+/// Takes the steps of a plan: each write is made on the server, and then seen.
+fn take_steps(plan: &BindingPlan, seen: &mut World, server: &mut World) -> String {
     let mut steps = Vec::new();
     loop {
-        let step = plan.next(seen);
-        steps.push(step_in_words(&step));
+        let step = plan.next(&seen.cache);
+        steps.push(step_text(&step));
         let Step::Write(write) = step else { return steps.join(", ") };
-        if let Err(refused) = apply(server, &write) {
-            steps.push(refused);
+        if let Err(conflict) = apply(server, &write) {
+            steps.push(conflict);
             return steps.join(", ");
         }
-        apply(seen, &write).expect("what is seen is what the write was made from");
+        apply(seen, &write).expect("the write is based on the seen state");
     }
 }
 
@@ -195,33 +190,33 @@ fn writes_are_made_in_order() {
             "node1a->unbound/uid-unbound marked, node1b->larger/uid-larger marked, wait",
         ),
         (
-            "it was written already",
+            "already written",
             "unbound=node1a",
             "claim unbound 1G wait; volume node1a 5G wait at=node1 for=unbound",
             "claim unbound 1G wait; volume node1a 5G wait at=node1 for=unbound",
             "wait",
         ),
         (
-            "the second is refused",
+            "the second conflicts",
             "unbound=node1a larger=node1b",
             seen,
             &taken,
-            "node1a->unbound/uid-unbound marked, node1b->larger/uid-larger marked, refused: node1b is at 2",
+            "node1a->unbound/uid-unbound marked, node1b->larger/uid-larger marked, conflict: node1b is at 2",
         ),
-        ("one to be made", "+new", seen, seen, "new@node1, wait"),
+        ("one to provision", "+new", seen, seen, "new@node1, wait"),
         (
-            "the second to be made is refused",
+            "the second to provision conflicts",
             "+new +newer",
             seen,
             &newer,
-            "new@node1, newer@node1, refused: newer is at 2",
+            "new@node1, newer@node1, conflict: newer is at 2",
         ),
         (
-            "a volume, then one to be made, then a refusal",
+            "a volume, then one to provision, then a conflict",
             "unbound=node1a +new +newer",
             seen,
             &newer,
-            "node1a->unbound/uid-unbound marked, new@node1, newer@node1, refused: newer is at 2",
+            "node1a->unbound/uid-unbound marked, new@node1, newer@node1, conflict: newer is at 2",
         ),
     ];
     check(cases.map(|(name, text, seen, server, wanted)| {
@@ -232,30 +227,30 @@ fn writes_are_made_in_order() {
 }
 
 #[test]
-fn bindings_are_awaited() {
+fn plan_is_done_when_all_claims_are_bound() {
     let found = "claim unbound 1G wait; claim larger 5G wait; claim new 1Gi made
         volume node1a 5G wait at=node1; volume node1b 10G wait at=node1";
     let node1a = "volume node1a 5G wait at=node1 for=unbound v=2; ";
     let bound = "claim unbound 1G wait bound=node1a v=2; ";
     let cases = [
         ("nothing to bind", "", "", "done"),
-        ("it is bound", "unbound=node1a", &format!("{node1a}{bound}"), "done"),
+        ("bound", "unbound=node1a", &format!("{node1a}{bound}"), "done"),
         ("the claim only names it", "unbound=node1a", &format!("{node1a}claim unbound 1G wait named=node1a"), "wait"),
-        ("the claim does not know it yet", "unbound=node1a", &format!("{node1a}claim unbound 1G wait"), "wait"),
+        ("the claim does not name it yet", "unbound=node1a", &format!("{node1a}claim unbound 1G wait"), "wait"),
         (
-            "the claim is gone",
+            "the claim was deleted",
             "unbound=node1a",
             node1a,
             "failed to check binding: persistentvolumeclaim \"unbound\" not found",
         ),
         (
-            "the claim is another of its name",
+            "another claim with the name",
             "unbound=node1a",
             &format!("{node1a}claim unbound 1G wait uid=other"),
             "failed to check binding: persistentvolumeclaim \"unbound\" not found",
         ),
         (
-            "the volume is gone",
+            "the volume was deleted",
             "unbound=node1a",
             bound,
             "failed to check binding: persistentvolume \"node1a\" not found",
@@ -267,7 +262,7 @@ fn bindings_are_awaited() {
             "ClaimRef got reset for pv \"node1a\"",
         ),
         (
-            "the volume is for any claim of the name",
+            "the volume is reserved by name only",
             "unbound=node1a",
             &format!("volume node1a 5G wait at=node1 v=2 for=unbound named-only; {bound}"),
             "ClaimRef got reset for pv \"node1a\"",
@@ -285,35 +280,40 @@ fn bindings_are_awaited() {
             "pvc \"unbound\" was bound to another pv \"node1b\"",
         ),
         (
-            "the volume moved",
+            "the volume is unreachable",
             "unbound=node1a",
             &format!("volume node1a 5G wait at=node2 for=unbound v=2; {bound}"),
             "pv \"node1a\" node affinity doesn't match node \"node1\": no matching NodeSelectorTerms",
         ),
         (
-            "what was made is bound",
+            "the provisioned volume is bound",
             "+new",
             "claim new 1Gi made node=node1 bound=v v=2; volume v 1Gi made at=node1 for=new",
             "done",
         ),
-        ("it is not made yet", "+new", "claim new 1Gi made node=node1 v=2", "wait"),
+        ("not provisioned yet", "+new", "claim new 1Gi made node=node1 v=2", "wait"),
         (
-            "the claim it is made for is gone",
+            "the claim to provision for was deleted",
             "+new",
             "",
             "failed to check provisioning pvc: persistentvolumeclaim \"new\" not found",
         ),
-        ("the node was taken away", "+new", "claim new 1Gi made v=3", "provisioning failed for PVC \"new\""),
-        ("the node is another", "+new", "claim new 1Gi made node=node2 v=3", "provisioning failed for PVC \"new\""),
+        ("the selected node was removed", "+new", "claim new 1Gi made v=3", "provisioning failed for PVC \"new\""),
         (
-            "a volume is bound, another is not made yet",
+            "another node was selected",
+            "+new",
+            "claim new 1Gi made node=node2 v=3",
+            "provisioning failed for PVC \"new\"",
+        ),
+        (
+            "one bound, another not provisioned yet",
             "unbound=node1a +new",
             &format!("{node1a}{bound}claim new 1Gi made node=node1 v=2"),
             "wait",
         ),
-        ("what was made was not seen yet", "+new", "claim new 1Gi made node=node1 bound=v v=2", "wait"),
+        ("the provisioned volume was not seen yet", "+new", "claim new 1Gi made node=node1 bound=v v=2", "wait"),
         (
-            "what was made is elsewhere",
+            "the provisioned volume is unreachable",
             "+new",
             "claim new 1Gi made node=node1 bound=v v=2; volume v 1Gi made at=node2 for=new",
             "pv \"v\" node affinity doesn't match node \"node1\": no matching NodeSelectorTerms",
@@ -324,21 +324,21 @@ fn bindings_are_awaited() {
             &format!("node node1; {node1a}{bound}"),
             "pv \"node1a\" node affinity doesn't match node \"node1\": no matching NodeSelectorTerms",
         ),
-        ("the node is gone", "unbound=node1a", "no-node", "failed to get node \"node1\": node \"node1\" not found"),
+        ("the node was deleted", "unbound=node1a", "no-node", "failed to get node \"node1\": node \"node1\" not found"),
         (
-            "the pod is gone",
+            "the pod was deleted",
             "unbound=node1a",
             &format!("pod q; {node1a}{bound}"),
             "pod does not exist any more: pod \"p\" not found",
         ),
         (
-            "the pod is another of its name",
+            "another pod with the name",
             "unbound=node1a",
             &format!("pod p uid=other; {node1a}{bound}"),
             "pod does not exist any more: pod \"p\" not found",
         ),
         (
-            "the claim was bound before it was written: the volume is left alone",
+            "the claim was bound before the write: the volume is not written",
             "unbound=node1a",
             "claim unbound 1G wait bound=node1b v=2; volume node1a 5G wait at=node1",
             "ClaimRef got reset for pv \"node1a\"",
@@ -346,12 +346,12 @@ fn bindings_are_awaited() {
     ];
     check(cases.map(|(name, text, now, wanted)| {
         let planned = plan(&world(found), text);
-        (name, step_in_words(&planned.next(&world(now))), wanted.to_owned())
+        (name, step_text(&planned.next(&world(now).cache)), wanted.to_owned())
     }));
 }
 
 #[test]
-fn volumes_that_moved_to_csi_are_checked() {
+fn migrated_volumes_are_checked() {
     let label = "label=failure-domain.beta.kubernetes.io/zone:us-east-1";
     let found = format!("claim a 1G wait; claim new 1G made; volume v 1G wait source=gce:disk {label}");
     let csi = "csi node1 migrated=kubernetes.io/gce-pd";
@@ -361,19 +361,19 @@ fn volumes_that_moved_to_csi_are_checked() {
     let made = format!("claim new 1G made node=node1 bound=w v=2; volume w 1G made for=new source=gce:disk {label}");
     let elsewhere = "pv \"v\" node affinity doesn't match node \"node1\": no matching NodeSelectorTerms";
     let cases = [
-        ("what was made is bound", "+new", format!("{here}; {csi}; {made}"), "done"),
-        ("it is in the node's zone", "a=v", format!("{here}; {csi}; {reserved}"), "wait"),
-        ("nothing is known of drivers on the node", "a=v", format!("{here}; {reserved}"), "wait"),
-        ("it did not move on the node", "a=v", format!("{here}; csi node1; {reserved}"), "wait"),
-        ("it is in another zone", "a=v", format!("{there}; {csi}; {reserved}"), elsewhere),
+        ("the provisioned volume is bound", "+new", format!("{here}; {csi}; {made}"), "done"),
+        ("same zone", "a=v", format!("{here}; {csi}; {reserved}"), "wait"),
+        ("no CSINode", "a=v", format!("{here}; {reserved}"), "wait"),
+        ("not migrated on the node", "a=v", format!("{here}; csi node1; {reserved}"), "wait"),
+        ("another zone", "a=v", format!("{there}; {csi}; {reserved}"), elsewhere),
         (
-            "its plugin never moves",
+            "plugin without migration",
             "a=v",
             format!("{there}; {csi}; {}", reserved.replace("source=gce:disk", "source=rbd:m/disk")),
             "wait",
         ),
         (
-            "it cannot be translated",
+            "cannot be translated",
             "a=v",
             format!(
                 "{here}; csi node1 migrated=kubernetes.io/azure-disk; {}",
@@ -384,13 +384,13 @@ fn volumes_that_moved_to_csi_are_checked() {
     ];
     check(cases.map(|(name, text, now, wanted)| {
         let planned = plan(&world(&found), text);
-        (name, step_in_words(&planned.next(&world(&now))), wanted.to_owned())
+        (name, step_text(&planned.next(&world(&now).cache)), wanted.to_owned())
     }));
 }
 
-/// What was found once is found again once it is reserved, however equal another may be.
+/// A reserved volume is found again, even if another is equally suitable.
 #[test]
-fn what_is_reserved_is_found_again() {
+fn reserved_volume_is_found_again() {
     let text = |node1a: &str| {
         format!(
             "class wait wait; pod p claims=a; claim a 1G wait; volume node2 1G wait at=node2
@@ -398,12 +398,11 @@ fn what_is_reserved_is_found_again() {
         )
     };
     let (free, reserved) = (world(&text("")), world(&text("for=a v=2")));
-    for (world, writes) in [(&free, 1), (&reserved, 0)] {
-        let prepared = prepare(world, world.pod()).expect("it can be placed");
-        let node = world.nodes.values().next().expect("a node");
-        let found = prepared.find(node).expect("no fault");
-        assert_eq!(super::in_words(&found), "a=node1b");
-        let plan = Plan::new(world.pod(), node, &found).expect("nothing is against it");
-        assert_eq!(plan.writes(world).map(|writes| writes.len()), Ok(writes));
+    for (world, is_written) in [(&free, true), (&reserved, false)] {
+        let placement = VolumePlacement::prepare(&world.cache, world.pod()).expect("a schedulable pod");
+        let found = placement.find(world.node()).expect("no error");
+        assert_eq!(super::volumes_text(&found), "a=node1b");
+        let plan = BindingPlan::new(world.pod(), world.node(), &found).expect("a suitable node");
+        assert_eq!(matches!(plan.next(&world.cache), Step::Write(_)), is_written);
     }
 }

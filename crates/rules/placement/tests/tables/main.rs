@@ -1,8 +1,7 @@
-//! Upstream's table cases for the scheduler's volume binder and the plugins beside it, by what they are about, in a notation of
-//! our own (see `world.rs`).
+//! Upstream's table cases for the scheduler's volume plugins, by topic, in the notation of `world.rs`.
 //!
-//! A case is a name, a world, and what comes of it in words. Where upstream lets the order of a Go map decide, we say what comes.
-//! Cases that cannot be written down in Rust are left out: lists that are nil instead of empty.
+//! A case is a name, a cluster, and the expected result as text. Where upstream's result depends on the
+//! order of a Go map, ours is fixed. Cases that differ only in nil and empty lists are left out.
 
 mod binding;
 mod finding;
@@ -14,11 +13,11 @@ mod world;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use bindery_placement::{Found, Refusal, rules};
+use bindery_placement::{ClaimRejection, NodeVolumes, PodRejection, rules};
 use bindery_rules_api::Rule;
 
 thread_local! {
-    /// The rules that the cases of this thread have come to.
+    /// The rules that the cases of this thread have reported.
     static SEEN: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
@@ -26,49 +25,52 @@ fn saw(rule: &'static Rule) {
     SEEN.with_borrow_mut(|seen| seen.insert(rule.name));
 }
 
-/// What a node has for a pod, in words: `claim=volume` for what was found, `+claim` for what can be made (`@` where there is room
-/// for it), and what is against the node.
-fn in_words(found: &Found<'_>) -> String {
+/// A node's volumes as text: `claim=volume` for existing ones, `+claim` for new ones (`@` and the capacity
+/// they fit in), and `!` with the reasons against the node.
+fn volumes_text(found: &NodeVolumes<'_>) -> String {
     let bindings = found.bindings.iter().map(|found| format!("{}={}", found.claim.meta.name, found.volume.name()));
-    let provisions = found.provisions.iter().map(|found| {
-        let room = found.room.map(|room| format!("@{}", room.meta.name)).unwrap_or_default();
-        format!("+{}{room}", found.claim.meta.name)
+    let new_volumes = found.new_volumes.iter().map(|found| {
+        let capacity = found.capacity.map(|capacity| format!("@{}", capacity.meta.name)).unwrap_or_default();
+        format!("+{}{capacity}", found.claim.meta.name)
     });
-    let obstacles = found.obstacles.iter().map(|obstacle| {
-        saw(obstacle.rule());
-        format!("!{obstacle}")
-    });
-    bindings.chain(provisions).chain(obstacles).collect::<Vec<_>>().join(" ")
+    let rejections = found.rejections.iter().map(|rejection| format!("!{rejection}"));
+    bindings.chain(new_volumes).chain(rejections).collect::<Vec<_>>().join(" ")
 }
 
-fn refusal_in_words(refusal: &Refusal) -> String {
-    saw(refusal.rule());
-    format!("refused: {refusal}")
+fn rejection_text(rejection: &PodRejection) -> String {
+    format!("rejected: {rejection}")
 }
 
-/// Runs a table, and tells of all cases that come otherwise at once.
+/// The result of a preparation, or the first rejection because of a claim.
+fn or_rejected<T>(prepare: impl FnOnce(&mut Vec<ClaimRejection>) -> T) -> Result<T, PodRejection> {
+    let mut rejected = Vec::new();
+    let prepared = prepare(&mut rejected);
+    rejected.into_iter().next().map_or(Ok(prepared), |rejected| Err(rejected.why))
+}
+
+/// Runs a table, and reports all failing cases at once.
 fn check<'c>(cases: impl IntoIterator<Item = (&'c str, String, String)>) {
     let differ = |(name, is, wanted): (&str, String, String)| {
         (is != wanted).then(|| format!("{name}\n    is:     {is:?}\n    wanted: {wanted:?}"))
     };
     let wrong: Vec<String> = cases.into_iter().filter_map(differ).collect();
-    assert!(wrong.is_empty(), "{} cases came otherwise:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} cases failed:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
 fn every_rule_is_exercised() {
-    for table in [finding::tables(), matching::tables(), binding::tables(), plugins::tables()].concat() {
+    for table in binding::tables() {
         table();
     }
     let seen = SEEN.with_borrow(Clone::clone);
     let unseen: Vec<&str> = rules::ALL.iter().map(|rule| rule.name).filter(|name| !seen.contains(name)).collect();
-    assert!(unseen.is_empty(), "no case comes to {unseen:?}");
+    assert!(unseen.is_empty(), "no case reports {unseen:?}");
 }
 
 #[test]
-fn names_are_unique_and_sentences_whole() {
+fn rule_names_are_unique_and_sentences_complete() {
     let names: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).collect();
-    assert_eq!(names.len(), rules::ALL.len(), "every rule has a name of its own");
+    assert_eq!(names.len(), rules::ALL.len(), "every rule has a unique name");
     for rule in rules::ALL {
         assert!(rule.name.starts_with("placement.") && rule.why.ends_with('.'), "{}", rule.name);
     }

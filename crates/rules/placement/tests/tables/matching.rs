@@ -1,20 +1,16 @@
-//! Which volume a claim gets on a node, and which nodes a volume can be reached from; and that the index finds what a scan of all
-//! volumes finds.
+//! Which volume a claim gets on a node, and which nodes can index a volume; and that the index finds the
+//! same as a scan of all volumes.
 
 use std::sync::Arc;
 
 use bindery_cache::{TopologyIndex, VolumeRequirements};
-use bindery_model::{Anchors, Claim, Labels, Name, Request, Volume, choose, mismatch, points_to, reserved_mismatch};
+use bindery_matching::{MatchCriteria, choose, mismatch, reserved_mismatch};
+use bindery_model::{Claim, Labels, Name, RequiredLabels, Volume};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::check;
 use super::world::World;
-
-/// Every table, for the test that all rules are exercised.
-pub fn tables() -> Vec<fn()> {
-    vec![a_claim_gets_a_volume_of_its_node, a_volume_is_reached_from_the_nodes_it_says]
-}
 
 const VOLUMES: &str = "
     volume local001 5G -
@@ -25,53 +21,53 @@ const VOLUMES: &str = "
     volume affinity003b 200G wait in=key1:value3
     volume affinity004 200G wait in=key1:value4 phase=Pending";
 
-/// The name of the volume that a claim gets on a node whose key1 has a value, without those that are taken.
+/// The name of the volume that a claim gets on a node with a value of key1, without taken ones.
 fn on_node(volumes: &str, claim: &str, value: &str, taken: &str) -> String {
     let world = World::new(&format!("claim {claim}\n{volumes}"));
     let claim = world.claims.values().next().expect("a claim");
     let labels: Labels = [("key1".into(), Name::from(value))].into_iter().collect();
-    let request = Request::of(claim, true).expect("a selector").on(&labels);
+    let criteria = MatchCriteria::of(claim, true).expect("a selector").on(&labels);
     let is_left = |volume: &Volume| !taken.split(' ').any(|taken| taken == volume.name());
     let reserved = world.volumes.values().filter(|volume| is_left(volume));
-    let mut reach = TopologyIndex::default();
-    world.volumes.values().filter(|volume| TopologyIndex::takes(volume)).for_each(|volume| reach.insert(volume));
-    let wish = VolumeRequirements::of(claim);
-    let candidates = reach.candidates(&wish, request.selector);
-    let choice = choose(&request, reserved, |fits: &dyn Fn(&Volume) -> bool| {
-        let found = candidates.near(&labels).first(&wish, &labels, |volume| !is_left(volume));
+    let mut index = TopologyIndex::default();
+    world.volumes.values().filter(|volume| TopologyIndex::includes(volume)).for_each(|volume| index.insert(volume));
+    let requirements = VolumeRequirements::of(claim);
+    let candidates = index.candidates(&requirements, criteria.selector);
+    let choice = choose(&criteria, reserved, |fits: &dyn Fn(&Volume) -> bool| {
+        let found = candidates.reachable(&labels).first(&requirements, &labels, |volume| !is_left(volume));
         found.map(|found| found.volume()).filter(|volume| fits(volume))
     });
     choice.map(|choice| choice.volume().name().to_string()).unwrap_or_default()
 }
 
 #[test]
-fn a_claim_gets_a_volume_of_its_node() {
+fn claim_gets_a_volume_that_the_node_reaches() {
     let gold: String =
         VOLUMES.lines().map(|line| format!("{line} attributes=gold\n")).filter(|line| line.len() > 20).collect();
     let cases = [
-        ("it fits", VOLUMES, "claim01 100G wait", "value1", "", "affinity001"),
-        ("it is reserved", VOLUMES, "claim02 100G wait", "value1", "", "affinity003"),
+        ("matching", VOLUMES, "claim01 100G wait", "value1", "", "affinity001"),
+        ("reserved", VOLUMES, "claim02 100G wait", "value1", "", "affinity003"),
         ("the first is taken", VOLUMES, "claim01 100G wait", "value1", "affinity001", "affinity002"),
         ("all are taken", VOLUMES, "claim01 100G wait", "value1", "affinity001 affinity002", ""),
-        ("an access mode lacks", VOLUMES, "claim01 100G wait modes=RWX", "value1", "", ""),
-        ("none is reached from the node", VOLUMES, "claim01 100G wait", "value2", "", ""),
-        ("the reserved one is not reached: no other will do", VOLUMES, "claim02 100G wait", "value3", "", ""),
-        ("it is not marked available", VOLUMES, "claim04 100G wait", "value4", "", ""),
-        ("one is reached, another is not", VOLUMES, "claim03 100G wait", "value3", "", "affinity003b"),
-        ("attributes are the same", &gold, "claim01 100G wait attributes=gold", "value1", "", "affinity001"),
-        ("attributes are asked for", VOLUMES, "claim01 100G wait attributes=silver", "value1", "", ""),
-        ("the reserved one has other attributes", &gold, "claim02 100G wait attributes=silver", "value1", "", ""),
-        ("attributes are not asked for", &gold, "claim01 100G wait", "value1", "", ""),
+        ("missing access mode", VOLUMES, "claim01 100G wait modes=RWX", "value1", "", ""),
+        ("unreachable", VOLUMES, "claim01 100G wait", "value2", "", ""),
+        ("reserved volume is unreachable: no other is used", VOLUMES, "claim02 100G wait", "value3", "", ""),
+        ("not Available", VOLUMES, "claim04 100G wait", "value4", "", ""),
+        ("one reachable, another not", VOLUMES, "claim03 100G wait", "value3", "", "affinity003b"),
+        ("same attributes class", &gold, "claim01 100G wait attributes=gold", "value1", "", "affinity001"),
+        ("another attributes class", VOLUMES, "claim01 100G wait attributes=silver", "value1", "", ""),
         (
-            "labels are asked for",
-            "volume a 1G wait\nvolume b 2G wait label=disk:ssd",
-            "c 1G wait selector=disk:ssd",
+            "reserved volume with another attributes class",
+            &gold,
+            "claim02 100G wait attributes=silver",
+            "value1",
             "",
             "",
-            "b",
         ),
+        ("no attributes class requested", &gold, "claim01 100G wait", "value1", "", ""),
+        ("selector", "volume a 1G wait\nvolume b 2G wait label=disk:ssd", "c 1G wait selector=disk:ssd", "", "", "b"),
         (
-            "a reserved one that is too small is passed over",
+            "reserved volume that is too small is ignored",
             "volume a 1G wait for=c\nvolume b 2G wait",
             "c 2G wait",
             "",
@@ -85,7 +81,7 @@ fn a_claim_gets_a_volume_of_its_node() {
 }
 
 #[test]
-fn a_volume_is_reached_from_the_nodes_it_says() {
+fn node_affinity_determines_which_nodes_reach_a_volume() {
     let volume = |affinity: Value| {
         let json = json!({"metadata": {"name": "v", "uid": "u"}, "spec": {"nodeAffinity": affinity}});
         Volume::from_json(json.to_string().as_bytes()).expect("a volume")
@@ -106,8 +102,8 @@ fn a_volume_is_reached_from_the_nodes_it_says() {
         (wants("test-key1", &["test-value3", "test-value4"]), wants("test-key2", &["test-value0", "test-value1"]));
     let none = "no matching NodeSelectorTerms";
     let cases = [
-        ("nothing is said", Value::Null, ""),
-        ("nothing is required", json!({}), ""),
+        ("no node affinity", Value::Null, ""),
+        ("nothing required", json!({}), ""),
         ("no terms", json!({"required": {}}), none),
         ("an empty term", terms(&[&[]]), none),
         ("one of two terms", terms(&[&[&absent], &[&two]]), ""),
@@ -124,15 +120,15 @@ fn a_volume_is_reached_from_the_nodes_it_says() {
     }));
 }
 
-/// What upstream does: it looks at all volumes, one after another, here in the order of their names.
-fn scan<'a>(request: &Request<'_>, volumes: &'a [Arc<Volume>]) -> Option<&'a Arc<Volume>> {
+/// Upstream's algorithm: a scan of all volumes, here in the order of their names.
+fn scan<'a>(criteria: &MatchCriteria<'_>, volumes: &'a [Arc<Volume>]) -> Option<&'a Arc<Volume>> {
     let mut best: Option<&Arc<Volume>> = None;
     for volume in volumes {
-        if points_to(volume, request.claim) {
-            if reserved_mismatch(request, volume).is_none() {
-                return request.reaches(volume).then_some(volume);
+        if volume.refers_to(criteria.claim) {
+            if reserved_mismatch(criteria, volume).is_none() {
+                return criteria.reaches(volume).then_some(volume);
             }
-        } else if mismatch(request, volume).is_none() && best.is_none_or(|best| volume.holds() < best.holds()) {
+        } else if mismatch(criteria, volume).is_none() && best.is_none_or(|best| volume.size() < best.size()) {
             best = Some(volume);
         }
     }
@@ -155,7 +151,7 @@ fn volumes() -> impl Strategy<Value = Vec<Arc<Volume>>> {
     let size = prop::sample::select(vec!["1G", "2G", "1999999999.5", "3G", "200E"]);
     let class = prop::sample::select(vec!["wait", "wait", "other"]);
     let volume = (affinity, size, class, 0..32_u32);
-    // Of several reserved ones a scan takes the first, and we the smallest: there is one at most.
+    // Among several reserved volumes a scan takes the first, and we the smallest: so there is at most one.
     let reserved = prop::option::weighted(0.5, 0..12_usize);
     (prop::collection::vec(volume, 0..12), reserved).prop_map(|(volumes, reserved)| {
         let volume = |n: usize, affinity: Option<Vec<Value>>, size: &str, class: &str, traits: u32| {
@@ -175,8 +171,8 @@ fn volumes() -> impl Strategy<Value = Vec<Arc<Volume>>> {
     })
 }
 
-/// What a claim asks for: how much, and what else.
-fn asks() -> impl Strategy<Value = (&'static str, &'static str)> {
+/// A request, and other properties of a claim.
+fn requests() -> impl Strategy<Value = (&'static str, &'static str)> {
     let size = prop::sample::select(vec!["1G", "1500M", "2G", "1999999999.5", "100E"]);
     (size, prop::sample::select(vec!["", "", "selector=disk:ssd", "modes=RWX", "attributes=gold"]))
 }
@@ -196,35 +192,35 @@ fn claim(size: &str, more: &str) -> Claim {
 
 proptest! {
     #[test]
-    fn the_index_finds_what_a_scan_finds(volumes in volumes(), labels in labels(), asks in asks(), gone in 0..12_usize) {
-        let claim = claim(asks.0, asks.1);
-        let request = Request::of(&claim, true).expect("no selector").on(&labels);
-        let mut reach = TopologyIndex::default();
-        volumes.iter().filter(|volume| TopologyIndex::takes(volume)).for_each(|volume| reach.insert(volume));
+    fn index_finds_the_same_volume_as_a_scan(volumes in volumes(), labels in labels(), request in requests(), removed in 0..12_usize) {
+        let claim = claim(request.0, request.1);
+        let criteria = MatchCriteria::of(&claim, true).expect("no selector").on(&labels);
+        let mut index = TopologyIndex::default();
+        volumes.iter().filter(|volume| TopologyIndex::includes(volume)).for_each(|volume| index.insert(volume));
         let mut left = volumes.clone();
-        if gone < left.len() {
-            let gone = left.remove(gone);
-            if TopologyIndex::takes(&gone) {
-                reach.remove(&gone);
+        if removed < left.len() {
+            let removed = left.remove(removed);
+            if TopologyIndex::includes(&removed) {
+                index.remove(&removed);
             }
         }
-        let wish = VolumeRequirements::of(&claim);
-        let candidates = reach.candidates(&wish, request.selector);
-        let near = candidates.near(&labels);
-        let found = choose(&request, left.iter(), |_: &dyn Fn(&Volume) -> bool| {
-            near.first(&wish, &labels, |_| false).map(|found| found.volume())
+        let requirements = VolumeRequirements::of(&claim);
+        let candidates = index.candidates(&requirements, criteria.selector);
+        let reachable = candidates.reachable(&labels);
+        let found = choose(&criteria, left.iter(), |_: &dyn Fn(&Volume) -> bool| {
+            reachable.first(&requirements, &labels, |_| false).map(|found| found.volume())
         });
-        prop_assert_eq!(found.map(|choice| choice.volume().name()), scan(&request, &left).map(|volume| volume.name()));
+        prop_assert_eq!(found.map(|choice| choice.volume().name()), scan(&criteria, &left).map(|volume| volume.name()));
     }
 
     #[test]
-    fn what_a_node_reaches_is_under_its_labels(volumes in volumes(), labels in labels()) {
+    fn reachable_volumes_are_indexed_under_labels_of_the_node(volumes in volumes(), labels in labels()) {
         for volume in &volumes {
-            let is_near = match Anchors::of_nodes(volume.nodes.as_deref()) {
-                Anchors::Anywhere => true,
-                Anchors::At(at) => at.into_iter().any(|(key, value)| labels.get(key) == Some(value)),
+            let is_indexed = match RequiredLabels::of_nodes(volume.nodes.as_deref()) {
+                RequiredLabels::Unrestricted => true,
+                RequiredLabels::OneOf(required) => required.into_iter().any(|(key, value)| labels.get(key) == Some(value)),
             };
-            prop_assert!(is_near || !volume.is_reachable(&labels), "{:?} from {:?}", volume.nodes, labels);
+            prop_assert!(is_indexed || !volume.is_reachable(&labels), "{:?} from {:?}", volume.nodes, labels);
         }
     }
 }

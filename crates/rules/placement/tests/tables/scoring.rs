@@ -1,24 +1,24 @@
-//! Scores of nodes, by what they have for a pod's claims.
+//! Scores of nodes by their volumes for a pod's claims.
 
-use bindery_placement::{Placing, Point, Shape};
+use bindery_placement::{ShapePoint, UtilizationShape, VolumePlacement};
 
 use super::check;
 use super::world::World;
 
-/// The scores of all nodes, by name; `-` where the pod cannot run.
-fn scores(text: &str, shape: &Shape) -> String {
+/// The scores of all nodes, by name; `-` for unsuitable nodes.
+fn scores(text: &str, shape: &UtilizationShape) -> String {
     let world = World::new(&text.replace(';', "\n"));
-    let placing = Placing::prepare(&world, world.pod()).expect("a pod that can be placed");
+    let placement = VolumePlacement::prepare(&world.cache, world.pod()).expect("a schedulable pod");
     let score = |node: &std::sync::Arc<bindery_model::Node>| {
-        let found = placing.find(node).expect("no fault");
-        if found.obstacles.is_empty() { shape.score(&found).to_string() } else { "-".into() }
+        let found = placement.find(node).expect("no error");
+        if found.rejections.is_empty() { shape.score(&found).to_string() } else { "-".into() }
     };
     world.nodes.values().map(score).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn nodes_are_scored_by_what_is_left() {
-    let classes = "class wait wait; class hdd wait; class made wait by=d; driver d tells; ";
+fn nodes_are_scored_by_utilization() {
+    let classes = "class wait wait; class hdd wait; class made wait by=d; driver d capacity; ";
     let nodes = "node a nodeKey=a; node b nodeKey=b; node c nodeKey=c; ";
     let local = "volume a-0 200Gi wait at=a; volume a-1 200Gi wait at=a; volume b-0 100Gi wait at=b; volume b-1 100Gi wait at=b; ";
     let more =
@@ -27,11 +27,13 @@ fn nodes_are_scored_by_what_is_left() {
         "node a1 region=ra zone=za; node a2 region=ra zone=za; node b1 region=rb zone=zb; node c1 region=rc zone=zc; ";
     let zonal =
         "volume a-0 200Gi wait in=zone:za; volume a-1 200Gi wait in=zone:za; volume b-0 100Gi wait in=zone:zb; ";
-    let room = "room a made 100Gi in=nodeKey:a; room b made 50Gi in=nodeKey:b; ";
+    let capacity = "capacity a made 100Gi in=nodeKey:a; capacity b made 50Gi in=nodeKey:b; ";
     let one = "pod p claims=x; claim x 50Gi wait";
-    let shape = Shape::new(&[(0, 0), (50, 3), (100, 5)].map(|(utilization, score)| Point { utilization, score }));
+    let shape = UtilizationShape::new(
+        &[(0, 0), (50, 3), (100, 5)].map(|(utilization, score)| ShapePoint { utilization, score }),
+    );
     let custom = &shape.expect("a shape");
-    let default = &Shape::default();
+    let default = &UtilizationShape::default();
     let cases = [
         ("local volumes", format!("{nodes}{local}{one}"), default, "75 50 -"),
         (
@@ -42,23 +44,23 @@ fn nodes_are_scored_by_what_is_left() {
         ),
         ("volumes of zones", format!("{zones}{zonal}{one}"), default, "75 75 50 -"),
         ("another shape", format!("{nodes}{local}{one}"), custom, "15 30 -"),
-        ("nothing is to be bound", format!("{nodes}pod p scratch"), default, "0 0 0"),
-        ("room", format!("{nodes}{room}pod p claims=x; claim x 50Gi made"), default, "50 0 -"),
+        ("nothing to bind", format!("{nodes}pod p scratch"), default, "0 0 0"),
+        ("capacity", format!("{nodes}{capacity}pod p claims=x; claim x 50Gi made"), default, "50 0 -"),
         (
-            "room for two",
-            format!("{nodes}{room}pod p claims=x,y; claim x 30Gi made; claim y 20Gi made"),
+            "capacity for two",
+            format!("{nodes}{capacity}pod p claims=x,y; claim x 30Gi made; claim y 20Gi made"),
             default,
             "50 0 -",
         ),
         (
-            "room is not told of where a volume was found",
-            format!("{nodes}{room}{local}pod p claims=x,y; claim x 50Gi wait; claim y 40Gi made"),
+            "capacity is ignored if a volume was found",
+            format!("{nodes}{capacity}{local}pod p claims=x,y; claim x 50Gi wait; claim y 40Gi made"),
             default,
             "75 50 -",
         ),
         (
-            "room that is told of one volume only",
-            format!("{nodes}room a made - max=200Gi in=nodeKey:a; pod p claims=x; claim x 50Gi made"),
+            "capacity without a total",
+            format!("{nodes}capacity a made - max=200Gi in=nodeKey:a; pod p claims=x; claim x 50Gi made"),
             default,
             "75 - -",
         ),

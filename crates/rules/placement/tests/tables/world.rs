@@ -1,51 +1,44 @@
-//! A world written down: one object a line, its kind and name first, then words and `key=value` pairs.
+//! A notation for clusters: one object per line, its kind and name first, then words and `key=value`
+//! pairs.
 //!
 //! ```text
-//! claim data 1G wait                        a claim: what it asks for, and its class (- for none)
+//! claim data 1G wait                        a claim: its request, and its class (- for none)
 //!       bound=v | named=v                   it is bound to a volume, or only names one
 //!       node=n owner=uid v=2 lost deleting modes=RWX selector=key:value attributes=gold uid=u no-request beta
-//! volume v 5G wait at=n1                    a volume: what it holds, its class, and the node it is reached from (nodeKey=n1)
+//! volume v 5G wait at=n1                    a volume: capacity, class, and the node that reaches it (nodeKey=n1)
 //!       in=key:value,key:value              or nodes with one of these labels
-//!       for=data                            it points at a claim; with its UID unless named-only
+//!       for=data                            it refers to a claim; with its UID unless named-only
 //!       v=2 phase=Bound label=key:value attributes=gold modes=RWX source=gce:disk csi=driver:handle
 //! node n1 nodeKey=n1                        a node and its labels
 //! class wait wait|now|unset                 a class: when its claims are bound
-//!       by=provisioner in=key:value         who makes its volumes, and where
-//! driver d tells installed                  a CSI driver: whether it tells capacities, and must be installed
-//! room r fast 1Gi max=1Mi in=key:value      room for volumes of a class; anywhere, or on nodes with a label; nowhere with lost
+//!       by=provisioner in=key:value         its provisioner, and allowed topologies
+//! driver d capacity required                a CSI driver: publishes capacity, must be installed
+//! capacity r fast 1Gi max=1Mi in=key:value  capacity of a class; for all nodes, or by label; for none with lost
 //! csi n1 migrated=plugin drivers=d:5,e      the CSI drivers of a node
-//! attached a d n1 v                         what is attached where, by whom
-//! pod p claims=a,b own=c disks=gce:x:ro     a pod; on=n1 when it has a node
+//! attached a d n1 v                         a VolumeAttachment: driver, node, volume
+//! pod p claims=a,b own=c disks=gce:x:ro     a pod with claims, ephemeral volumes and disks; on=n1 if assigned
 //! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bindery_cache::{CapacityIndex, TopologyIndex};
-use bindery_model::{
-    Attachment, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Meta, Name, Node, Pod, PodKey, Volume,
-};
-use bindery_placement::{User, View};
+use bindery_cache::Cache;
+use bindery_matching::INDEX_POLICY;
+use bindery_model::{Claim, Kind, Name, Node, Object, Pod, Volume};
 use serde_json::{Value, json};
 
 pub const NAMESPACE: &str = "testns";
 
-#[derive(Default)]
+/// A cluster, and its objects by name.
 pub struct World {
-    pub claims: BTreeMap<ClaimKey, Arc<Claim>>,
+    pub cache: Cache,
+    pub claims: BTreeMap<Name, Arc<Claim>>,
     pub volumes: BTreeMap<Name, Arc<Volume>>,
     pub nodes: BTreeMap<Name, Arc<Node>>,
-    pub pods: BTreeMap<Name, Pod>,
-    owners: BTreeMap<ClaimKey, Name>,
-    classes: BTreeMap<Name, Arc<Class>>,
-    drivers: BTreeMap<Name, Arc<CsiDriver>>,
-    csi_nodes: BTreeMap<Name, Arc<CsiNode>>,
-    attachments: Vec<Arc<Attachment>>,
-    reach: TopologyIndex,
-    room: CapacityIndex,
+    pods: BTreeMap<Name, Arc<Pod>>,
 }
 
-/// The words of a line behind its kind and name.
+/// The words of a line after its kind and name.
 struct Words<'t>(Vec<&'t str>);
 
 impl<'t> Words<'t> {
@@ -58,7 +51,7 @@ impl<'t> Words<'t> {
         self.0.contains(&flag)
     }
 
-    /// The n-th word that is no pair.
+    /// The n-th word that is not a pair.
     fn plain(&self, n: usize) -> &'t str {
         let mut plain = self.0.iter().filter(|word| !word.contains('='));
         plain.nth(n).copied().unwrap_or_default()
@@ -91,13 +84,11 @@ fn modes(words: &Words<'_>) -> Value {
     words.get("modes").unwrap_or("RWO").split('+').map(name).collect::<Vec<_>>().into()
 }
 
-fn bytes(json: &Value) -> Vec<u8> {
-    json.to_string().into_bytes()
-}
-
-fn claim(name: &str, words: &Words<'_>) -> Claim {
-    let mut metadata = words.metadata(name);
-    metadata["namespace"] = NAMESPACE.into();
+fn claim(name: &str, words: &Words<'_>) -> Value {
+    let mut metadata = namespaced(name, words);
+    if let Some(owner) = words.get("owner") {
+        metadata["ownerReferences"] = json!([{"uid": owner, "controller": true}]);
+    }
     let mut annotations = serde_json::Map::new();
     if words.get("bound").is_some() {
         annotations.insert("pv.kubernetes.io/bind-completed".into(), "yes".into());
@@ -120,7 +111,7 @@ fn claim(name: &str, words: &Words<'_>) -> Claim {
         .map(|(key, value)| json!({"key": key, "operator": "In", "values": if value.is_empty() { vec![] } else { vec![value] }}))
         .collect::<Vec<_>>()
         .into();
-    let json = json!({
+    json!({
         "metadata": metadata,
         "spec": {
             "accessModes": modes(words), "resources": {"requests": request},
@@ -130,11 +121,10 @@ fn claim(name: &str, words: &Words<'_>) -> Claim {
             "selector": words.get("selector").map(|_| json!({"matchExpressions": selector})),
         },
         "status": {"phase": if words.has("lost") { "Lost" } else { "Pending" }},
-    });
-    Claim::from_json(&bytes(&json)).expect("a claim")
+    })
 }
 
-/// The JSON of a node affinity: one of the labels will do.
+/// A node affinity: a node needs one of the labels.
 fn affinity(words: &Words<'_>) -> Option<Value> {
     let mut pairs = words.pairs("in");
     pairs.extend(words.get("at").map(|node| ("nodeKey", node)));
@@ -144,10 +134,10 @@ fn affinity(words: &Words<'_>) -> Option<Value> {
     (!terms.is_empty()).then(|| json!({"required": {"nodeSelectorTerms": terms}}))
 }
 
-fn volume(name: &str, words: &Words<'_>, claims: &BTreeMap<ClaimKey, Arc<Claim>>) -> Volume {
+fn volume(name: &str, words: &Words<'_>, claims: &BTreeMap<Name, Arc<Claim>>) -> Value {
     let mut metadata = words.metadata(name);
     let claim_ref = words.get("for").map(|claim| {
-        let uid = claims.get(&ClaimKey::new(NAMESPACE, claim)).map_or("uid-gone", |claim| &claim.meta.uid);
+        let uid = claims.get(claim).map_or("uid-gone", |claim| &claim.meta.uid);
         json!({"name": claim, "namespace": NAMESPACE, "uid": if words.has("named-only") { "" } else { uid }})
     });
     if claim_ref.is_some() && !words.has("named-only") {
@@ -165,12 +155,10 @@ fn volume(name: &str, words: &Words<'_>, claims: &BTreeMap<ClaimKey, Arc<Claim>>
         let (key, source) = disk(kind, id);
         spec[key] = source;
     }
-    let json =
-        json!({"metadata": metadata, "spec": spec, "status": {"phase": words.get("phase").unwrap_or("Available")}});
-    Volume::from_json(&bytes(&json)).expect("a volume")
+    json!({"metadata": metadata, "spec": spec, "status": {"phase": words.get("phase").unwrap_or("Available")}})
 }
 
-/// The JSON of a disk of a kind, `id` or `id:ro`, in a volume or a pod.
+/// A disk of a kind, `id` or `id:ro`, in a volume or a pod.
 fn disk(kind: &str, id: &str) -> (&'static str, Value) {
     let (id, read_only) = id.strip_suffix(":ro").map_or((id, false), |id| (id, true));
     match kind {
@@ -188,7 +176,7 @@ fn disk(kind: &str, id: &str) -> (&'static str, Value) {
     }
 }
 
-fn class(name: &str, words: &Words<'_>) -> Class {
+fn class(name: &str, words: &Words<'_>) -> Value {
     let mode = match words.plain(0) {
         "wait" => Some("WaitForFirstConsumer"),
         "now" => Some("Immediate"),
@@ -200,35 +188,38 @@ fn class(name: &str, words: &Words<'_>) -> Class {
         .map(|(key, value)| json!({"matchLabelExpressions": [{"key": key, "values": [value]}]}))
         .collect();
     let provisioner = words.get("by").unwrap_or("kubernetes.io/no-provisioner");
-    let json = json!({"metadata": words.metadata(name), "provisioner": provisioner, "volumeBindingMode": mode, "allowedTopologies": terms});
-    Class::from_json(&bytes(&json)).expect("a class")
+    json!({
+        "metadata": words.metadata(name), "provisioner": provisioner,
+        "volumeBindingMode": mode, "allowedTopologies": terms,
+    })
 }
 
-fn room(name: &str, words: &Words<'_>) -> Capacity {
+fn capacity(name: &str, words: &Words<'_>) -> Value {
     let labels: serde_json::Map<String, Value> =
         words.pairs("in").into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
     let size = Some(words.plain(1)).filter(|size| !size.is_empty() && *size != "lost" && *size != "-");
     let nodes = (!words.has("lost")).then(|| json!({"matchLabels": labels}));
-    let json = json!({
-        "metadata": words.metadata(name), "storageClassName": words.plain(0), "capacity": size,
+    json!({
+        "metadata": namespaced(name, words), "storageClassName": words.plain(0), "capacity": size,
         "maximumVolumeSize": words.get("max"), "nodeTopology": nodes,
-    });
-    Capacity::from_json(&bytes(&json)).expect("room")
+    })
 }
 
-fn csi_node(name: &str, words: &Words<'_>) -> CsiNode {
+fn csi_node(name: &str, words: &Words<'_>) -> Value {
     let driver = |(name, count): (&str, &str)| match count.parse::<i64>() {
         Ok(count) => json!({"name": name, "allocatable": {"count": count}}),
         Err(_) => json!({"name": name}),
     };
     let drivers: Vec<Value> = words.pairs("drivers").into_iter().map(driver).collect();
-    let json = json!({"metadata": words.metadata(name), "spec": {"drivers": drivers}});
-    let mut node = CsiNode::from_json(&bytes(&json)).expect("a CSI node");
-    node.migrated = words.list("migrated").map(Name::from).collect();
-    node
+    let mut metadata = words.metadata(name);
+    metadata["annotations"] = json!({"storage.alpha.kubernetes.io/migrated-plugins": words.get("migrated")});
+    if words.get("migrated").is_none() {
+        metadata["annotations"] = json!({});
+    }
+    json!({"metadata": metadata, "spec": {"drivers": drivers}})
 }
 
-fn pod(name: &str, words: &Words<'_>) -> Pod {
+fn pod(name: &str, words: &Words<'_>) -> Value {
     let claims = words.list("claims").map(|claim| json!({"name": "x", "persistentVolumeClaim": {"claimName": claim}}));
     let own = words.list("own").map(|volume| json!({"name": volume, "ephemeral": {}}));
     let disks = words.list("disks").map(|text| {
@@ -238,147 +229,98 @@ fn pod(name: &str, words: &Words<'_>) -> Pod {
     });
     let other = words.has("scratch").then(|| json!({"name": "x", "emptyDir": {}}));
     let volumes: Vec<Value> = claims.chain(own).chain(disks).chain(other).collect();
+    json!({"metadata": namespaced(name, words), "spec": {"volumes": volumes, "nodeName": words.get("on")}})
+}
+
+/// The metadata of an object in the namespace of the tests.
+fn namespaced(name: &str, words: &Words<'_>) -> Value {
     let mut metadata = words.metadata(name);
     metadata["namespace"] = NAMESPACE.into();
-    let json = json!({"metadata": metadata, "spec": {"volumes": volumes, "nodeName": words.get("on")}});
-    Pod::from_json(&bytes(&json)).expect("a pod")
+    metadata
+}
+
+fn node(name: &str, words: &Words<'_>) -> Value {
+    let labels = words.0.iter().filter_map(|word| word.split_once('='));
+    let labels: serde_json::Map<String, Value> = labels.map(|(key, value)| (key.to_owned(), value.into())).collect();
+    json!({"metadata": {"name": name, "uid": format!("uid-{name}"), "resourceVersion": "1", "labels": labels}})
 }
 
 impl World {
-    /// A world of these lines. Blank lines are passed over.
+    /// A cluster with the objects of these lines. Blank lines are ignored.
     pub fn new(text: &str) -> World {
-        let mut world = World::default();
+        let mut world = World {
+            cache: Cache::new(INDEX_POLICY),
+            claims: BTreeMap::new(),
+            volumes: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+        };
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>())
             .filter(|line| !line.is_empty())
             .collect();
-        // Claims first: volumes point at them.
+        // Claims first: volumes refer to them by UID.
         for pass in [true, false] {
             for line in lines.iter().filter(|line| (line[0] == "claim") == pass) {
-                world.add(line[0], line[1], &Words(line[2..].to_vec()));
+                let (kind, json) = world.object(line[0], line[1], &Words(line[2..].to_vec()));
+                world.put(Object::from_json(kind, json.to_string().as_bytes()).expect("a name"));
             }
-        }
-        for volume in world.volumes.values().filter(|volume| TopologyIndex::takes(volume)) {
-            world.reach.insert(volume);
         }
         world
     }
 
-    fn add(&mut self, kind: &str, name: &str, words: &Words<'_>) {
+    /// Adds an object, or replaces it.
+    pub fn put(&mut self, object: Object) {
+        let name = object.meta().name.clone();
+        if let Some(claim) = object.get::<Claim>() {
+            self.claims.insert(name, claim.clone());
+        } else if let Some(volume) = object.get::<Volume>() {
+            self.volumes.insert(name, volume.clone());
+        } else if let Some(node) = object.get::<Node>() {
+            self.nodes.insert(name, node.clone());
+        } else if let Some(pod) = object.get::<Pod>() {
+            self.pods.insert(name, pod.clone());
+        }
+        self.cache.answered(object);
+    }
+
+    fn object(&self, kind: &str, name: &str, words: &Words<'_>) -> (Kind, Value) {
         match kind {
-            "claim" => {
-                let claim = Arc::new(claim(name, words));
-                if let Some(owner) = words.get("owner") {
-                    self.owners.insert(claim.key(), owner.into());
-                }
-                self.claims.insert(claim.key(), claim);
-            }
-            "volume" => {
-                let volume = volume(name, words, &self.claims);
-                self.volumes.insert(name.into(), Arc::new(volume));
-            }
-            "class" => {
-                self.classes.insert(name.into(), Arc::new(class(name, words)));
-            }
-            "node" => {
-                let labels = words.0.iter().filter_map(|word| word.split_once('='));
-                let labels = labels.map(|(key, value)| (Name::from(key), Name::from(value))).collect();
-                let meta = Meta { name: name.into(), ..Meta::default() };
-                self.nodes.insert(name.into(), Arc::new(Node { meta, labels, ..Node::default() }));
-            }
+            "claim" => (Kind::Claim, claim(name, words)),
+            "volume" => (Kind::Volume, volume(name, words, &self.claims)),
+            "class" => (Kind::Class, class(name, words)),
+            "node" => (Kind::Node, node(name, words)),
             "driver" => {
-                let spec = json!({"storageCapacity": words.has("tells"), "preventPodSchedulingIfMissing": words.has("installed")});
-                let json = json!({"metadata": words.metadata(name), "spec": spec});
-                self.drivers.insert(name.into(), Arc::new(CsiDriver::from_json(&bytes(&json)).expect("a driver")));
+                let spec = json!({
+                    "storageCapacity": words.has("capacity"),
+                    "preventPodSchedulingIfMissing": words.has("required"),
+                });
+                (Kind::CsiDriver, json!({"metadata": words.metadata(name), "spec": spec}))
             }
-            "room" => self.room.insert(&Arc::new(room(name, words))),
-            "csi" => {
-                self.csi_nodes.insert(name.into(), Arc::new(csi_node(name, words)));
-            }
+            "capacity" => (Kind::Capacity, capacity(name, words)),
+            "csi" => (Kind::CsiNode, csi_node(name, words)),
             "attached" => {
-                let spec = json!({"attacher": words.plain(0), "nodeName": words.plain(1), "source": {"persistentVolumeName": words.plain(2)}});
-                let json = json!({"metadata": words.metadata(name), "spec": spec});
-                self.attachments.push(Arc::new(Attachment::from_json(&bytes(&json)).expect("an attachment")));
+                let source = json!({"persistentVolumeName": words.plain(2)});
+                let spec = json!({"attacher": words.plain(0), "nodeName": words.plain(1), "source": source});
+                (Kind::Attachment, json!({"metadata": words.metadata(name), "spec": spec}))
             }
-            "pod" => {
-                self.pods.insert(name.into(), pod(name, words));
-            }
-            other => panic!("{other:?} is no kind"),
+            "pod" => (Kind::Pod, pod(name, words)),
+            other => panic!("{other:?} is not a kind"),
         }
     }
 
-    /// The pod that is to be placed: the only one without a node.
-    pub fn pod(&self) -> User<'_> {
-        let mut unplaced = self.pods.values().filter(|pod| pod.node.is_empty());
-        let pod = unplaced.next().expect("a pod without a node");
-        User::of(pod)
+    /// The pod to schedule: the only one without a node.
+    pub fn pod(&self) -> &Pod {
+        self.pods.values().find(|pod| pod.node.is_empty()).expect("a pod without a node")
+    }
+
+    /// The first node by name.
+    pub fn node(&self) -> &Node {
+        self.nodes.values().next().expect("a node")
     }
 
     pub fn claim_named(&self, name: &str) -> &Arc<Claim> {
-        self.claims.get(&ClaimKey::new(NAMESPACE, name)).unwrap_or_else(|| panic!("there is a claim {name}"))
-    }
-}
-
-impl View for World {
-    fn claim(&self, key: &ClaimKey) -> Option<&Arc<Claim>> {
-        self.claims.get(key)
-    }
-
-    fn controller_of<'a>(&'a self, claim: &'a Claim) -> Option<&'a Name> {
-        self.owners.get(&claim.key())
-    }
-
-    fn volume(&self, name: &Name) -> Option<&Arc<Volume>> {
-        self.volumes.get(name)
-    }
-
-    fn volumes_of(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>> {
-        let claim = claim.clone();
-        self.volumes.values().filter(move |volume| volume.claim_ref.as_ref().is_some_and(|named| named.key == claim))
-    }
-
-    fn class(&self, name: &Name) -> Option<&Arc<Class>> {
-        self.classes.get(name)
-    }
-
-    fn node(&self, name: &Name) -> Option<&Arc<Node>> {
-        self.nodes.get(name)
-    }
-
-    fn reach(&self) -> &TopologyIndex {
-        &self.reach
-    }
-
-    fn room(&self) -> &CapacityIndex {
-        &self.room
-    }
-
-    fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>> {
-        self.drivers.get(name)
-    }
-
-    fn csi_node(&self, node: &Name) -> Option<&Arc<CsiNode>> {
-        self.csi_nodes.get(node)
-    }
-
-    fn attachments(&self, node: &Name) -> impl Iterator<Item = &Arc<Attachment>> {
-        let node = node.clone();
-        self.attachments.iter().filter(move |attachment| attachment.node == node)
-    }
-
-    fn users_on(&self, node: &Name) -> impl Iterator<Item = User<'_>> {
-        let node = node.clone();
-        let there = self.pods.values().filter(move |pod| pod.node == node);
-        there.map(User::of)
-    }
-
-    fn is_used(&self, claim: &ClaimKey, besides: &PodKey) -> bool {
-        let mut placed = self.pods.values().filter(|pod| !pod.node.is_empty() && pod.meta.name != besides.name);
-        placed.any(|pod| User::of(pod).claims().any(|(key, _)| key == *claim))
-    }
-
-    fn has_pod(&self, pod: &PodKey, uid: &Name) -> bool {
-        pod.namespace == NAMESPACE && self.pods.get(&pod.name).is_some_and(|known| known.meta.uid == *uid)
+        self.claims.get(name).unwrap_or_else(|| panic!("no claim {name}"))
     }
 }

@@ -157,8 +157,8 @@ pub fn place(pod: &bindery_model::Pod) -> String {
     let scheduling = &pod.scheduling;
     if !pod.node.is_empty() {
         format!("{name}@{}", pod.node)
-    } else if !scheduling.nominated.is_empty() {
-        format!("{name}>{}", scheduling.nominated)
+    } else if !scheduling.nominated_node.is_empty() {
+        format!("{name}>{}", scheduling.nominated_node)
     } else {
         format!("{name}: {}", scheduling.unschedulable.as_deref().unwrap_or_default())
     }

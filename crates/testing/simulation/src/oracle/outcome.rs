@@ -47,19 +47,14 @@ impl Recorded {
         let [mut volumes, mut claims, mut pods] = std::array::from_fn(|_| Map::new());
         for (key, object) in left {
             let name = key.name.to_string();
-            match key.kind {
-                Kind::Volume => volumes.insert(name, volume(&claims_known, object)),
-                Kind::Claim if self.has_pods() => claims.insert(name, with_use(claim(ledger, object), object)),
-                Kind::Claim => claims.insert(name, claim(ledger, object)),
-                Kind::Pod => pods.insert(name, pod(object, is_unschedulable(object))),
-                Kind::Class
-                | Kind::AttributesClass
-                | Kind::Node
-                | Kind::CsiNode
-                | Kind::CsiDriver
-                | Kind::Capacity
-                | Kind::Attachment => None,
-            };
+            if key.kind == Kind::Volume {
+                volumes.insert(name, volume(&claims_known, object));
+            } else if key.kind == Kind::Claim {
+                let form = claim(ledger, object);
+                claims.insert(name, if self.has_pods() { with_use(form, object) } else { form });
+            } else if key.kind == Kind::Pod {
+                pods.insert(name, pod(object, is_unschedulable(object)));
+            }
         }
         json!({"volumes": volumes, "claims": claims, "pods": pods, "rejected": ledger.rejected})
     }

@@ -2,7 +2,8 @@
 //! of the rules that are to keep them.
 
 use bindery_cache::Cache;
-use bindery_model::{Annotation, ClaimKey, ClaimRef, Kind, Name, Node, ObjectKey, Pod, Request as Ask, mismatch};
+use bindery_matching::{MatchCriteria, mismatch};
+use bindery_model::{Annotation, ClaimKey, ClaimRef, Kind, Name, Node, ObjectKey, Pod};
 use bindery_rules_api::{Bind, ClaimEdit, Edit, RefEdit, Request, VolumeEdit, Write};
 use bindery_simulation::{World, notation};
 use serde_json::Value;
@@ -53,13 +54,13 @@ pub fn sent(known: &Cache, world: &World, request: &Request) {
 /// The pods that wait for a node and have a claim.
 fn users<'a>(known: &'a Cache, claim: &ClaimKey) -> Vec<&'a Pod> {
     let pods = known.pods_using(claim).map(|pod| &**pod);
-    pods.filter(|pod| pod.node.is_empty() && !pod.deleting && !pod.is_over()).collect()
+    pods.filter(|pod| pod.node.is_empty() && !pod.deleting && !pod.is_finished()).collect()
 }
 
 /// The pods that have not ended, and are to have a node if they have none.
 fn living(known: &Cache) -> impl Iterator<Item = &Pod> {
     let pods = known.keys(Kind::Pod).into_iter().filter_map(|key| known.pod(&key.pod_key()));
-    pods.map(|pod| &**pod).filter(|pod| !pod.is_over() && (!pod.deleting || !pod.node.is_empty()))
+    pods.map(|pod| &**pod).filter(|pod| !pod.is_finished() && (!pod.deleting || !pod.node.is_empty()))
 }
 
 fn open(known: &Cache, node: &Name) -> bool {
@@ -81,8 +82,8 @@ fn placed(known: &Cache, world: &World, bind: &Bind) {
     let pod = known.pod(&key.pod_key()).expect("the pod is known");
     assert!(open(known, node), "{key} was sent to {node}, which is closed");
     let there =
-        |other: &Pod| [&other.node, &other.scheduling.nominated].contains(&node) || other.meta.uid == pod.meta.uid;
-    let taken: i128 = living(known).filter(|other| there(other)).map(|other| other.scheduling.needs.cpu_millis).sum();
+        |other: &Pod| [&other.node, &other.scheduling.nominated_node].contains(&node) || other.meta.uid == pod.meta.uid;
+    let taken: i128 = living(known).filter(|other| there(other)).map(|other| other.scheduling.requests.cpu_millis).sum();
     let room = known.node(node).map(|node| node.allocatable.cpu_millis).unwrap_or_default();
     assert!(taken <= room, "{key} was sent to {node}, where others are or are meant to be");
     assert!(may_be_on(known, world, pod, node), "{key} does not reach its volumes from {node}");
@@ -108,7 +109,7 @@ fn reserved(known: &Cache, world: &World, write: &Write, owner: &ClaimRef) {
     if !is_delayed(claim) || volume.claim_ref.is_some() {
         return;
     }
-    let ask = Ask::of(claim, false).expect("selectors make sense here");
+    let ask = MatchCriteria::of(claim, false).expect("selectors make sense here");
     assert_eq!(mismatch(&ask, volume), None, "{target} does not fit {}", owner.key);
     let will_do = |pod: &Pod, node: &Node| {
         !node.unschedulable && may_be_on(known, world, pod, node.name()) && suits(world, target, node.name())

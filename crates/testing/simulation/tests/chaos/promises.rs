@@ -1,10 +1,8 @@
 //! The promises, checked by looking at the world: independent of the rules that are to keep them.
 
 use bindery_cache::Cache;
-use bindery_model::{
-    Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Request as Ask, Volume, VolumePhase,
-    mismatch, reserved_mismatch,
-};
+use bindery_matching::{MatchCriteria, mismatch, reserved_mismatch};
+use bindery_model::{Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Volume, VolumePhase};
 use bindery_rules_api::{Edit, Operation, RefEdit, Request, VolumeEdit};
 use bindery_simulation::World;
 
@@ -21,34 +19,12 @@ pub fn one_at_a_time<'a>(mut open: impl Iterator<Item = &'a Request>, next: &Req
 }
 
 fn claims(world: &World) -> Vec<Claim> {
-    let of_claim = |object| match object {
-        Object::Claim(claim) => Some(claim.as_ref().clone()),
-        Object::Volume(_)
-        | Object::Class(_)
-        | Object::AttributesClass(_)
-        | Object::Pod(_)
-        | Object::Node(_)
-        | Object::CsiNode(_)
-        | Object::CsiDriver(_)
-        | Object::Capacity(_)
-        | Object::Attachment(_) => None,
-    };
+    let of_claim = |object: Object| object.get::<Claim>().map(|claim| claim.as_ref().clone());
     world.list(Kind::Claim).1.into_iter().filter_map(of_claim).collect()
 }
 
 fn volumes(world: &World) -> Vec<Volume> {
-    let of_volume = |object| match object {
-        Object::Volume(volume) => Some(volume.as_ref().clone()),
-        Object::Claim(_)
-        | Object::Class(_)
-        | Object::AttributesClass(_)
-        | Object::Pod(_)
-        | Object::Node(_)
-        | Object::CsiNode(_)
-        | Object::CsiDriver(_)
-        | Object::Capacity(_)
-        | Object::Attachment(_) => None,
-    };
+    let of_volume = |object: Object| object.get::<Volume>().map(|volume| volume.as_ref().clone());
     world.list(Kind::Volume).1.into_iter().filter_map(of_volume).collect()
 }
 
@@ -67,17 +43,10 @@ pub fn check(before: &World, after: &World, request: &Request, past: &Past) {
     match request {
         Request::Write(write) => {
             guards::written(before, after, write, past);
-            match target.kind {
-                Kind::Volume => volume_written(before, after, &target, past),
-                Kind::Claim => claim_written(before, after, &target),
-                Kind::Class
-                | Kind::AttributesClass
-                | Kind::Pod
-                | Kind::Node
-                | Kind::CsiNode
-                | Kind::CsiDriver
-                | Kind::Capacity
-                | Kind::Attachment => {}
+            if target.kind == Kind::Volume {
+                volume_written(before, after, &target, past);
+            } else if target.kind == Kind::Claim {
+                claim_written(before, after, &target);
             }
         }
         Request::Delete(delete) => nobody_needs(before, &delete.proof().volume().uid, "deleted"),
@@ -116,7 +85,7 @@ fn volume_written(before: &World, after: &World, target: &ObjectKey, past: &Past
     if was.claim_ref.is_none() && claim.volume.is_none() {
         let is_wanted = !is_delayed(&claim) || past.was_used(&claim.meta.name);
         assert!(is_wanted, "{target} was bound though its claim waits for a consumer");
-        let request = Ask::of(&claim, false).expect("selectors make sense here");
+        let request = MatchCriteria::of(&claim, false).expect("selectors make sense here");
         assert_eq!(mismatch(&request, &was), None, "{target} does not fit {}", claim.key());
     }
 }
@@ -127,7 +96,7 @@ pub fn no_second_volume(known: &Cache, request: &Request) {
     let Request::Write(write) = request else { return };
     let Edit::Volume(VolumeEdit { claim_ref: Some(RefEdit::Set(owner, _)), .. }) = write.edit() else { return };
     let Some(claim) = known.claim(&owner.key).filter(|claim| claim.volume.is_none()) else { return };
-    let ask = Ask::of(claim, false).expect("selectors make sense here");
+    let ask = MatchCriteria::of(claim, false).expect("selectors make sense here");
     for other in known.volumes_of(&owner.key).filter(|other| *other.name() != write.target().name) {
         let serves = other.belongs_to(&claim.meta.uid) && reserved_mismatch(&ask, other).is_none();
         assert!(!serves, "{} has {} already", owner.key, other.name());
@@ -174,8 +143,8 @@ pub fn nothing_left(world: &World) {
             assert_eq!(claim.status.phase.as_str(), "Bound", "{}", claim.key());
             assert_eq!(volume.phase, VolumePhase::Bound, "{}", volume.name());
         }
-        let request = Ask::of(claim, is_delayed(claim)).expect("selectors make sense here");
-        for volume in volumes.iter().filter(|_| claim.is_looking()) {
+        let request = MatchCriteria::of(claim, is_delayed(claim)).expect("selectors make sense here");
+        for volume in volumes.iter().filter(|_| claim.needs_volume()) {
             let named = claims.iter().any(|other| other.volume.as_ref() == Some(volume.name()));
             let fits = mismatch(&request, volume).is_none() && !named;
             assert!(!fits, "{} waits though {} fits", claim.key(), volume.name());

@@ -50,7 +50,7 @@ fn every_case_ends_as_it_should() {
 fn every_rule_is_exercised() {
     let node = ObjectKey::cluster(Kind::Node, Name::from("node1"));
     let not_ours = |set: Box<dyn bindery_rules_api::RuleSet + Send>| {
-        set.decide(&Cache::default(), &node, &LiveReads::default()).rule.name
+        set.decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default()).rule.name
     };
     let mut exercised: BTreeSet<&str> = everyone().into_iter().map(not_ours).collect();
     // A case that fails exercises nothing: another test tells.

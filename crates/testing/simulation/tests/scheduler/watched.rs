@@ -42,7 +42,7 @@ impl RuleSet for Watched {
             wake(key);
         });
         let pods = known.keys(Kind::Pod).into_iter().filter_map(|key| known.pod(&key.pod_key()));
-        let waiting = pods.filter(|pod| pod.node.is_empty() && !pod.deleting && !pod.is_over());
+        let waiting = pods.filter(|pod| pod.node.is_empty() && !pod.deleting && !pod.is_finished());
         let ours = waiting.filter(|pod| pod.scheduling.scheduler == "default-scheduler");
         let concerned: BTreeSet<ObjectKey> =
             ours.filter(|pod| concerns(known, change, pod)).map(|pod| pod.key().into()).collect();
@@ -80,18 +80,18 @@ fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Ver
 }
 
 fn is_stuck(pod: &Pod) -> bool {
-    pod.scheduling.nominated.is_empty()
+    pod.scheduling.nominated_node.is_empty()
 }
 
 /// Where a pod takes something.
 fn place(pod: &Pod) -> Option<&Name> {
-    let node = if pod.node.is_empty() { &pod.scheduling.nominated } else { &pod.node };
+    let node = if pod.node.is_empty() { &pod.scheduling.nominated_node } else { &pod.node };
     (!node.is_empty() && !is_off(pod)).then_some(node)
 }
 
 /// Whether a pod is over, or never gets a node.
 fn is_off(pod: &Pod) -> bool {
-    pod.is_over() || pod.node.is_empty() && pod.deleting
+    pod.is_finished() || pod.node.is_empty() && pod.deleting
 }
 
 /// Whether a pod takes something: somewhere, or by its claims.
@@ -104,13 +104,13 @@ fn concerns(known: &Cache, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
         let shape =
-            |pod: &Pod| (pod.scheduling.needs.clone(), pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
+            |pod: &Pod| (pod.scheduling.requests.clone(), pod.scheduling.labels.clone(), pod.scheduling.anti_affinity.clone());
         let moves = |before: &Pod| place(before).is_some() && place(before) != place(other);
         let leaves = |before: &Pod| moves(before) || !takes(other) || shape(before) != shape(other);
         let gives_back = before.is_some_and(|before| takes(before) && leaves(before));
         let moves = |before: &Pod| place(before) != place(other) || before.deleting != other.deleting;
         let comes = place(other).is_some() && before.is_none_or(|before| moves(before));
-        let wants_company = !(pod.scheduling.near.is_empty() && pod.scheduling.spread.is_empty());
+        let wants_company = !(pod.scheduling.affinity.is_empty() && pod.scheduling.topology_spread.is_empty());
         let is_own = other.meta.uid == pod.meta.uid && other.key() == pod.key();
         return is_own || is_stuck(pod) && (gives_back || comes && wants_company);
     }
@@ -123,7 +123,7 @@ fn concerns_by(known: &Cache, object: &Object, pod: &Pod) -> bool {
     let waits_for = |class: &Name| claims.iter().any(|claim| claim.class() == class && !claim.is_bind_completed());
     match object {
         Object::Pod(other) => takes(other) && is_stuck(pod),
-        Object::Node(node) => is_stuck(pod) || pod.scheduling.nominated == *node.name(),
+        Object::Node(node) => is_stuck(pod) || pod.scheduling.nominated_node == *node.name(),
         Object::Claim(claim) => pod.claim_keys().any(|key| key == claim.key()),
         Object::Volume(volume) => claims.iter().any(|claim| match &claim.volume {
             Some(name) => name == volume.name(),
@@ -152,7 +152,7 @@ fn frees_room(known: &Cache, change: &Change) -> bool {
         }
         (_, _) => None,
     };
-    let is_silent = |pod: &Pod| pod.node.is_empty() && pod.scheduling.nominated.is_empty();
+    let is_silent = |pod: &Pod| pod.node.is_empty() && pod.scheduling.nominated_node.is_empty();
     claim.is_some_and(|claim| known.pods_using(&claim).any(|pod| is_silent(pod)))
 }
 

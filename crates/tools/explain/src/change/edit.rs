@@ -61,11 +61,11 @@ impl Edit {
                 _ => node.allocatable.others.add(what, *by),
             }),
             Edit::End(pod) => {
-                draft.watched_gone(&pod.clone().into(), 0);
+                draft.watched_deleted(&pod.clone().into(), 0);
             }
-            Edit::Detach(pod) => change_pod(draft, pod, |pod| pod.scheduling.near = Box::default()),
+            Edit::Detach(pod) => change_pod(draft, pod, |pod| pod.scheduling.affinity = Box::default()),
             Edit::Unspread(pod, key) => change_pod(draft, pod, |pod| {
-                let spread = &mut pod.scheduling.spread;
+                let spread = &mut pod.scheduling.topology_spread;
                 *spread = spread.iter().filter(|spread| spread.topology_key != *key).cloned().collect();
             }),
             Edit::Ungate(pod) => change_pod(draft, pod, |pod| pod.scheduling.is_gated = false),

@@ -6,7 +6,7 @@ mod propose;
 
 use bindery_cache::Cache;
 use bindery_model::{Kind, Name, Object, PodKey};
-use bindery_scheduler::Look;
+use bindery_scheduler::Evaluation;
 
 use crate::Change;
 use crate::matrix::{Asked, Asking};
@@ -71,12 +71,12 @@ fn works(known: &Cache, pod: &PodKey, proposal: &Proposal<'_>) -> bool {
         edit.apply(&mut draft);
     }
     let (Some(pod), Some(node)) = (draft.pod(pod), draft.node(proposal.node)) else { return false };
-    !pod.scheduling.is_gated && Look::would_do(&draft, pod, node)
+    !pod.scheduling.is_gated && Evaluation::is_suitable(&draft, pod, node)
 }
 
 /// All that is known, to be changed.
 fn copy(known: &Cache) -> Cache {
-    let mut copy = Cache::default();
+    let mut copy = Cache::new(known.policy());
     for kind in Kind::ALL {
         let objects: Vec<Object> = known.keys(kind).iter().filter_map(|key| known.object(key)).collect();
         copy.listed(kind, known.watched_version(kind), objects);

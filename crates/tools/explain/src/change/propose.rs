@@ -4,8 +4,8 @@ use bindery_model::{
     Annotation, Capacity, Claim, Labels, Meta, Name, Node, NodeSelector, PodKey, Requirement, Selector, Volume,
     VolumePhase,
 };
-use bindery_placement::{Lack, Obstacle, Prospect, Refusal, Refused, Unmade, Unreached};
-use bindery_scheduler::{Reason, Shortage};
+use bindery_placement::{ClaimFailure, NodeRejection, ClaimOutcome, PodRejection, ClaimRejection, CannotProvision, UnusableVolume};
+use bindery_scheduler::{Reason, ResourceShortage};
 
 use super::edit::Edit;
 use super::{Cost, Proposal, Step};
@@ -30,7 +30,7 @@ pub(super) fn proposal<'a>(asked: &Asked<'_>, asking: &'a Asking<'_>) -> Option<
         steps.extend(refused.map(|refused| of_refusal(&pod, refused)));
     }
     for (claim, prospect) in outlook.claims.iter().filter(|(claim, _)| !is_refused(claim)) {
-        if let Prospect::Nothing(lack) = prospect {
+        if let ClaimOutcome::Failed(lack) = prospect {
             steps.push(of_lack(asked, node, claim, lack)?);
         }
     }
@@ -49,44 +49,44 @@ fn step(cost: Cost, text: String, edit: Edit) -> Step {
 }
 
 /// A claim that keeps the pod from every node.
-fn of_refusal(pod: &PodKey, refused: &Refused) -> Step {
+fn of_refusal(pod: &PodKey, refused: &ClaimRejection) -> Step {
     let claim = &refused.claim.name;
     let text = match &refused.why {
-        Refusal::ClaimMissing(_) => format!("create claim {claim}"),
-        Refusal::EphemeralMissing(_) => format!("have claim {claim} made by the controller of ephemeral volumes"),
-        Refusal::ClaimMalformed(_, flaw) => format!("mend claim {claim}: {flaw}"),
-        Refusal::ClaimLost { volume, .. } => format!("make claim {claim} anew, as its volume {volume} is lost"),
-        Refusal::ClaimDeleting(_) => format!("let claim {claim} go, and create it again"),
-        Refusal::ClaimOfAnother { .. } => format!("delete claim {claim}, which was not made for this pod"),
-        Refusal::ClaimUnbound | Refusal::NoVolume => {
+        PodRejection::ClaimMissing(_) => format!("create claim {claim}"),
+        PodRejection::EphemeralClaimMissing(_) => format!("have claim {claim} made by the controller of ephemeral volumes"),
+        PodRejection::ClaimMalformed(_, flaw) => format!("mend claim {claim}: {flaw}"),
+        PodRejection::ClaimLost { volume, .. } => format!("make claim {claim} anew, as its volume {volume} is lost"),
+        PodRejection::ClaimDeleting(_) => format!("let claim {claim} go, and create it again"),
+        PodRejection::ClaimNotOwned { .. } => format!("delete claim {claim}, which was not made for this pod"),
+        PodRejection::ClaimUnbound | PodRejection::NoVolume => {
             format!("have claim {claim} bound (see bindery explain pvc/{claim})")
         }
-        Refusal::ClassUnclear(problem) => format!("mend the class of claim {claim}: {problem}"),
-        Refusal::ClassMissing(class) => format!("create class {:?} of claim {claim}", class.as_str()),
-        Refusal::NoClass => format!("have claim {claim} bound, as it has no class"),
-        Refusal::VolumeMissing(volume) => format!("bring back volume {volume} of claim {claim}"),
+        PodRejection::ClassInvalid(problem) => format!("mend the class of claim {claim}: {problem}"),
+        PodRejection::ClassMissing(class) => format!("create class {:?} of claim {claim}", class.as_str()),
+        PodRejection::NoClass => format!("have claim {claim} bound, as it has no class"),
+        PodRejection::VolumeMissing(volume) => format!("bring back volume {volume} of claim {claim}"),
     };
     step(Cost::Make, text, Edit::Settle { pod: pod.clone(), claim: claim.clone() })
 }
 
 /// A claim for which a node has nothing.
-fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &Lack<'_>) -> Option<Step> {
+fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &ClaimFailure<'_>) -> Option<Step> {
     let name = &claim.meta.name;
     match lack {
-        Lack::Unreached(volume, Unreached::NodeAffinity) | Lack::ReservedElsewhere(volume) => {
+        ClaimFailure::Unusable(volume, UnusableVolume::NodeAffinity) | ClaimFailure::ReservedElsewhere(volume) => {
             let nodes = asked.known.volume(volume)?.nodes.as_deref()?;
             label(node, nodes.unmet(&node.labels, None))
         }
-        Lack::Unreached(volume, Unreached::Missing) => {
+        ClaimFailure::Unusable(volume, UnusableVolume::Missing) => {
             let text = format!("bring back volume {volume} of claim {name}");
             Some(step(Cost::Make, text, Edit::Settle { pod: asked.pod.key(), claim: name.clone() }))
         }
-        Lack::Elsewhere(_) => {
+        ClaimFailure::SelectedElsewhere(_) => {
             let text = format!("remove the annotation {} from claim {name}", Annotation::SelectedNode.key());
             Some(step(Cost::Mark, text, Edit::Unselect(claim.key())))
         }
-        Lack::Unmade(Unmade::NoMaker) | Lack::TooSmall(_) => Some(volume_for(node, claim)),
-        Lack::Unmade(Unmade::Topology) => {
+        ClaimFailure::CannotProvision(CannotProvision::NoProvisioner) | ClaimFailure::TooSmall(_) => Some(volume_for(node, claim)),
+        ClaimFailure::CannotProvision(CannotProvision::Topology) => {
             let class = asked.known.class(claim.class())?;
             label(node, class.topologies.unmet(&node.labels)).or_else(|| {
                 let text = format!(
@@ -98,7 +98,7 @@ fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &Lack<'_>) -> Op
                 Some(step(Cost::Make, text, Edit::Allow(class.meta.name.clone())))
             })
         }
-        Lack::Unmade(Unmade::NoRoom) => Some(room_for(node, claim)),
+        ClaimFailure::CannotProvision(CannotProvision::Capacity) => Some(room_for(node, claim)),
     }
 }
 
@@ -106,7 +106,7 @@ fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &Lack<'_>) -> Op
 fn label<'r>(node: &Node, terms: impl Iterator<Item = Vec<&'r Requirement>>) -> Option<Step> {
     let is_fixed = |unmet: &&Requirement| WHEREABOUTS.iter().any(|place| unmet.key().starts_with(place));
     let unmet = terms.filter(|unmet| !unmet.is_empty() && !unmet.iter().any(is_fixed));
-    let labels = unmet.min_by_key(Vec::len)?.into_iter().map(|unmet| (unmet.key().clone(), unmet.remedy()));
+    let labels = unmet.min_by_key(Vec::len)?.into_iter().map(|unmet| (unmet.key().clone(), unmet.sample_value()));
     Some(labelled(node, labels.collect()))
 }
 
@@ -125,7 +125,7 @@ fn labelled(node: &Node, labels: Vec<(Name, Option<Name>)>) -> Step {
 fn volume_for(node: &Node, claim: &Claim) -> Step {
     let selector = claim.selector.as_deref().and_then(|selector| selector.as_ref().ok());
     let requirements = selector.into_iter().flat_map(Selector::requirements);
-    let labels: Labels = requirements.filter_map(|demand| Some((demand.key().clone(), demand.remedy()?))).collect();
+    let labels: Labels = requirements.filter_map(|demand| Some((demand.key().clone(), demand.sample_value()?))).collect();
     let name = Name::from(format!("for {}", claim.key()));
     let volume = Volume {
         meta: Meta { uid: name.clone(), name, ..Meta::default() },
@@ -174,40 +174,40 @@ fn of_reason(asked: &Asked<'_>, node: &Node, reason: &Reason) -> Option<Step> {
             let untaint = |taint: &bindery_model::Taint| Edit::Untaint { node: name.clone(), taint: taint.clone() };
             Some(Step { text, edits: taints.iter().map(untaint).collect(), cost: Cost::Mark })
         }
-        Reason::NotWanted { labels, is_by_affinity } => not_wanted(asked, node, labels, *is_by_affinity),
+        Reason::NodeAffinity { labels, is_by_affinity } => not_wanted(asked, node, labels, *is_by_affinity),
         Reason::TooManyPods => {
             let text = format!("end a pod on node {name}: it has room for {}", node.allocatable.pods);
             Some(step(Cost::Pod, text, Edit::Enlarge { node: name.clone(), what: "pods".into(), by: 1 }))
         }
-        Reason::Lacks(shortage) => Some(enlarge(node, shortage)),
-        Reason::NotNear => {
+        Reason::Insufficient(shortage) => Some(enlarge(node, shortage)),
+        Reason::Affinity => {
             let text = format!("run a pod near node {name} that it must be near, or drop its pod affinity");
             Some(step(Cost::Pod, text, Edit::Detach(asked.pod.key())))
         }
-        Reason::NoPlace(key) => {
+        Reason::MissingSpreadLabel(key) => {
             let text = format!("drop the pod's spread over {key}, or give node {name} that label");
             Some(step(Cost::Pod, text, Edit::Unspread(asked.pod.key(), key.clone())))
         }
-        Reason::Uneven(crowd) => {
+        Reason::TopologySpread(crowd) => {
             let (key, value) = (&crowd.key, &crowd.value);
             let text = format!("let {key}={value} have more pods of its kind than others, by a larger maxSkew");
             Some(step(Cost::Pod, text, Edit::Unspread(asked.pod.key(), key.clone())))
         }
-        Reason::PortTaken
-        | Reason::NotApart
-        | Reason::KeptApart
-        | Reason::Volumes(Obstacle::DiskInUse | Obstacle::ClaimInUse) => end(asked, node, reason),
-        Reason::Volumes(Obstacle::TooManyVolumes) => {
+        Reason::PortInUse
+        | Reason::AntiAffinity
+        | Reason::ExistingAntiAffinity
+        | Reason::Volumes(NodeRejection::DiskInUse | NodeRejection::ClaimInUse) => end(asked, node, reason),
+        Reason::Volumes(NodeRejection::TooManyVolumes) => {
             let text = format!("detach a volume from node {name}: it has as many as its driver allows");
             Some(step(Cost::Pod, text, Edit::Unlimit(name.clone())))
         }
-        Reason::Volumes(Obstacle::DriverMissing(driver)) => {
+        Reason::Volumes(NodeRejection::DriverMissing(driver)) => {
             let edit = Edit::Install { node: name.clone(), driver: driver.clone() };
             Some(step(Cost::Make, format!("install CSI driver {driver} on node {name}"), edit))
         }
         // A volume does not move; the rest is said of claims.
-        Reason::Volumes(Obstacle::OtherZone | Obstacle::Unreachable | Obstacle::NothingToBind)
-        | Reason::Volumes(Obstacle::NoRoom | Obstacle::VolumeMissing) => None,
+        Reason::Volumes(NodeRejection::ZoneMismatch | NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume)
+        | Reason::Volumes(NodeRejection::InsufficientCapacity | NodeRejection::VolumeMissing) => None,
     }
 }
 
@@ -222,7 +222,7 @@ fn not_wanted(asked: &Asked<'_>, node: &Node, labels: &[(Name, Name)], is_by_aff
     if !is_by_affinity {
         return selected;
     }
-    let nodes = asked.pod.scheduling.nodes.as_ref()?;
+    let nodes = asked.pod.scheduling.node_affinity.as_ref()?;
     let by_affinity = label(node, nodes.unmet(&node.labels, Some(node.name())))?;
     Some(match selected {
         None => by_affinity,
@@ -234,8 +234,8 @@ fn not_wanted(asked: &Asked<'_>, node: &Node, labels: &[(Name, Name)], is_by_aff
     })
 }
 
-fn enlarge(node: &Node, shortage: &Shortage) -> Step {
-    let &Shortage { ref what, needs, taken, has } = shortage;
+fn enlarge(node: &Node, shortage: &ResourceShortage) -> Step {
+    let &ResourceShortage { ref what, needs, taken, has } = shortage;
     let by = needs + taken - has;
     let (amount, name) = (cells::amount(what, by), node.name());
     let text = if needs > has {
@@ -248,7 +248,7 @@ fn enlarge(node: &Node, shortage: &Shortage) -> Step {
 
 /// The pods that are in the way end.
 fn end(asked: &Asked<'_>, node: &Node, reason: &Reason) -> Option<Step> {
-    let pods = asked.look.in_the_way(node, reason);
+    let pods = asked.look.blocking_pods(node, reason);
     let names: Vec<String> = pods.iter().map(ToString::to_string).collect();
     let text = match names.as_slice() {
         [] => return None,

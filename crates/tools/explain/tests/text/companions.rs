@@ -43,7 +43,7 @@ fn a_pod_is_told_how_its_claims_stand() {
         &world,
         "pod/p",
         "
-            default/p is waiting for a node   [schedule.refused]
+            default/p is waiting for a node   [schedule.claims-rejected]
             The pod's volumes keep it from every node: a claim is missing, not bound, lost or another's.
               event      FailedScheduling: 0/1 nodes are available: PVC default/p-scratch was not created for pod default/p (pod is not owner). not found
               next       writes Pod default/p

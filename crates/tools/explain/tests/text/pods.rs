@@ -86,7 +86,7 @@ fn a_pod_that_has_its_node_is_told_of_its_volumes_there() {
         ",
         "pod/p",
         "
-            default/p is on node n1   [schedule.placed]
+            default/p is on node n1   [schedule.assigned]
             The pod has its node, for good.
               next  nothing, until something changes
               data  volume data; Bound to disk

@@ -1,4 +1,4 @@
-//! Decoding what says where volumes and pods can be: nodes, node affinity, topologies, and what CSI drivers say of themselves.
+//! Decoding of nodes, node affinity, topologies and CSI objects.
 
 use bindery_model::{
     Allocatable, Attacher, Attachment, Capacity, Class, CsiDriver, CsiNode, Disk, Handle, Labels, Name, Node,
@@ -19,7 +19,7 @@ fn volume(spec: Value) -> Volume {
 }
 
 #[test]
-fn a_node_is_read_as_far_as_rules_need_it() {
+fn node_is_decoded() {
     let node = |status: Value| {
         let json = json!({
             "metadata": {"name": "n", "uid": "u", "labels": {"zone": "a"}},
@@ -33,7 +33,7 @@ fn a_node_is_read_as_far_as_rules_need_it() {
     };
     let whole =
         node(json!({"allocatable": {"cpu": "15890m", "memory": "1Gi", "pods": "110"}, "capacity": {"cpu": "16"}}));
-    assert_eq!((whole.name().as_str(), whole.unschedulable, &whole.flaw), ("n", true, &None));
+    assert_eq!((whole.name().as_str(), whole.unschedulable, &whole.field_error), ("n", true, &None));
     assert_eq!(whole.labels, labels(&[("zone", "a")]));
     let taint = |key: &str, value: &str, effect| Taint { key: key.into(), value: value.into(), effect };
     let taints = [taint("k", "v", TaintEffect::NoExecute), taint("l", "", TaintEffect::PreferNoSchedule)];
@@ -43,15 +43,15 @@ fn a_node_is_read_as_far_as_rules_need_it() {
         Allocatable { cpu_millis: 15_890, memory_bytes: 1 << 30, pods: 110, ..Allocatable::default() }
     );
     assert_eq!(node(json!({})).allocatable, Allocatable::default());
-    let flawed = node(json!({"allocatable": {"cpu": "many"}}));
-    assert_eq!(flawed.flaw.map(|flaw| flaw.field).as_deref(), Some("status.allocatable.cpu"));
+    let malformed = node(json!({"allocatable": {"cpu": "many"}}));
+    assert_eq!(malformed.field_error.map(|error| error.field).as_deref(), Some("status.allocatable.cpu"));
     for effect in [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute] {
         assert_eq!(TaintEffect::parse(effect.as_str()), Some(effect));
     }
 }
 
 #[test]
-fn a_volume_says_where_it_is_and_how_it_is_known() {
+fn volume_source_handle_and_node_affinity_are_decoded() {
     let terms = json!([{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}]}]);
     let local = volume(json!({"local": {"path": "/d"}, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}));
     assert_eq!((local.source, local.handle.clone()), (Source::Local("/d".into()), None));
@@ -70,13 +70,13 @@ fn a_volume_says_where_it_is_and_how_it_is_known() {
     ];
     for (spec, by) in in_tree {
         assert_eq!(volume(spec.clone()).handle, handle(by, "x"), "{spec}");
-        assert!(by.plugin().is_some_and(Attacher::is_migrated), "{by:?} has a plugin that moves to CSI");
+        assert!(by.plugin().is_some_and(Attacher::is_migrated), "{by:?} has a plugin that is migrated to CSI");
     }
     assert!(!Attacher::is_migrated("kubernetes.io/host-path"));
 }
 
 #[test]
-fn a_pod_says_which_disks_it_names_itself() {
+fn inline_disks_of_a_pod_are_decoded() {
     let pod = |volume: Value| {
         let json = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"volumes": [volume]}});
         Pod::from_json(&bytes(&json)).expect("it has a name")
@@ -110,7 +110,7 @@ fn a_pod_says_which_disks_it_names_itself() {
 }
 
 #[test]
-fn a_class_says_where_its_volumes_are_made() {
+fn allowed_topologies_of_a_class_are_decoded() {
     let json = json!({
         "metadata": {"name": "c", "uid": "u"}, "provisioner": "p",
         "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}],
@@ -120,8 +120,8 @@ fn a_class_says_where_its_volumes_are_made() {
 }
 
 #[test]
-fn room_is_read_with_who_reaches_it() {
-    let room = |more: Value| {
+fn capacity_is_decoded_with_its_nodes() {
+    let capacity = |more: Value| {
         let mut json = json!({"metadata": {"name": "r", "namespace": "ns", "uid": "u"}, "storageClassName": "fast"});
         json.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
         Capacity::from_json(&bytes(&json)).expect("it has a name")
@@ -129,25 +129,25 @@ fn room_is_read_with_who_reaches_it() {
     let (here, there) = (labels(&[("zone", "a")]), labels(&[("zone", "b")]));
     let size = |text: &str| text.parse().expect("a quantity");
     let whole =
-        room(json!({"capacity": "10Gi", "maximumVolumeSize": "1Gi", "nodeTopology": {"matchLabels": {"zone": "a"}}}));
-    assert_eq!((whole.class.as_str(), &whole.flaw), ("fast", &None));
+        capacity(json!({"capacity": "10Gi", "maximumVolumeSize": "1Gi", "nodeTopology": {"matchLabels": {"zone": "a"}}}));
+    assert_eq!((whole.class.as_str(), &whole.field_error), ("fast", &None));
     assert!(whole.is_for(&here) && !whole.is_for(&there));
-    assert!(whole.holds(&size("1Gi")) && !whole.holds(&size("2Gi")), "one volume cannot have all of it");
-    assert!(room(json!({"capacity": "10Gi"})).holds(&size("10Gi")));
-    assert!(!room(json!({})).holds(&size("0")), "where nothing is said there is nothing");
-    assert!(!room(json!({"capacity": "1Gi"})).is_for(&here), "without nodes it is for none");
-    assert!(room(json!({"nodeTopology": {}})).is_for(&there), "with any nodes it is for all");
-    let senseless = json!({"nodeTopology": {"matchExpressions": [{"key": "zone", "operator": "Near"}]}});
-    assert!(!room(senseless).is_for(&here));
-    assert_eq!(room(json!({"capacity": "much"})).flaw.map(|flaw| flaw.field).as_deref(), Some("capacity"));
+    assert!(whole.fits(&size("1Gi")) && !whole.fits(&size("2Gi")), "the limit for one volume applies");
+    assert!(capacity(json!({"capacity": "10Gi"})).fits(&size("10Gi")));
+    assert!(!capacity(json!({})).fits(&size("0")), "an unspecified capacity is not sufficient");
+    assert!(!capacity(json!({"capacity": "1Gi"})).is_for(&here), "without a topology it applies to no node");
+    assert!(capacity(json!({"nodeTopology": {}})).is_for(&there), "an empty topology applies to all nodes");
+    let invalid = json!({"nodeTopology": {"matchExpressions": [{"key": "zone", "operator": "Near"}]}});
+    assert!(!capacity(invalid).is_for(&here));
+    assert_eq!(capacity(json!({"capacity": "much"})).field_error.map(|error| error.field).as_deref(), Some("capacity"));
 }
 
 #[test]
-fn drivers_and_attachments_are_read() {
+fn drivers_and_attachments_are_decoded() {
     let driver = |spec: Value| {
         let json = json!({"metadata": {"name": "d", "uid": "u"}, "spec": spec});
         let driver = CsiDriver::from_json(&bytes(&json)).expect("it has a name");
-        (driver.tells_capacity, driver.must_be_installed)
+        (driver.reports_capacity, driver.must_be_installed)
     };
     assert_eq!(driver(json!({})), (false, false));
     assert_eq!(driver(json!({"storageCapacity": true, "attachRequired": true})), (true, false));

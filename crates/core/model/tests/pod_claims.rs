@@ -1,4 +1,4 @@
-//! When a pod holds a claim back from being deleted, and when a claim is in use because of it.
+//! When a pod protects a claim from deletion, and when it uses a claim.
 
 use bindery_model::{Claim, Pod};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ fn claim(name: &str, owner: Option<&str>) -> Claim {
     Claim::from_json(claim.to_string().as_bytes()).expect("a claim")
 }
 
-/// A pod with a claim that it names, `data`, and one that stands for its ephemeral volume, `p-scratch`.
+/// A pod with a claim that it names, `data`, and the claim of an ephemeral volume, `p-scratch`.
 fn pod(change: impl FnOnce(&mut Value)) -> Pod {
     let mut pod = json!({
         "metadata": {"name": "p", "namespace": "ns", "uid": "pod-uid"},
@@ -29,44 +29,44 @@ fn deleted(pod: &mut Value, grace: Value) {
 }
 
 #[test]
-fn a_pod_on_a_node_holds_its_claims_whatever_it_has_come_to() {
+fn pod_on_a_node_protects_its_claims_in_every_phase() {
     let (data, scratch) = (claim("data", None), claim("p-scratch", Some("pod-uid")));
-    let both = |pod: &Pod| [pod.holds(&data), pod.holds(&scratch)];
+    let both = |pod: &Pod| [pod.protects(&data), pod.protects(&scratch)];
     assert_eq!(both(&pod(|_| ())), [true, true]);
-    assert_eq!(both(&pod(|pod| pod["status"]["phase"] = "Succeeded".into())), [true, true], "it has ended");
+    assert_eq!(both(&pod(|pod| pod["status"]["phase"] = "Succeeded".into())), [true, true], "it is finished");
     assert_eq!(both(&pod(|pod| pod["spec"]["nodeName"] = Value::Null)), [false, false], "it has no node");
-    assert_eq!(both(&pod(|pod| pod["metadata"]["namespace"] = "other".into())), [false, false], "it is elsewhere");
-    assert_eq!(both(&pod(|pod| deleted(pod, json!(30)))), [true, true], "its node has yet to let go of it");
-    assert_eq!(both(&pod(|pod| deleted(pod, json!(0)))), [true, false], "its node has let go of it");
+    assert_eq!(both(&pod(|pod| pod["metadata"]["namespace"] = "other".into())), [false, false], "it is in another namespace");
+    assert_eq!(both(&pod(|pod| deleted(pod, json!(30)))), [true, true], "it is terminating");
+    assert_eq!(both(&pod(|pod| deleted(pod, json!(0)))), [true, false], "it is shut down");
 }
 
 #[test]
-fn only_what_was_made_for_a_pod_is_its_ephemeral_claim() {
+fn ephemeral_claim_must_be_owned_by_the_pod() {
     let mine = claim("p-scratch", Some("pod-uid"));
     let pod = pod(|_| ());
-    assert!(pod.owns(&mine) && pod.uses(&mine) && pod.holds(&mine));
+    assert!(pod.owns(&mine) && pod.uses(&mine) && pod.protects(&mine));
     for owner in [None, Some("another")] {
         let foreign = claim("p-scratch", owner);
-        assert!(!pod.owns(&foreign) && !pod.uses(&foreign) && !pod.holds(&foreign), "{owner:?}");
+        assert!(!pod.owns(&foreign) && !pod.uses(&foreign) && !pod.protects(&foreign), "{owner:?}");
     }
 }
 
 #[test]
-fn a_claim_is_in_use_while_a_pod_that_names_it_has_not_ended() {
+fn claim_is_used_until_the_pod_has_terminated() {
     let data = claim("data", None);
-    assert!(pod(|pod| pod["spec"]["nodeName"] = Value::Null).uses(&data), "it needs no node for that");
+    assert!(pod(|pod| pod["spec"]["nodeName"] = Value::Null).uses(&data), "even without a node");
     assert!(!pod(|pod| pod["status"]["phase"] = "Failed".into()).uses(&data));
-    assert!(!pod(|pod| deleted(pod, json!(30))).uses(&data), "deleted, and nothing of it runs");
+    assert!(!pod(|pod| deleted(pod, json!(30))).uses(&data), "deleted, and no container is running");
     assert!(!pod(|_| ()).uses(&claim("other", None)));
 }
 
 #[test]
-fn the_template_is_kept_as_it_was_written() {
+fn claim_template_is_kept_verbatim() {
     let pod = pod(|_| ());
     let ephemeral: Vec<_> = pod.ephemeral().map(|(at, volume)| (at, volume.name.as_str())).collect();
     assert_eq!(ephemeral, [(1, "scratch")]);
     let template = pod.volumes[1].template.as_deref().expect("a template");
     let template: Value = serde_json::from_str(template).expect("JSON");
     assert_eq!(template, json!({"spec": {"accessModes": ["ReadWriteOnce"]}}));
-    assert_eq!(pod.volumes.len(), 2, "a volume that names no claim is none");
+    assert_eq!(pod.volumes.len(), 2, "a volume without a claim name is skipped");
 }

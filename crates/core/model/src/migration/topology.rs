@@ -1,34 +1,34 @@
-//! Zones and regions, which plugins and drivers have different labels for.
+//! Zones and regions, for which plugins and drivers use different labels.
 
 use std::collections::BTreeSet;
 
 use super::Plugin;
 use crate::{Class, Name, Requirement, Topologies};
 
-/// The label that says in which zone something is.
+/// The zone label.
 pub const ZONE: &str = "topology.kubernetes.io/zone";
-/// The label that says in which region something is.
+/// The region label.
 pub const REGION: &str = "topology.kubernetes.io/region";
-/// The older form of [`ZONE`].
+/// The beta form of [`ZONE`].
 pub const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
-/// The older form of [`REGION`].
+/// The beta form of [`REGION`].
 pub const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
 
-/// What stands between several zones in one label.
+/// Separates several zones in one label.
 pub const ZONE_DELIMITER: &str = "__";
 
-/// The parameter of a class that names one zone, in lower case.
+/// The parameter of a class with one zone, in lower case.
 pub const ZONE_PARAMETER: &str = "zone";
-/// The parameter of a class that names several, with commas between them, in lower case.
+/// The parameter of a class with comma-separated zones, in lower case.
 pub const ZONES_PARAMETER: &str = "zones";
 
-/// Where a class's volumes may be made, in the words of the driver that has taken over from its plugin. Zones among the class's
-/// parameters stand for the same; a class that has both is refused elsewhere.
+/// The allowed topologies of a class, with the labels of the CSI driver that replaces its plugin. Zones
+/// in its parameters mean the same; a class with both is rejected elsewhere.
 pub fn topologies(class: &Class) -> Topologies {
     let Some(plugin) = Plugin::named(&class.provisioner) else { return class.topologies.clone() };
     let Some(key) = plugin.zone_key().map(Name::new_static) else { return class.topologies.clone() };
     let zone = |zone: &Name| match plugin {
-        // Where Azure has no zones the plugin counts what it has instead, and the driver's nodes have no value.
+        // In regions without zones the plugin uses fault domain numbers, and the driver an empty zone.
         Plugin::AzureDisk if !zone.is_empty() && zone.bytes().all(|digit| digit.is_ascii_digit()) => Name::default(),
         Plugin::AzureDisk
         | Plugin::AwsEbs
@@ -43,15 +43,15 @@ pub fn topologies(class: &Class) -> Topologies {
         let term: Box<[Requirement]> = within(&class.zones).into_iter().collect();
         return Topologies::from_iter([term]);
     }
-    let is_zone = |demand: &Requirement| [ZONE, BETA_ZONE, &key].iter().any(|known| demand.key() == *known);
-    let demand = |demand: &Requirement| match is_zone(demand) {
-        true => within(demand.values()).unwrap_or_else(|_| demand.clone()),
-        false => demand.clone(),
+    let is_zone = |label: &Requirement| [ZONE, BETA_ZONE, &key].iter().any(|known| label.key() == *known);
+    let translate = |label: &Requirement| match is_zone(label) {
+        true => within(label.values()).unwrap_or_else(|_| label.clone()),
+        false => label.clone(),
     };
-    class.topologies.terms().map(|term| term.iter().map(demand).collect::<Box<[Requirement]>>()).collect()
+    class.topologies.terms().map(|term| term.iter().map(translate).collect::<Box<[Requirement]>>()).collect()
 }
 
-/// The one region that zones of a plugin's cloud are in, by their names; `None` where names do not tell.
+/// The region of zones, by their names; `None` if the names of the plugin's cloud do not include it.
 pub fn region(plugin: Plugin, zones: &[&str]) -> Result<Option<String>, String> {
     let of: fn(&str) -> Option<String> = match plugin {
         Plugin::AwsEbs => aws_region,
@@ -69,14 +69,15 @@ pub fn region(plugin: Plugin, zones: &[&str]) -> Result<Option<String>, String> 
     }
 }
 
-/// A zone of Google's is called `{continent}-{region}-{zone}`.
+/// GCE zones are named `{continent}-{region}-{zone}`.
 fn gce_region(zone: &str) -> Option<String> {
     let (region, _) = zone.rsplit_once('-')?;
     (zone.split('-').count() == 3).then(|| region.to_owned())
 }
 
-/// A zone of Amazon's is called by its region and a letter (`us-west-2a`, `us-gov-east-1a`); one that is not in a region's own
-/// place by three words for the region, and more (`us-west-2-lax-1a`, `us-east-1-wl1-bos-wlz-1`).
+/// AWS availability zones are named by region and letter (`us-west-2a`, `us-gov-east-1a`); local and
+/// wavelength zones by three words for the region, and more (`us-west-2-lax-1a`,
+/// `us-east-1-wl1-bos-wlz-1`).
 fn aws_region(zone: &str) -> Option<String> {
     let words: Vec<&str> = zone.split('-').collect();
     match (words.len(), words.last()) {
@@ -97,16 +98,16 @@ mod tests {
 
     /// The terms, as text.
     fn shown(class: &Class) -> String {
-        let demand = |demand: &Requirement| {
-            let values: Vec<&str> = demand.values().iter().map(Name::as_str).collect();
-            format!("{}={}", demand.key(), values.join("|"))
+        let label = |label: &Requirement| {
+            let values: Vec<&str> = label.values().iter().map(Name::as_str).collect();
+            format!("{}={}", label.key(), values.join("|"))
         };
-        let term = |term: &[Requirement]| term.iter().map(demand).collect::<Vec<_>>().join(" ");
+        let term = |term: &[Requirement]| term.iter().map(label).collect::<Vec<_>>().join(" ");
         topologies(class).terms().map(term).collect::<Vec<_>>().join("; ")
     }
 
     #[test]
-    fn classes_say_where_in_the_drivers_words() {
+    fn topologies_use_the_labels_of_the_driver() {
         let allowed = |key: &str, value: &str| {
             format!(
                 r#""allowedTopologies":[{{"matchLabelExpressions":[{{"key":"{key}","values":["{value}"]}},{{"key":"rack","values":["1"]}}]}}]"#
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_tell_their_region() {
+    fn region_follows_from_the_names_of_zones() {
         let one =
             |plugin, zones: &[&str]| region(plugin, zones).map(Option::unwrap_or_default).unwrap_or("none".into());
         let cases: [(Plugin, &[&str], &str); 10] = [
