@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bindery_csi::capacity::Counts;
-use bindery_csi::{Called, Calls};
+use bindery_csi::{CallObserver, FinishedCall};
 use bindery_engine::{Decided, Measured};
 use bindery_model::migration::Plugin;
 use bindery_rules_api::Timed;
@@ -97,14 +97,14 @@ impl Counted {
     }
 }
 
-impl Calls for Counted {
-    fn met(&self, driver: &str) {
+impl CallObserver for Counted {
+    fn identified(&self, driver: &str) {
         // It is told once.
         let _ = self.0.driver.set(driver.to_owned());
     }
 
-    fn called(&self, called: Called) {
-        let Called { method, code, took, is_migrated } = called;
+    fn finished(&self, called: FinishedCall) {
+        let FinishedCall { method, code, took, is_migrated } = called;
         let driver = self.0.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into());
         // Only where there was a plugin can a call be about one of its volumes.
         let migrated = Plugin::of_driver(&driver).map(|_| ("migrated", is_migrated.to_string()));

@@ -13,8 +13,8 @@ use super::node::{self, Own};
 use super::{flags, room};
 use crate::metrics::Taken;
 use crate::{connect, leading, serve};
-use bindery_csi::capacity::Keeper;
-use bindery_csi::{Csi, Driver, Introduction, Look, Server, Setup, sweep};
+use bindery_csi::capacity::CapacityPublisher;
+use bindery_csi::{ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, remove_stale_snapshot_finalizers};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
@@ -35,16 +35,16 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
     let taken = Taken::default();
     let counted = Counted::new(taken.clone());
     let driver = Driver::connect(&args.csi_address, args.timeout, Arc::new(counted.clone())).await?;
-    let mut introduced = driver.meet().await?;
-    introduced.abilities.topology &= gates.topology;
-    tracing::info!(driver = introduced.name, version = introduced.version, abilities = ?introduced.abilities, "serves");
+    let mut introduced = driver.identify().await?;
+    introduced.capabilities.topology &= gates.topology;
+    tracing::info!(driver = introduced.name, version = introduced.version, capabilities = ?introduced.capabilities, "serves");
     let own = node::own(node_name, &driver).await?;
     let setup = setup(&args, &gates, &introduced, own.as_ref(), &api).await;
     let config = config(&args, &introduced, own.as_ref(), &setup.identity);
     let engine = engine(&args, config.clone());
     // Where upstream looks into its caches we read live: that does not count against the rate, and workers limit it.
     let live = Arc::new(api_with(&args, None).await?);
-    let look: Arc<dyn Look> = Arc::new(Server(live.clone()));
+    let look: Arc<dyn ObjectClient> = Arc::new(ApiObjects(live.clone()));
     let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
     let room = match pod {
         None => None,
@@ -84,12 +84,12 @@ pub async fn run(args: flags::Args) -> Result<(), String> {
 }
 
 /// Sees to it that no snapshot is left guarded, for ever.
-async fn sweeping(args: &flags::Args, driver: &Introduction, look: Arc<dyn Look>) {
-    if args.snapshot_orphan_sweep_interval.is_zero() || !driver.abilities.snapshots {
+async fn sweeping(args: &flags::Args, driver: &DriverInfo, look: Arc<dyn ObjectClient>) {
+    if args.snapshot_orphan_sweep_interval.is_zero() || !driver.capabilities.create_delete_snapshot {
         std::future::pending::<()>().await;
     }
     loop {
-        sweep(&*look).await;
+        remove_stale_snapshot_finalizers(&*look).await;
         tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
     }
 }
@@ -97,14 +97,14 @@ async fn sweeping(args: &flags::Args, driver: &Introduction, look: Arc<dyn Look>
 /// Sees to it that it is told how much room there is, for ever, if that is asked for.
 async fn telling(
     args: &flags::Args,
-    driver: &Introduction,
+    driver: &DriverInfo,
     own: Option<&Own>,
-    room: Option<Keeper>,
+    room: Option<CapacityPublisher>,
     outbox: UnboundedSender<Message>,
 ) {
     match room {
         None => std::future::pending().await,
-        Some(keeper) => keeper.keep(room::wanted(args, driver, own, outbox)).await,
+        Some(keeper) => keeper.run(room::wanted(args, driver, own, outbox)).await,
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) async fn api_with(args: &flags::Args, rate: Option<(f64, f64)>) -> Re
 }
 
 /// How the driver is to be used.
-async fn setup(args: &flags::Args, gates: &Gates, driver: &Introduction, own: Option<&Own>, api: &Api) -> Setup {
+async fn setup(args: &flags::Args, gates: &Gates, driver: &DriverInfo, own: Option<&Own>, api: &Api) -> Setup {
     let attributes_classes = match gates.attributes_classes {
         Some(wanted) => wanted,
         None => has_attributes_classes(api).await,
@@ -145,7 +145,7 @@ async fn setup(args: &flags::Args, gates: &Gates, driver: &Introduction, own: Op
     Setup {
         driver: driver.name.clone(),
         identity: identity(&driver.name, own),
-        abilities: driver.abilities,
+        capabilities: driver.capabilities,
         default_fs_type: args.default_fstype.clone(),
         extra_metadata: args.extra_create_metadata,
         read_only: args.controller_publish_readonly,
@@ -176,7 +176,7 @@ fn identity(driver: &str, own: Option<&Own>) -> String {
 }
 
 /// How the rules are set up. A provisioner of one node asks for volumes there alone.
-fn config(args: &flags::Args, driver: &Introduction, own: Option<&Own>, identity: &str) -> Config {
+fn config(args: &flags::Args, driver: &DriverInfo, own: Option<&Own>, identity: &str) -> Config {
     let strict = args.strict_topology || own.is_some();
     let topology = TopologyConfig { strict, immediate: args.immediate_topology };
     Config {
@@ -185,11 +185,11 @@ fn config(args: &flags::Args, driver: &Introduction, own: Option<&Own>, identity
         // There is one a process, for as long as it runs.
         component: String::leak(format!("{}_{identity}", driver.name)),
         makes_blocks: true,
-        attaches: driver.abilities.attachments,
-        clones: driver.abilities.clones,
+        attaches: driver.capabilities.publish_unpublish_volume,
+        clones: driver.capabilities.clone_volume,
         prefix: args.volume_name_prefix.as_str().into(),
         uid_length: args.uid_length(),
-        topology: driver.abilities.topology.then_some(topology),
+        topology: driver.capabilities.topology.then_some(topology),
         node: own.map(Own::node),
         ..Config::new(driver.name.as_str())
     }

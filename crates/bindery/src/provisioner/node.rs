@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bindery_cache::Cache;
-use bindery_csi::capacity::Place;
-use bindery_csi::{Csi, Driver, Free, Look, Taking};
+use bindery_csi::capacity::Segment;
+use bindery_csi::{Csi, Driver, NodeAssignment, ObjectClient, UnassignedClaim};
 use bindery_model::migration::topologies;
 use bindery_model::{Annotation, BindingMode, Claim, Kind, Labels, Name};
 use bindery_provisioner_sdk::{Config, OwnNode};
@@ -19,7 +19,7 @@ pub struct Own {
     /// Its name.
     pub name: String,
     /// Where it is, as the driver says.
-    pub place: Place,
+    pub place: Segment,
 }
 
 /// The name of the node that this provisioner is for, where there is one on each.
@@ -54,12 +54,12 @@ impl Own {
     }
 
     /// Whoever takes claims for it, if any are to be taken.
-    pub fn taking(&self, flags: &NodeFlags, csi: Arc<Csi>, look: Arc<dyn Look>) -> Option<Taking> {
-        flags.node_deployment_immediate_binding.then(|| Taking {
+    pub fn taking(&self, flags: &NodeFlags, csi: Arc<Csi>, look: Arc<dyn ObjectClient>) -> Option<NodeAssignment> {
+        flags.node_deployment_immediate_binding.then(|| NodeAssignment {
             csi,
-            look,
+            objects: look,
             node: self.name.as_str().into(),
-            place: self.place.clone(),
+            segment: self.place.clone(),
             delay_base: flags.node_deployment_base_delay,
             delay_max: flags.node_deployment_max_delay,
         })
@@ -67,7 +67,7 @@ impl Own {
 }
 
 /// Takes claims for ever, if any are to be taken.
-pub async fn taking(taking: Option<Taking>, config: Config, outbox: UnboundedSender<Message>) {
+pub async fn taking(taking: Option<NodeAssignment>, config: Config, outbox: UnboundedSender<Message>) {
     let Some(taking) = taking else { return std::future::pending().await };
     let free = || {
         let config = config.clone();
@@ -77,13 +77,13 @@ pub async fn taking(taking: Option<Taking>, config: Config, outbox: UnboundedSen
 }
 
 /// The claims that any node may take.
-fn free(known: &Cache, config: &Config) -> Vec<Free> {
+fn free(known: &Cache, config: &Config) -> Vec<UnassignedClaim> {
     let claims = known.keys(Kind::Claim).into_iter().filter_map(|key| known.claim(&key.claim_key()));
     claims.filter(|claim| is_free(known, claim, config)).map(|claim| described(claim, config)).collect()
 }
 
-fn described(claim: &Claim, config: &Config) -> Free {
-    Free {
+fn described(claim: &Claim, config: &Config) -> UnassignedClaim {
+    UnassignedClaim {
         claim: claim.key(),
         uid: claim.meta.uid.clone(),
         class: claim.class().clone(),

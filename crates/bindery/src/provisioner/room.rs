@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_cache::Cache;
-use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by, owner, segments};
-use bindery_csi::{Driver, Introduction, Look};
+use bindery_csi::capacity::{CapacityPublisher, Counts, Identity, Segment, Targets, managed_by, owner, segments};
+use bindery_csi::{Driver, DriverInfo, ObjectClient};
 use bindery_engine::Engine;
 use bindery_model::{BindingMode, Kind, Name, Object};
 use bindery_runtime::{Ask, Message};
@@ -42,7 +42,7 @@ pub fn pod(flags: &flags::CapacityFlags) -> Result<Option<Pod>, String> {
 }
 
 /// Whose the objects are that tell of room.
-pub async fn identity(pod: Pod, driver: &str, own: Option<&Own>, look: &dyn Look) -> Result<Identity, String> {
+pub async fn identity(pod: Pod, driver: &str, own: Option<&Own>, look: &dyn ObjectClient) -> Result<Identity, String> {
     let Pod { namespace, owner: above } = pod;
     let owner = match above {
         None => None,
@@ -59,10 +59,10 @@ pub async fn keeper(
     driver: &Driver,
     changed: Arc<Notify>,
     counts: Arc<Counts>,
-) -> Result<Keeper, String> {
+) -> Result<CapacityPublisher, String> {
     let flags = &args.capacity;
     let rate = Some((flags.kube_api_capacity_qps, flags.kube_api_capacity_burst));
-    Ok(Keeper {
+    Ok(CapacityPublisher {
         api: Arc::new(api_with(args, rate).await?),
         driver: driver.clone(),
         identity,
@@ -76,21 +76,21 @@ pub async fn keeper(
 /// About what it is told: the driver's classes and places, as the engine knows them; `None` while it does not know all.
 pub fn wanted(
     args: &flags::Args,
-    driver: &Introduction,
+    driver: &DriverInfo,
     own: Option<&Own>,
     outbox: UnboundedSender<Message>,
-) -> impl Fn() -> BoxFuture<'static, Option<Wanted>> + use<> {
+) -> impl Fn() -> BoxFuture<'static, Option<Targets>> + use<> {
     let (name, at_once) = (Name::from(driver.name.as_str()), args.capacity.capacity_for_immediate_binding);
     // Where there is but one place, it need not be looked for.
     let only = match own {
         Some(own) => Some(own.place.clone()),
-        None => (!driver.abilities.topology).then(Place::new),
+        None => (!driver.capabilities.topology).then(Segment::new),
     };
     move || {
         let (name, only) = (name.clone(), only.clone());
         ask(&outbox, move |known| {
             let places = only.map_or_else(|| places(known, &name), |only| BTreeSet::from([only]));
-            Wanted { classes: classes(known, &name, at_once), places }
+            Targets { classes: classes(known, &name, at_once), segments: places }
         })
     }
 }
@@ -129,13 +129,13 @@ fn classes(known: &Cache, driver: &Name, at_once: bool) -> BTreeSet<String> {
 }
 
 /// The driver's places.
-fn places(known: &Cache, driver: &Name) -> BTreeSet<Place> {
+fn places(known: &Cache, driver: &Name) -> BTreeSet<Segment> {
     let node = |name: &Name| {
         let keys = known.csi_node(name)?.driver(driver)?.topology_keys.iter().map(ToString::to_string);
         let (keys, labels) = (keys.collect::<Vec<String>>(), &known.node(name)?.labels);
         let labels = keys.iter().filter_map(|key| Some((key.clone(), labels.get(key)?.to_string()))).collect();
         Some((labels, keys))
     };
-    let nodes: Vec<(Place, Vec<String>)> = known.nodes().filter_map(|found| node(found.name())).collect();
+    let nodes: Vec<(Segment, Vec<String>)> = known.nodes().filter_map(|found| node(found.name())).collect();
     segments(nodes.iter().map(|(labels, keys)| (labels.clone(), keys.as_slice())))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{Running, TestCluster};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const CLOUDS: [(&str, &str, [&str; 2]); 2] = [
 
 struct Bench {
     server: Server,
-    drivers: Vec<(Arc<Fake>, Serving)>,
+    drivers: Vec<(Arc<FakeDriver>, Serving)>,
     programs: Vec<Running>,
 }
 
@@ -58,7 +58,7 @@ impl Bench {
                 });
                 server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("what drivers can do");
             }
-            let driver = Arc::new(Fake::new(name));
+            let driver = Arc::new(FakeDriver::new(name));
             let serving = driver.serve(&lab.folder().join(format!("{name}.sock"))).expect("a driver is served");
             let address = format!("--csi-address={}", serving.socket().display());
             let args = ["provisioner", "csi", &kubeconfig, &address, "--http-endpoint=localhost:0"];
@@ -247,6 +247,6 @@ fn assert_is_the_plugins(volume: &Value, plugin: &str, driver: &str, [zone, regi
 }
 
 /// What a driver was called for.
-fn called(driver: &Fake) -> Vec<String> {
+fn called(driver: &FakeDriver) -> Vec<String> {
     driver.calls().iter().map(|call| text(&call["method"]).to_owned()).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{Running, TestCluster};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const NODES: [(&str, i64); 2] = [("n1", 3), ("n2", 10)];
 
 struct Nodes {
     server: Server,
-    drivers: BTreeMap<&'static str, Arc<Fake>>,
+    drivers: BTreeMap<&'static str, Arc<FakeDriver>>,
     provisioners: Vec<Running>,
     _serving: Vec<Serving>,
     _binder: Running,
@@ -88,7 +88,7 @@ impl Nodes {
                 "spec": {"drivers": [{"name": DRIVER, "nodeID": name, "topologyKeys": [KEY]}]},
             });
             server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("what drivers can do");
-            let driver = Arc::new(Fake::new(DRIVER).on_node(gib * GIB, &[(KEY, name)]));
+            let driver = Arc::new(FakeDriver::new(DRIVER).on_node(gib * GIB, &[(KEY, name)]));
             let serving = driver.serve(&lab.folder().join(format!("{name}.sock"))).expect("a driver is served");
             provisioners.push(provisioner(lab, name, &kubeconfig, &serving));
             drivers.insert(name, driver);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -152,7 +152,7 @@ fn told(lab: &TestCluster) -> Vec<(String, String)> {
 fn the_role_is_enough_and_no_more() {
     let runtime = Runtime::new().expect("a runtime");
     let _inside = runtime.enter();
-    let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[]).attaching());
+    let driver = Arc::new(FakeDriver::new(DRIVER).on_node(100 << 30, &[]).attaching());
     let mut serving = None;
     let audited = Audited::start_by("provisioner", Some(LEASE), |lab, kubeconfig| {
         let served = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
@@ -189,7 +189,7 @@ fn on_each_node_the_role_is_enough() {
     let Some(lab) = service_account::lab(TestCluster::builder()) else { return };
     let _controller = start_controller(&lab);
     make(&lab, OBJECTS);
-    let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));
+    let driver = Arc::new(FakeDriver::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));
     let serving = driver.serve(&lab.folder().join("csi.sock")).expect("a driver is served");
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "provisioner").display());
     let flags = ["--node-deployment", "--node-deployment-base-delay=200ms", "--node-deployment-max-delay=1s"];

@@ -1,4 +1,4 @@
-//! What is asked of a driver for a claim, step by step, with the objects in a map.
+//! Preparing CreateVolume requests, step by step, with objects in a map.
 
 mod sources;
 mod world;
@@ -9,7 +9,7 @@ use serde_json::json;
 use world::{World, failed, world};
 
 #[test]
-fn a_plain_claim_needs_nothing_read() {
+fn plain_claim_needs_no_reads() {
     let made = world().prepare();
     let expected = json!({
         "name": "pvc-1", "required_bytes": 1_610_612_736_i64, "access_modes": ["SINGLE_NODE_MULTI_WRITER"], "block": false,
@@ -24,7 +24,7 @@ fn a_plain_claim_needs_nothing_read() {
 }
 
 #[test]
-fn a_request_has_all_that_claim_and_class_say() {
+fn request_combines_claim_and_class() {
     let world = world()
         .claim("/spec/accessModes", json!(["ReadWriteOncePod", "ReadOnlyMany"]))
         .claim("/spec/volumeMode", json!("Block"))
@@ -60,10 +60,10 @@ fn sizes_are_rounded_up_to_bytes() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_order() {
+fn errors_are_reported_in_order() {
     let clone = json!({"kind": "PersistentVolumeClaim", "name": "src"});
     let snapshot = json!({"kind": "VolumeSnapshot", "name": "s", "apiGroup": "snapshot.storage.k8s.io"});
-    // Each is wrong in one more way than the next, and the first is told of.
+    // Each state has one error more than the next, and the first error is reported.
     let everything = world()
         .claim("/spec/selector", json!({}))
         .class(
@@ -97,11 +97,17 @@ fn what_is_wrong_is_told_in_order() {
             nothing("dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled"),
         ),
         (
-            everything.clone().claim("/spec/dataSource", clone).able(|able| able.clones = false),
+            everything
+                .clone()
+                .claim("/spec/dataSource", clone)
+                .capabilities(|capabilities| capabilities.clone_volume = false),
             nothing("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported"),
         ),
         (
-            everything.clone().claim("/spec/dataSource", snapshot).able(|able| able.snapshots = false),
+            everything
+                .clone()
+                .claim("/spec/dataSource", snapshot)
+                .capabilities(|capabilities| capabilities.create_delete_snapshot = false),
             nothing(
                 "CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported",
             ),
@@ -110,19 +116,19 @@ fn what_is_wrong_is_told_in_order() {
             everything
                 .clone()
                 .claim("/spec/volumeAttributesClassName", json!("gold"))
-                .able(|able| able.attributes = false),
+                .capabilities(|capabilities| capabilities.modify_volume = false),
             nothing(
                 "CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported",
             ),
         ),
         (
-            everything.clone().able(|able| able.controller = false),
+            everything.clone().capabilities(|capabilities| capabilities.controller_service = false),
             nothing(
                 "CSI driver does not support dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported",
             ),
         ),
         (
-            everything.clone().able(|able| able.volumes = false),
+            everything.clone().capabilities(|capabilities| capabilities.create_delete_volume = false),
             nothing(
                 "CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported",
             ),
@@ -151,7 +157,7 @@ fn what_is_wrong_is_told_in_order() {
 }
 
 #[test]
-fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
+fn provisioner_secret_must_exist_and_is_not_stored() {
     let wanted = world().class(
         "/parameters",
         json!({
@@ -165,7 +171,7 @@ fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
     let missing = "error getting secret blue in namespace ns: secrets \"blue\" not found";
     assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::Untried, missing)));
     let made = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
-    assert_eq!(made.read, [at], "the others are only named");
+    assert_eq!(made.read, [at], "the other secrets are only referenced");
     let made = made.result.expect("prepared");
     assert_eq!(made["secrets"]["provisioner"], json!({"name": "blue", "namespace": "ns"}));
     assert_eq!(made["secrets"]["node_stage"], json!({"name": "other", "namespace": "ns"}));
@@ -173,7 +179,7 @@ fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
 }
 
 #[test]
-fn an_attributes_class_is_the_drivers_own() {
+fn attributes_class_must_belong_to_the_driver() {
     let wanted = world().claim("/spec/volumeAttributesClassName", json!("gold"));
     let at = "/apis/storage.k8s.io/v1/volumeattributesclasses/gold";
     let missing = "volumeattributesclasses \"gold\" not found";
