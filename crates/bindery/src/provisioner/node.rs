@@ -73,7 +73,7 @@ pub async fn taking(taking: Option<NodeAssignment>, config: Config, outbox: Unbo
         let config = config.clone();
         ask(&outbox, move |known| free(known, &config))
     };
-    taking.go_on(free).await;
+    taking.run(free).await;
 }
 
 /// The claims that any node may take.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
-use bindery_local_disks::node_cleanup::{Counts, Gone, NodeCleanup};
+use bindery_local_disks::node_cleanup::{DeletionObserver, Deleted, NodeCleanup};
 use bindery_runtime::{Api, CALL_DEADLINE, EventSink, shutdown_signal};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -65,9 +65,9 @@ pub async fn run(args: Args) -> Result<(), String> {
     let api = Arc::new(Api::new(bindery_runtime::client(config)?, CALL_DEADLINE, None));
     let (events, write_events) = EventSink::new(api.clone());
     let counted = Counted::default();
-    let counts: Arc<dyn Counts> = Arc::new(counted.clone());
+    let counts: Arc<dyn DeletionObserver> = Arc::new(counted.clone());
     let delay = args.pvc_deletion_delay;
-    let mut caretaker = NodeCleanup { api, classes, delay, events, counts, since: BTreeMap::new() };
+    let mut caretaker = NodeCleanup { api, classes, delay, events, observer: counts, missing_since: BTreeMap::new() };
     let listener = serve::listen(args.listen_address).await?;
     let path = format!("/{}", args.metrics_path.trim_start_matches('/'));
     let page = get(move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], counted.page()) });
@@ -77,7 +77,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let rounds = async {
         loop {
             ticks.tick().await;
-            if let Err(error) = caretaker.round(Instant::now()).await {
+            if let Err(error) = caretaker.run_once(Instant::now()).await {
                 tracing::warn!(error, "cannot look at volumes and nodes");
             }
         }
@@ -101,11 +101,11 @@ struct Counted {
     claims_failed: Counter,
 }
 
-impl Counts for Counted {
-    fn deleted(&self, what: &Gone, succeeded: bool) {
+impl DeletionObserver for Counted {
+    fn deleted(&self, what: &Deleted, succeeded: bool) {
         match what {
-            Gone::Claim => if succeeded { &self.claims } else { &self.claims_failed }.inc(),
-            Gone::Volume(phase) => {
+            Deleted::Claim => if succeeded { &self.claims } else { &self.claims_failed }.inc(),
+            Deleted::Volume(phase) => {
                 let family = if succeeded { &self.volumes } else { &self.volumes_failed };
                 family.get_or_create(&vec![("phase", phase.clone())]).inc()
             }
@@ -134,10 +134,10 @@ mod tests {
     #[test]
     fn the_page_has_upstream_s_names() {
         let counted = Counted::default();
-        counted.deleted(&Gone::Volume("Available".into()), true);
-        counted.deleted(&Gone::Volume("Released".into()), false);
-        counted.deleted(&Gone::Claim, true);
-        counted.deleted(&Gone::Claim, true);
+        counted.deleted(&Deleted::Volume("Available".into()), true);
+        counted.deleted(&Deleted::Volume("Released".into()), false);
+        counted.deleted(&Deleted::Claim, true);
+        counted.deleted(&Deleted::Claim, true);
         let page = counted.page();
         for line in [
             r#"local_volume_node_cleanup_persistentvolume_delete_total{phase="Available"} 1"#,

@@ -50,7 +50,7 @@ fn each_node_makes_its_own_volumes_and_tells_how_much_room_it_has() {
         assert_eq!(bound["here"], "n1");
         assert!(bound.values().filter(|node| *node == "n1").count() <= 2, "there is no room for more: {bound:?}");
         let left: BTreeMap<String, i64> =
-            nodes.drivers.iter().map(|(node, driver)| (node.to_string(), driver.left())).collect();
+            nodes.drivers.iter().map(|(node, driver)| (node.to_string(), driver.available())).collect();
         nodes.until("it is told how much is left", async || nodes.told().await == left).await;
 
         nodes.claim("nowhere", "later", "100Gi", Some("n1")).await;

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use bindery_local_disks::agent::{Cleanings, Knowledge};
+use bindery_local_disks::agent::{Cleanings, EngineVolumes};
 use bindery_local_disks::discover::Owner;
 use tokio::net::TcpListener;
 
@@ -25,7 +25,7 @@ struct Standing {
     /// What is wrong with the configuration that is there now.
     config: Option<String>,
     /// Who is asked for volumes, and which are ours.
-    known: Option<(Knowledge, Owner)>,
+    known: Option<(EngineVolumes, Owner)>,
 }
 
 impl Pages {
@@ -34,7 +34,7 @@ impl Pages {
     }
 
     /// Says who is asked for volumes, and which are ours.
-    pub fn is_at(&self, knowledge: Knowledge, owner: Owner) {
+    pub fn is_at(&self, knowledge: EngineVolumes, owner: Owner) {
         self.standing().known = Some((knowledge, owner));
     }
 
@@ -93,7 +93,7 @@ async fn page(State(shared): State<Shared>) -> Response {
     let ours = match known {
         None => Vec::new(),
         Some((knowledge, owner)) => {
-            let volumes = knowledge.volumes().await.unwrap_or_default();
+            let volumes = knowledge.list().await.unwrap_or_default();
             volumes.into_iter().filter(|volume| owner.owns(volume)).collect()
         }
     };
