@@ -1,4 +1,5 @@
-//! An engine in a world, with answers and word of changes in an order that the input chooses.
+//! An engine with an API server whose responses and watch events arrive in an order that the input
+//! chooses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -11,9 +12,10 @@ use bindery_rules_api::{Request, RuleSet};
 use bindery_model::{Kind, Object, ObjectKey};
 use serde_json::Value;
 
-/// How long the input chooses what happens next.
+/// For how many steps the input chooses what happens next.
 const CHOSEN_STEPS: usize = 150;
-/// How many steps it may take to come to rest then. A dozen objects need some hundred.
+/// The maximum number of steps until the engine is idle afterwards. A dozen objects need a few
+/// hundred.
 const REST_STEPS: usize = 5_000;
 
 pub struct Cluster {
@@ -25,9 +27,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Runs an engine among these objects, until it is at rest.
+    /// Runs an engine with these objects until it is idle.
     pub fn run(documents: Vec<(Kind, Value, bool)>, choices: &[u8]) {
-        // Dynamic provisioning on this host is on, so that its rules are reached too.
+        // Enables host-path provisioning, so that its rules are covered.
         let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
         let binder: Box<dyn RuleSet + Send> = Box::new(Binder::new(config));
         let engine = Engine::new(Config::default(), std::iter::once(binder).chain(companions()).collect());
@@ -60,7 +62,7 @@ impl Cluster {
         if self.world.get(&key).is_some() && !json["metadata"]["deletionTimestamp"].is_null() {
             self.world.delete(&key);
         } else {
-            // An API server gives every object a UID of its own: upon that all promises rest.
+            // An API server gives every object a unique UID; all guarantees depend on it.
             let uid = json["metadata"]["uid"].as_str().unwrap_or_default();
             let is_taken = |(other, object): (&ObjectKey, &Value)| *other != key && object["metadata"]["uid"] == uid;
             if uid.is_empty() || self.world.objects().any(is_taken) {
@@ -92,7 +94,7 @@ impl Cluster {
         }
     }
 
-    /// Does what a choice says, if it can be done just now.
+    /// Carries out a choice, if possible.
     fn step(&mut self, choice: u8) {
         let _ = match choice % 8 {
             0..=2 => self.answer(choice),
@@ -111,7 +113,7 @@ impl Cluster {
         true
     }
 
-    /// Carries out a request, or not, and loses the answer.
+    /// Loses the response to a request that may or may not have been carried out.
     fn lose(&mut self, choice: u8) -> bool {
         let Some((id, request)) = self.take(choice) else { return false };
         if choice & 64 != 0 {
@@ -129,28 +131,29 @@ impl Cluster {
         self.open.remove_entry(&id)
     }
 
-    /// Tells the engine of one change, if there is one that it was not told of.
+    /// Delivers one watch event, if there is one.
     fn watch(&mut self) -> bool {
         let Some(told) = self.world.untold.pop_front() else { return false };
         self.tell(told.into());
         true
     }
 
-    /// Makes one of the later changes, if there is one left.
+    /// Applies one of the later changes, if there is one left.
     fn change(&mut self) -> bool {
         let Some((kind, json)) = self.later.pop_front() else { return false };
         self.put(kind, json);
         true
     }
 
-    /// Lets time pass.
+    /// Advances time.
     fn tick(&mut self) -> bool {
         self.now = self.now + Duration::from_secs(5);
         self.tell(Input::Tick);
         true
     }
 
-    /// Goes on without further trouble. Time stands still, so whatever still happens does so without end.
+    /// Continues without faults. Time stands still, so an engine that does not become idle never
+    /// would.
     fn rest(&mut self) {
         for _ in 0..REST_STEPS {
             if !self.change() && !self.watch() && !self.answer(0) {

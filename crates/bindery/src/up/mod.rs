@@ -11,7 +11,7 @@ use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, InTreeOperations, Observer, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
-use bindery_simulated_nodes::{DRIVER, Driver, MOST};
+use bindery_simulated_nodes::{DRIVER, Driver, NODES_MAX};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -27,7 +27,7 @@ pub struct Args {
 
     /// Make this many simulated nodes, if they are not there: node-1 and so on. A fake kubelet plays theirs: pods that are given
     /// one of them run, as far as the API tells, once their claims are bound; no container is ever started.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(NODES_MAX)))]
     nodes: u32,
 
     /// How much storage each simulated node has, for volumes of the class `simulated`. A simulated CSI driver makes them: there is

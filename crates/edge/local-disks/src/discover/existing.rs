@@ -50,8 +50,8 @@ pub struct ExistingVolumes {
 }
 
 impl ExistingVolumes {
-    /// Indexes all volumes. Those that this node can access are indexed by path, whichever provisioner created
-    /// them.
+    /// Indexes all volumes. Those that this node can access are indexed by path, whichever
+    /// provisioner created them.
     pub fn new(node: &Node, volumes: impl IntoIterator<Item = Arc<Volume>>) -> ExistingVolumes {
         let mut existing = ExistingVolumes::default();
         for volume in volumes {
