@@ -3,7 +3,7 @@
 //! A simulated node is only a Node object that is reported Ready, and its pods are reported Running
 //! without any container being started. A simulated CSI driver provisions PersistentVolumes without
 //! any storage. Everything else is real: scheduling, binding, provisioning and deletion work as in
-//! a cluster. A node is simulated if it has the label [`SIMULATED`], whoever created it. Other
+//! a cluster. A node is simulated if it has the label [`SIMULATED`]. Other
 //! nodes and their pods are never touched.
 //!
 //! - `node`: the Node object and its lease.

@@ -125,7 +125,7 @@ async fn deletion_of_a_pod_with_a_finalizer_is_completed_once() {
 }
 
 #[tokio::test]
-async fn recreated_pod_with_the_same_name_is_started_anew() {
+async fn recreated_pod_with_the_same_name_is_started_again() {
     let world = World::start().await;
     world.settle("app", "node-1").await;
     let first = world.until_running("app").await;
