@@ -1,5 +1,5 @@
-# The container image. Build it in the root of the checkout: docker build -t REGISTRY/bindery:0.1.0
-# .
+# The container image. Build it in the root of the checkout:
+# docker build -t REGISTRY/bindery:0.1.0 .
 FROM rust:1.95-slim-bookworm AS builder
 WORKDIR /src
 COPY . .

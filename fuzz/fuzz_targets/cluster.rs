@@ -16,7 +16,7 @@ use serde_json::Value;
 const CHOSEN_STEPS: usize = 150;
 /// The maximum number of steps until the engine is idle afterwards. A dozen objects need a few
 /// hundred.
-const REST_STEPS: usize = 5_000;
+const IDLE_STEPS_MAX: usize = 5_000;
 
 pub struct Cluster {
     world: World,
@@ -52,7 +52,7 @@ impl Cluster {
             let choice = choices.get(step * 7 % choices.len().max(1));
             cluster.step(choice.copied().unwrap_or_default());
         }
-        cluster.rest();
+        cluster.run_until_idle();
     }
 
     /// Creates, changes or deletes an object, as its document says.
@@ -76,12 +76,12 @@ impl Cluster {
         self.world.untold.clear();
         for kind in Kind::ALL {
             let (version, objects) = self.world.list(kind);
-            self.tell(Input::Listed { kind, version, objects });
+            self.deliver(Input::Listed { kind, version, objects });
         }
-        self.tell(Input::Leader(true));
+        self.deliver(Input::Leader(true));
     }
 
-    fn tell(&mut self, input: Input) {
+    fn deliver(&mut self, input: Input) {
         for output in self.engine.handle(self.now, input) {
             if let Output::Send(id, request) = output {
                 let changed = |request: &Request| request.holds_target().then(|| request.target());
@@ -109,7 +109,7 @@ impl Cluster {
     fn answer(&mut self, choice: u8) -> bool {
         let Some((id, request)) = self.take(choice) else { return false };
         let answer = self.world.answer(&request);
-        self.tell(Input::Answered(id, answer));
+        self.deliver(Input::Answered(id, answer));
         true
     }
 
@@ -120,21 +120,21 @@ impl Cluster {
             self.world.answer(&request);
         }
         let is_operation = matches!(request, Request::RunOperation(_));
-        let refusal = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
-        self.tell(Input::Answered(id, Answer::Refused(refusal)));
+        let error = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
+        self.deliver(Input::Answered(id, Answer::Refused(error)));
         true
     }
 
     fn take(&mut self, choice: u8) -> Option<(RequestId, Request)> {
-        let place = usize::from(choice / 8) % self.open.len().max(1);
-        let id = *self.open.keys().nth(place)?;
+        let index = usize::from(choice / 8) % self.open.len().max(1);
+        let id = *self.open.keys().nth(index)?;
         self.open.remove_entry(&id)
     }
 
     /// Delivers one watch event, if there is one.
     fn watch(&mut self) -> bool {
-        let Some(told) = self.world.untold.pop_front() else { return false };
-        self.tell(told.into());
+        let Some(event) = self.world.untold.pop_front() else { return false };
+        self.deliver(event.into());
         true
     }
 
@@ -148,18 +148,18 @@ impl Cluster {
     /// Advances time.
     fn tick(&mut self) -> bool {
         self.now = self.now + Duration::from_secs(5);
-        self.tell(Input::Tick);
+        self.deliver(Input::Tick);
         true
     }
 
     /// Continues without faults. Time stands still, so an engine that does not become idle never
     /// would.
-    fn rest(&mut self) {
-        for _ in 0..REST_STEPS {
+    fn run_until_idle(&mut self) {
+        for _ in 0..IDLE_STEPS_MAX {
             if !self.change() && !self.watch() && !self.answer(0) {
                 return;
             }
         }
-        panic!("it does not come to rest: {:#?}", self.world.history.iter().rev().take(40).collect::<Vec<_>>());
+        panic!("the engine does not become idle: {:#?}", self.world.history.iter().rev().take(40).collect::<Vec<_>>());
     }
 }

@@ -34,12 +34,12 @@ impl Capabilities {
     pub fn of(plugin: &[PluginCapability], controller: &[ControllerServiceCapability]) -> Capabilities {
         let services = |wanted: service::Type| {
             plugin.iter().any(
-                |capability| matches!(&capability.r#type, Some(PluginType::Service(said)) if said.r#type == wanted as i32),
+                |capability| matches!(&capability.r#type, Some(PluginType::Service(reported)) if reported.r#type == wanted as i32),
             )
         };
         let calls = |wanted: rpc::Type| {
             controller.iter().any(
-                |capability| matches!(&capability.r#type, Some(ControllerType::Rpc(said)) if said.r#type == wanted as i32),
+                |capability| matches!(&capability.r#type, Some(ControllerType::Rpc(reported)) if reported.r#type == wanted as i32),
             )
         };
         Capabilities {

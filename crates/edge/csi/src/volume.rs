@@ -58,14 +58,14 @@ pub fn from_response(
     }
     let handle = volume.volume_id.clone();
     spec.insert("csi".into(), source(setup, ask, prepared, volume));
-    let made = json!({"metadata": {"annotations": annotations(prepared)}, "spec": spec});
+    let persistent_volume = json!({"metadata": {"annotations": annotations(prepared)}, "spec": spec});
     match migration::plugin_of(setup, ask.class) {
-        Some(plugin) => migration::to_in_tree(plugin, made).map_err(|error| UnusableVolume {
+        Some(plugin) => migration::to_in_tree(plugin, persistent_volume).map_err(|error| UnusableVolume {
             error: format!("cannot translate the volume to {}: {error}", plugin.name()),
             handle: Some(handle),
             orphaned: "Cleanup of volume",
         }),
-        None => Ok(made),
+        None => Ok(persistent_volume),
     }
 }
 

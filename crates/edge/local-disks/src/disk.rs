@@ -251,8 +251,8 @@ mod tests {
     #[test]
     fn entries_are_scanned() {
         let root = std::env::temp_dir().join(format!("bindery-look-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("dir/inside")).expect("made");
-        std::fs::create_dir_all(root.join("blank/lost+found")).expect("made");
+        std::fs::create_dir_all(root.join("dir/inside")).expect("created");
+        std::fs::create_dir_all(root.join("blank/lost+found")).expect("created");
         std::fs::write(root.join("file"), "text").expect("written");
         std::os::unix::fs::symlink("dir", root.join("link")).expect("linked");
         std::os::unix::fs::symlink("/proc", root.join("to-proc")).expect("linked");
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn configuration_consists_of_the_files_of_a_directory() {
         let root = std::env::temp_dir().join(format!("bindery-config-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("..2026/x")).expect("made");
+        std::fs::create_dir_all(root.join("..2026/x")).expect("created");
         std::fs::write(root.join("..2026/useNodeNameOnly"), "true").expect("written");
         std::os::unix::fs::symlink("..2026", root.join("..data")).expect("linked");
         std::os::unix::fs::symlink("..data/useNodeNameOnly", root.join("useNodeNameOnly")).expect("linked");

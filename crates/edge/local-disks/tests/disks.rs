@@ -33,7 +33,7 @@ fn target(mount_dir: &Path, entry: &str, cleaner: Cleaner) -> Target {
 }
 
 fn locked(mount_dir: &Path, entry: &str) -> LockedDisk {
-    lock(&target(mount_dir, entry, Cleaner::Builtin(Wipe::Quick))).expect("held")
+    lock(&target(mount_dir, entry, Cleaner::Builtin(Wipe::Quick))).expect("locked")
 }
 
 fn seen(mount_dir: &Path, entry: &str) -> Entry {
@@ -47,14 +47,14 @@ fn mounts_inside_a_volume_are_left_alone() {
     let root = disks.folder().join("root");
     let (volume, outside) = (root.join("volume"), disks.folder().join("outside"));
     disks.mount("ext4", 64, &volume);
-    fs::create_dir_all(&outside).expect("made");
+    fs::create_dir_all(&outside).expect("created");
     fs::write(outside.join("precious"), "data").expect("written");
-    fs::create_dir_all(volume.join("a/b")).expect("made");
+    fs::create_dir_all(volume.join("a/b")).expect("created");
     fs::write(volume.join("a/file"), "data").expect("written");
     // Another file system, and another directory of the same one: neither device nor inode
     // distinguishes it.
     disks.mount_there(&outside, &volume.join("a/b/bound"));
-    fs::create_dir_all(volume.join("c/d")).expect("made");
+    fs::create_dir_all(volume.join("c/d")).expect("created");
     fs::write(volume.join("c/d/file"), "data").expect("written");
     disks.mount_there(&volume.join("c"), &volume.join("again"));
     assert!(seen(&root, "volume").is_mount_point);
@@ -79,7 +79,7 @@ fn btrfs_subvolumes_are_removed() {
     disks.mount("btrfs", 128, &volume);
     let made = std::process::Command::new("btrfs").args(["subvolume", "create"]).arg(volume.join("sub")).output();
     assert!(made.expect("btrfs runs").status.success());
-    fs::create_dir_all(volume.join("sub/deep/er")).expect("made");
+    fs::create_dir_all(volume.join("sub/deep/er")).expect("created");
     fs::write(volume.join("sub/deep/er/file"), "data").expect("written");
     assert_eq!(locked(&root, "volume").clean(), Ok(()));
     assert_eq!(seen(&root, "volume").is_empty, Some(true));
@@ -107,9 +107,9 @@ fn disk_is_locked_for_cleaning_by_one_at_a_time() {
 fn disk_is_locked_exclusively() {
     let _exclusive = exclusive();
     let root = std::env::temp_dir().join(format!("bindery-hold-{}", std::process::id()));
-    fs::create_dir_all(root.join("disk")).expect("made");
+    fs::create_dir_all(root.join("disk")).expect("created");
     symlink("disk", root.join("link")).expect("linked");
-    let locked = disk::lock(&root, "disk", Shape::Directory).expect("opened").expect("held");
+    let locked = disk::lock(&root, "disk", Shape::Directory).expect("opened").expect("locked");
     assert!(disk::lock(&root, "disk", Shape::Directory).expect("opened").is_none(), "it is locked already");
     drop(locked);
     assert!(disk::lock(&root, "disk", Shape::Directory).expect("opened").is_some());
@@ -120,7 +120,7 @@ fn disk_is_locked_exclusively() {
 /// A device with data at its beginning, middle and end, linked into a directory.
 fn written_device(disks: &mut Disks, mib: u64) -> (PathBuf, PathBuf) {
     let (root, device) = (disks.folder().join("root"), disks.device(mib));
-    fs::create_dir_all(&root).expect("made");
+    fs::create_dir_all(&root).expect("created");
     symlink(&device, root.join("device")).expect("linked");
     let file = File::options().write(true).open(&device).expect("opened");
     for at in [0, mib * MIB / 2, (mib - 1) * MIB] {
@@ -143,7 +143,7 @@ fn devices_are_wiped_as_configured() {
         let (root, device) = written_device(&mut disks, 64);
         let before = seen(&root, "device");
         assert_eq!((before.shape, before.bytes, before.is_empty), (Shape::Block, 64 * MIB, Some(false)));
-        let locked = lock(&target(&root, "device", Cleaner::Builtin(wipe))).expect("held");
+        let locked = lock(&target(&root, "device", Cleaner::Builtin(wipe))).expect("locked");
         assert_eq!(locked.clean(), Ok(()), "{wipe:?}");
         let zero = [0, 32 * MIB, 63 * MIB].map(|at| is_zero_at(&device, at));
         assert_eq!(zero, [true, is_middle_gone, true], "{wipe:?}");
@@ -158,13 +158,13 @@ fn command_gets_the_device_and_keeps_it_locked() {
     let (root, device) = written_device(&mut disks, 16);
     let script = "dd if=/dev/zero of=\"$LOCAL_PV_BLKDEVICE\" bs=1M count=1 conv=fsync 2>&1";
     let words = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    assert_eq!(lock(&target(&root, "device", Cleaner::Command(words))).expect("held").clean(), Ok(()));
+    assert_eq!(lock(&target(&root, "device", Cleaner::Command(words))).expect("locked").clean(), Ok(()));
     assert!(is_zero_at(&device, 0) && !is_zero_at(&device, 15 * MIB));
     // A child of the cleaner outlives it: the device stays locked until the child has exited.
     let pid = disks.folder().join("pid");
     let script = "exec 3<&0; sleep 600 <&3 3<&- >/dev/null 2>&1 & echo $! > \"$0\"";
     let words = vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned(), pid.display().to_string()];
-    assert_eq!(lock(&target(&root, "device", Cleaner::Command(words))).expect("held").clean(), Ok(()));
+    assert_eq!(lock(&target(&root, "device", Cleaner::Command(words))).expect("locked").clean(), Ok(()));
     let again = || lock(&target(&root, "device", Cleaner::Builtin(Wipe::Quick)));
     let is_locked = matches!(again(), Err(LockError::Locked(_)));
     let sleeper = fs::read_to_string(&pid).expect("a process");
@@ -183,7 +183,7 @@ fn device_in_use_is_not_touched() {
     let mounted = disks.folder().join("mounted");
     disks.mount_there(&device, &mounted);
     fs::write(mounted.join("precious"), "data").expect("written");
-    fs::create_dir_all(&root).expect("made");
+    fs::create_dir_all(&root).expect("created");
     symlink(&device, root.join("device")).expect("linked");
     let error = lock(&target(&root, "device", Cleaner::Builtin(Wipe::Quick))).expect_err("it is mounted");
     assert!(error.to_string().contains("mounted, or used by another device"), "{error}");

@@ -20,8 +20,8 @@ impl Sandbox {
     fn new(name: &str) -> Sandbox {
         let root = std::env::temp_dir().join(format!("bindery-hostile-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(root.join("volume")).expect("made");
-        fs::create_dir_all(root.join("outside/precious")).expect("made");
+        fs::create_dir_all(root.join("volume")).expect("created");
+        fs::create_dir_all(root.join("outside/precious")).expect("created");
         fs::write(root.join("outside/precious/data"), "data").expect("written");
         fs::write(root.join("outside/file"), "data").expect("written");
         Sandbox { root }
@@ -59,7 +59,7 @@ impl Drop for Sandbox {
 fn links_are_removed_but_not_followed() {
     let sandbox = Sandbox::new("links");
     let volume = sandbox.volume();
-    fs::create_dir_all(volume.join("a/b/c")).expect("made");
+    fs::create_dir_all(volume.join("a/b/c")).expect("created");
     symlink(sandbox.outside(), volume.join("to-outside")).expect("linked");
     symlink("../../../../outside/precious", volume.join("a/b/c/back")).expect("linked");
     symlink("/", volume.join("a/root")).expect("linked");
@@ -78,7 +78,7 @@ fn oddities(volume: &Path) {
     let names: [&[u8]; 6] = [b"-rf", b"...", b" ", b"\n", b"\xff\xfe", b"*"];
     for name in names {
         let path = volume.join(std::ffi::OsStr::from_bytes(name));
-        fs::create_dir(&path).expect("made");
+        fs::create_dir(&path).expect("created");
         fs::write(path.join("x"), "x").expect("written");
     }
     std::os::unix::net::UnixListener::bind(volume.join("socket")).expect("bound");
@@ -97,7 +97,7 @@ fn very_deep_directories_are_removed() {
     const DEPTH: usize = 1200;
     let mut deepest = OwnedFd::from(fs::File::open(sandbox.volume()).expect("opened"));
     for _ in 0..DEPTH {
-        mkdirat(&deepest, "deeper", Mode::RWXU).expect("made");
+        mkdirat(&deepest, "deeper", Mode::RWXU).expect("created");
         symlinkat(sandbox.outside(), &deepest, "link").expect("linked");
         deepest = openat(&deepest, "deeper", OFlags::DIRECTORY, Mode::empty()).expect("opened");
     }

@@ -200,8 +200,8 @@ async fn write_capacity(client: &ApiClient, class: &str, node: &str, free: i128)
 }
 
 /// Treats an object that exists already as created.
-fn ignore_existing(made: Result<Value, CallError>) -> Result<(), CallError> {
-    match made {
+fn ignore_existing(created: Result<Value, CallError>) -> Result<(), CallError> {
+    match created {
         Ok(_) | Err(CallError::Conflict) => Ok(()),
         Err(error) => Err(error),
     }

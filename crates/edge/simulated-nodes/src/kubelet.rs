@@ -231,12 +231,12 @@ mod tests {
         let volumes = json!([{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]);
         let mut kubelet = kubelet_with(&[(Kind::Pod, pod("node-1", volumes))]);
         assert_eq!(next(&kubelet), "waits for app-scratch");
-        let mut made = claim("app-scratch", "Bound");
-        watch(&mut kubelet, Kind::Claim, made.clone(), 10);
+        let mut owned = claim("app-scratch", "Bound");
+        watch(&mut kubelet, Kind::Claim, owned.clone(), 10);
         assert_eq!(next(&kubelet), "waits for app-scratch", "the pod does not own it");
-        made["metadata"]["ownerReferences"] =
+        owned["metadata"]["ownerReferences"] =
             json!([{"apiVersion": "v1", "kind": "Pod", "name": "app", "uid": "u-app", "controller": true}]);
-        watch(&mut kubelet, Kind::Claim, made, 11);
+        watch(&mut kubelet, Kind::Claim, owned, 11);
         assert_eq!(next(&kubelet), "start");
     }
 }

@@ -106,8 +106,8 @@ impl FakeDriver {
     }
 
     /// Limits the capacity, and reports this topology in NodeGetInfo.
-    pub fn on_node(self, capacity: i64, place: &[(&str, &str)]) -> FakeDriver {
-        let node = place.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    pub fn on_node(self, capacity: i64, segment: &[(&str, &str)]) -> FakeDriver {
+        let node = segment.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         FakeDriver { capacity, node, ..self }
     }
 
@@ -217,7 +217,7 @@ impl FakeDriver {
         let volume_record = FakeVolume {
             name: request.name,
             bytes: wanted,
-            topology: volume.accessible_topology.first().map(|place| place.segments.clone()),
+            topology: volume.accessible_topology.first().map(|segment| segment.segments.clone()),
         };
         {
             let mut state = self.state();

@@ -60,7 +60,7 @@ fn parameters_are_translated() {
 
 #[test]
 fn zones_and_allowed_topologies_are_mutually_exclusive() {
-    for (plugin, is_refused) in [
+    for (plugin, is_rejected) in [
         (Plugin::AwsEbs, true),
         (Plugin::GcePd, true),
         (Plugin::AzureDisk, true),
@@ -70,8 +70,8 @@ fn zones_and_allowed_topologies_are_mutually_exclusive() {
         (Plugin::Portworx, false),
     ] {
         let class = json!({"parameters": {"zone": "a"}, "allowedTopologies": [{"matchLabelExpressions": []}]});
-        let refused = "cannot simultaneously set allowed topologies and zone/zones parameters";
-        assert_eq!(parameters(plugin, &class).err().as_deref(), is_refused.then_some(refused), "{plugin:?}");
+        let rejected = "cannot simultaneously set allowed topologies and zone/zones parameters";
+        assert_eq!(parameters(plugin, &class).err().as_deref(), is_rejected.then_some(rejected), "{plugin:?}");
     }
 }
 
@@ -141,9 +141,9 @@ fn volumes_are_translated_and_their_handles_found_again() {
         ),
     ];
     for (plugin, source, expected, found) in all {
-        let made = to_in_tree(plugin, volume(plugin, source, &[])).expect("the plugin's");
-        assert_eq!(made["spec"], json!({field(plugin): expected}), "{plugin:?}");
-        assert_eq!(handle(plugin, &made), Ok(Some(found.to_owned())), "{plugin:?}");
+        let translated = to_in_tree(plugin, volume(plugin, source, &[])).expect("the plugin's");
+        assert_eq!(translated["spec"], json!({field(plugin): expected}), "{plugin:?}");
+        assert_eq!(handle(plugin, &translated), Ok(Some(found.to_owned())), "{plugin:?}");
     }
 }
 
@@ -177,11 +177,11 @@ fn only_volumes_of_the_plugin_have_a_handle() {
     assert!(handle(Plugin::AzureDisk, &json!({"metadata": {"name": "pv"}, "spec": {"azureDisk": disk}})).is_err());
     let share = json!({"metadata": {"name": "pv"}, "spec": {"azureFile": {"shareName": "s", "secretName": "x"}}});
     assert!(handle(Plugin::AzureFile, &share).is_err(), "the namespace is unknown");
-    for (label, place) in [("us-east1-b", "zones/us-east1-b"), ("us-east1-b__us-east1-c", "regions/us-east1")] {
+    for (label, location) in [("us-east1-b", "zones/us-east1-b"), ("us-east1-b__us-east1-c", "regions/us-east1")] {
         for key in [ZONE, BETA_ZONE] {
             let spec = json!({"gcePersistentDisk": {"pdName": "d"}});
             let disk = json!({"metadata": {"name": "pv", "labels": {key: label}}, "spec": spec});
-            assert_eq!(handle(Plugin::GcePd, &disk), Ok(Some(format!("projects/UNSPECIFIED/{place}/disks/d"))));
+            assert_eq!(handle(Plugin::GcePd, &disk), Ok(Some(format!("projects/UNSPECIFIED/{location}/disks/d"))));
         }
     }
 }
@@ -191,26 +191,27 @@ fn topology_is_translated() {
     let expression = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
     let region = "topology.kubernetes.io/region";
     let handle = json!({"volumeHandle": "projects/p/zones/z/disks/d"});
-    let made = to_in_tree(Plugin::GcePd, volume(Plugin::GcePd, handle.clone(), &["us-east1-c", "us-east1-b"]));
-    let made = made.expect("the plugin's");
-    let terms = &made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+    let translated = to_in_tree(Plugin::GcePd, volume(Plugin::GcePd, handle.clone(), &["us-east1-c", "us-east1-b"]));
+    let translated = translated.expect("the plugin's");
+    let terms = &translated["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
     let term = |zone| json!({"matchExpressions": [expression(ZONE, zone), expression(region, "us-east1")]});
     assert_eq!(*terms, json!([term("us-east1-c"), term("us-east1-b")]));
-    assert_eq!(made["metadata"]["labels"], json!({ZONE: "us-east1-b__us-east1-c", region: "us-east1"}));
+    assert_eq!(translated["metadata"]["labels"], json!({ZONE: "us-east1-b__us-east1-c", region: "us-east1"}));
 
-    let made = to_in_tree(Plugin::Cinder, volume(Plugin::Cinder, handle.clone(), &["nova"])).expect("the plugin's");
-    assert_eq!(made["metadata"]["labels"], json!({ZONE: "nova"}));
+    let translated =
+        to_in_tree(Plugin::Cinder, volume(Plugin::Cinder, handle.clone(), &["nova"])).expect("the plugin's");
+    assert_eq!(translated["metadata"]["labels"], json!({ZONE: "nova"}));
     assert_eq!(
-        made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"],
+        translated["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"],
         json!([{"matchExpressions": [expression(ZONE, "nova")]}])
     );
 
     let mut there = volume(Plugin::Vsphere, handle, &["b", "a"]);
     let first = &mut there["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"];
     first.as_array_mut().expect("a list").push(expression("topology.csi.vmware.com/region", "r"));
-    let made = to_in_tree(Plugin::Vsphere, there).expect("the plugin's");
-    assert_eq!(made["metadata"]["labels"], json!({ZONE: "a", region: "r"}));
-    let terms = &made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+    let translated = to_in_tree(Plugin::Vsphere, there).expect("the plugin's");
+    assert_eq!(translated["metadata"]["labels"], json!({ZONE: "a", region: "r"}));
+    let terms = &translated["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
     assert_eq!(terms[0], json!({"matchExpressions": [expression(ZONE, "b"), expression(region, "r")]}));
 }
 

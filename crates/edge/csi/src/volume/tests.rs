@@ -67,7 +67,7 @@ fn make(spec: Value, class: Value, prepared: &Prepared, volume: Volume) -> Resul
 
 #[test]
 fn minimal_response_produces_minimal_volume() {
-    let made = make(json!({"accessModes": ["ReadWriteOnce"]}), json!({}), &prepared(), Volume::default());
+    let volume_json = make(json!({"accessModes": ["ReadWriteOnce"]}), json!({}), &prepared(), Volume::default());
     let expected = json!({
         "metadata": {"annotations": {
             "volume.kubernetes.io/provisioner-deletion-secret-name": "",
@@ -82,7 +82,7 @@ fn minimal_response_produces_minimal_volume() {
             },
         },
     });
-    assert_eq!(made, Ok(expected));
+    assert_eq!(volume_json, Ok(expected));
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn volume_combines_fields_of_claim_class_and_response() {
 #[test]
 fn block_volume_has_no_fs_type_and_empty_topology_means_no_node_affinity() {
     let volume = Volume { accessible_topology: vec![topology(&[])], ..Volume::default() };
-    let made = make(json!({"volumeMode": "Block"}), json!({}), &prepared(), volume).expect("a volume");
-    assert_eq!((made.pointer("/spec/csi/fsType"), made.pointer("/spec/nodeAffinity")), (None, None));
+    let volume_json = make(json!({"volumeMode": "Block"}), json!({}), &prepared(), volume).expect("a volume");
+    assert_eq!((volume_json.pointer("/spec/csi/fsType"), volume_json.pointer("/spec/nodeAffinity")), (None, None));
 }
 
 #[test]
@@ -156,8 +156,8 @@ fn volume_that_does_not_satisfy_the_claim_is_unusable() {
     let small = make(json!({}), json!({}), &prepared(), Volume { capacity_bytes: GIB - 1, ..Volume::default() });
     let unusable =
         |error: &str, orphaned| Err(UnusableVolume { error: error.into(), handle: Some("handle".into()), orphaned });
-    let said = "created volume capacity 1073741823 less than requested capacity 1073741824";
-    assert_eq!(small, unusable(said, "Cleanup of volume"));
+    let message = "created volume capacity 1073741823 less than requested capacity 1073741824";
+    assert_eq!(small, unusable(message, "Cleanup of volume"));
     let spec = json!({"dataSource": {"kind": "VolumeSnapshot", "name": "s"}});
     let empty = make(spec.clone(), json!({}), &prepared(), Volume::default());
     assert_eq!(empty, unusable("volume content source missing", "cleanup of volume"));

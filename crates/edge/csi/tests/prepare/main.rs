@@ -10,7 +10,7 @@ use world::{World, failed, world};
 
 #[test]
 fn plain_claim_needs_no_reads() {
-    let made = world().prepare();
+    let outcome = world().prepare();
     let expected = json!({
         "name": "pvc-1", "required_bytes": 1_610_612_736_i64, "access_modes": ["SINGLE_NODE_MULTI_WRITER"], "block": false,
         "fs_type": "ext4", "mount_flags": [], "parameters": {}, "mutable_parameters": {}, "source": null, "topology": null,
@@ -19,8 +19,8 @@ fn plain_claim_needs_no_reads() {
             "controller_expand": null, "node_expand": null, "controller_modify": null,
         },
     });
-    assert_eq!(made.result, Ok(expected));
-    assert_eq!((made.read, made.written), (vec![], vec![]));
+    assert_eq!(outcome.result, Ok(expected));
+    assert_eq!((outcome.read, outcome.written), (vec![], vec![]));
 }
 
 #[test]
@@ -31,17 +31,17 @@ fn request_combines_claim_and_class() {
         .class("/mountOptions", json!(["noatime"]))
         .class("/parameters", json!({"color": "blue", "csi.storage.k8s.io/fstype": "xfs"}))
         .setup(|setup| Setup { extra_metadata: true, ..setup });
-    let made = world.prepare().result.expect("prepared");
-    assert_eq!(made["access_modes"], json!(["SINGLE_NODE_SINGLE_WRITER", "MULTI_NODE_READER_ONLY"]));
+    let outcome = world.prepare().result.expect("prepared");
+    assert_eq!(outcome["access_modes"], json!(["SINGLE_NODE_SINGLE_WRITER", "MULTI_NODE_READER_ONLY"]));
     assert_eq!(
-        (&made["block"], &made["mount_flags"], &made["fs_type"]),
+        (&outcome["block"], &outcome["mount_flags"], &outcome["fs_type"]),
         (&json!(true), &json!(["noatime"]), &json!("xfs"))
     );
     let parameters = json!({
         "color": "blue", "csi.storage.k8s.io/pv/name": "pvc-1", "csi.storage.k8s.io/pvc/name": "c",
         "csi.storage.k8s.io/pvc/namespace": "ns",
     });
-    assert_eq!(made["parameters"], parameters);
+    assert_eq!(outcome["parameters"], parameters);
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn sizes_are_rounded_up_to_bytes() {
         ("1500m", 2),
         ("100Ki", 102_400),
     ] {
-        let made = world().claim("/spec/resources/requests/storage", json!(request)).prepare();
-        assert_eq!(made.result.expect("prepared")["required_bytes"], json!(bytes), "{request}");
+        let outcome = world().claim("/spec/resources/requests/storage", json!(request)).prepare();
+        assert_eq!(outcome.result.expect("prepared")["required_bytes"], json!(bytes), "{request}");
     }
 }
 
@@ -170,12 +170,12 @@ fn provisioner_secret_must_exist_and_is_not_stored() {
     let at = "/api/v1/namespaces/ns/secrets/blue";
     let missing = "error getting secret blue in namespace ns: secrets \"blue\" not found";
     assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::Untried, missing)));
-    let made = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
-    assert_eq!(made.read, [at], "the other secrets are only referenced");
-    let made = made.result.expect("prepared");
-    assert_eq!(made["secrets"]["provisioner"], json!({"name": "blue", "namespace": "ns"}));
-    assert_eq!(made["secrets"]["node_stage"], json!({"name": "other", "namespace": "ns"}));
-    assert!(!made.to_string().contains("admin") && !made.to_string().contains("YWRtaW4="));
+    let outcome = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
+    assert_eq!(outcome.read, [at], "the other secrets are only referenced");
+    let outcome = outcome.result.expect("prepared");
+    assert_eq!(outcome["secrets"]["provisioner"], json!({"name": "blue", "namespace": "ns"}));
+    assert_eq!(outcome["secrets"]["node_stage"], json!({"name": "other", "namespace": "ns"}));
+    assert!(!outcome.to_string().contains("admin") && !outcome.to_string().contains("YWRtaW4="));
 }
 
 #[test]
@@ -189,6 +189,6 @@ fn attributes_class_must_belong_to_the_driver() {
     assert_eq!(other.prepare().result, Err(failed(FailureEffect::Nothing, error)));
     let ours = wanted.object(at, json!({"driverName": "d.example.com", "parameters": {"iops": "9"}}));
     assert_eq!(ours.prepare().result.expect("prepared")["mutable_parameters"], json!({"iops": "9"}));
-    let unheeded = ours.setup(|setup| Setup { attributes_classes: false, ..setup }).prepare();
-    assert_eq!(unheeded.result.expect("prepared")["mutable_parameters"], json!({}));
+    let disabled = ours.setup(|setup| Setup { attributes_classes: false, ..setup }).prepare();
+    assert_eq!(disabled.result.expect("prepared")["mutable_parameters"], json!({}));
 }

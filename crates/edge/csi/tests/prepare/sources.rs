@@ -48,8 +48,8 @@ fn restore() -> World {
 
 /// The content source of a claim, and the patches written before.
 fn filled(world: &World) -> (Value, Vec<Value>) {
-    let made = world.prepare();
-    (made.result.expect("prepared")["source"].clone(), made.written.into_iter().map(|patch| patch.body).collect())
+    let outcome = world.prepare();
+    (outcome.result.expect("prepared")["source"].clone(), outcome.written.into_iter().map(|patch| patch.body).collect())
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn source_claim_of_a_clone_gets_a_finalizer() {
 #[test]
 fn source_is_read_again_after_a_conflict() {
     for world in [clone().busy(SOURCE, 3), restore().busy(SNAPSHOT, 3)] {
-        let made = world.prepare();
-        assert!(made.result.is_ok(), "{:?}", made.result);
-        assert_eq!(made.written.len(), 4);
+        let outcome = world.prepare();
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        assert_eq!(outcome.written.len(), 4);
     }
     let never = clone().busy(SOURCE, usize::MAX).prepare().result;
     assert_eq!(never, Err(failed(FailureEffect::Untried, "it has changed")), "fails in the end");
@@ -88,10 +88,10 @@ fn source_snapshot_gets_a_finalizer_if_allowed() {
 /// Checks that each state fails with its error, and nothing is written.
 fn check(kind: &str, name: &str, table: Vec<(World, &str)>) {
     for (world, error) in table {
-        let made = world.prepare();
-        let said = format!("error getting handle for DataSource Type {kind} by Name {name}: {error}");
-        assert_eq!(made.result, Err(failed(FailureEffect::Untried, &said)));
-        assert_eq!(made.written, [], "{error}");
+        let outcome = world.prepare();
+        let message = format!("error getting handle for DataSource Type {kind} by Name {name}: {error}");
+        assert_eq!(outcome.result, Err(failed(FailureEffect::Untried, &message)));
+        assert_eq!(outcome.written, [], "{error}");
     }
 }
 
@@ -193,11 +193,12 @@ fn volume_mode_of_a_snapshot_may_change_only_if_allowed() {
         .claim("/spec/volumeMode", json!("Block"));
     let key = "snapshot.storage.kubernetes.io/allow-volume-mode-change";
     let allowed = |value: &str| other.clone().change(CONTENT, "/metadata/annotations", json!({key: value}));
-    let refused = "requested volume ns/c modifies the mode of the source volume but does not have permission to do so.";
-    let absent = format!("{refused} {key} annotation is not present on snapshotcontent cont");
-    let no = format!("{refused} {key} is set to false on snapshotcontent cont");
+    let rejected =
+        "requested volume ns/c modifies the mode of the source volume but does not have permission to do so.";
+    let absent = format!("{rejected} {key} annotation is not present on snapshotcontent cont");
+    let no = format!("{rejected} {key} is set to false on snapshotcontent cont");
     let nonsense = format!(
-        "{refused} failed to convert {key} annotation value to boolean with error: strconv.ParseBool: parsing \"perhaps\": \
+        "{rejected} failed to convert {key} annotation value to boolean with error: strconv.ParseBool: parsing \"perhaps\": \
          invalid syntax"
     );
     check(
@@ -206,8 +207,8 @@ fn volume_mode_of_a_snapshot_may_change_only_if_allowed() {
         vec![(other.clone(), &absent), (allowed("false"), &no), (allowed("perhaps"), &nonsense)],
     );
     assert_eq!(filled(&allowed("true")).0, json!({"Snapshot": "sh"}));
-    let heedless = other.setup(|setup| Setup { keep_volume_mode: false, ..setup });
-    assert_eq!(filled(&heedless).0, json!({"Snapshot": "sh"}));
+    let unchecked = other.setup(|setup| Setup { keep_volume_mode: false, ..setup });
+    assert_eq!(filled(&unchecked).0, json!({"Snapshot": "sh"}));
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn other_namespace_must_grant_the_reference() {
         "metadata": {"name": "snap", "namespace": "other", "uid": "3"},
         "status": {"boundVolumeSnapshotContentName": "cont", "readyToUse": true},
     });
-    let asked = restore()
+    let cross_namespace = restore()
         .claim("/spec/dataSource", json!(null))
         .claim("/spec/dataSourceRef", named)
         .object(theirs, snapshot)
@@ -229,11 +230,11 @@ fn other_namespace_must_grant_the_reference() {
     let grant = |from: &str, kind: &str, name: Value| {
         let from = json!([{"group": "", "kind": "PersistentVolumeClaim", "namespace": from}]);
         let to = json!([{"group": "snapshot.storage.k8s.io", "kind": kind, "name": name}]);
-        asked.clone().object(grants, json!({"items": [{"spec": {"from": from, "to": to}}]}))
+        cross_namespace.clone().object(grants, json!({"items": [{"spec": {"from": from, "to": to}}]}))
     };
-    let refused = "accessing other/snap of VolumeSnapshot dataSource from ns/c isn't allowed";
+    let rejected = "accessing other/snap of VolumeSnapshot dataSource from ns/c isn't allowed";
     for (world, granted) in [
-        (asked.clone().object(grants, json!({"items": []})), false),
+        (cross_namespace.clone().object(grants, json!({"items": []})), false),
         (grant("elsewhere", "VolumeSnapshot", json!(null)), false),
         (grant("ns", "Book", json!(null)), false),
         (grant("ns", "VolumeSnapshot", json!("another")), false),
@@ -242,9 +243,9 @@ fn other_namespace_must_grant_the_reference() {
         (grant("ns", "VolumeSnapshot", json!(null)), true),
     ] {
         match world.prepare().result {
-            Ok(made) => assert!(granted && made["source"] == json!({"Snapshot": "sh"})),
+            Ok(outcome) => assert!(granted && outcome["source"] == json!({"Snapshot": "sh"})),
             Err(failure) => {
-                assert_eq!(failure, failed(FailureEffect::Nothing, refused));
+                assert_eq!(failure, failed(FailureEffect::Nothing, rejected));
                 assert!(!granted);
             }
         }

@@ -297,9 +297,9 @@ mod tests {
     /// and a link to these.
     fn prepare(root: &Path, depth: usize) {
         let deep: std::path::PathBuf = (0..depth).map(|_| "d").collect();
-        fs::create_dir_all(root.join("volume/trap").join(deep)).expect("made");
+        fs::create_dir_all(root.join("volume/trap").join(deep)).expect("created");
         fs::write(root.join("volume/trap/file"), "").expect("written");
-        fs::create_dir_all(root.join("outside/d/d")).expect("made");
+        fs::create_dir_all(root.join("outside/d/d")).expect("created");
         for name in ["file", "d/file", "d/d/file"] {
             fs::write(root.join("outside").join(name), "").expect("written");
         }

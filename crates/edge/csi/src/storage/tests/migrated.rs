@@ -33,22 +33,22 @@ async fn create(bench: &Bench, parameters: Value, zone: &str) -> Result<Value, F
 async fn volumes_are_in_tree_volumes_from_provisioning_to_deletion() {
     let bench = bench_of("ebs.csi.aws.com", PLENTY).await;
     let parameters = json!({"fsType": "xfs", "iopsPerGB": "10", "zone": "us-east-1a"});
-    let made = create(&bench, parameters, "us-east-1a").await.expect("made");
+    let volume = create(&bench, parameters, "us-east-1a").await.expect("made");
     let request = &bench.fake.calls()[0]["request"];
     assert_eq!(request["parameters"], json!({"iopsPerGB": "10", "allowautoiopspergbincrease": "true"}));
     assert_eq!(request["volume_capabilities"][0]["mount"], json!({"fs_type": "xfs"}));
     let expression = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
     let (zone, region) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
     let expressions = json!([expression(zone, "us-east-1a"), expression(region, "us-east-1")]);
-    assert_eq!(made["spec"]["awsElasticBlockStore"], json!({"volumeID": "vol-pvc-1", "fsType": "xfs"}));
-    assert_eq!(made["spec"].get("csi"), None);
+    assert_eq!(volume["spec"]["awsElasticBlockStore"], json!({"volumeID": "vol-pvc-1", "fsType": "xfs"}));
+    assert_eq!(volume["spec"].get("csi"), None);
     assert_eq!(
-        made["spec"]["nodeAffinity"],
+        volume["spec"]["nodeAffinity"],
         json!({"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}})
     );
-    assert_eq!(made["metadata"]["labels"], json!({zone: "us-east-1a", region: "us-east-1"}));
-    assert_eq!(made["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"], "kubernetes.io/aws-ebs");
-    assert_eq!(bench.csi.delete(&made).await, Ok(()));
+    assert_eq!(volume["metadata"]["labels"], json!({zone: "us-east-1a", region: "us-east-1"}));
+    assert_eq!(volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"], "kubernetes.io/aws-ebs");
+    assert_eq!(bench.csi.delete(&volume).await, Ok(()));
     assert_eq!(bench.fake.calls()[1], json!({"method": "DeleteVolume", "request": {"volume_id": "vol-pvc-1"}}));
     assert!(bench.fake.volumes().is_empty());
 }
