@@ -1,4 +1,5 @@
-# The controller as an image. Built from the root of the checkout: docker build -t REGISTRY/bindery:0.1.0 .
+# The container image. Build it in the root of the checkout:
+# docker build -t REGISTRY/bindery:0.1.0 .
 FROM rust:1.95-slim-bookworm AS builder
 WORKDIR /src
 COPY . .
@@ -7,10 +8,10 @@ ARG BINDERY_COMMIT=""
 # Locked, so that the image contains the versions that were tested.
 RUN cargo build --release --locked -p bindery
 
-# The C library of the same Debian that it was built on, and nothing to run but the program: no shell, no package manager.
+# The C library of the Debian release in the builder, without a shell or package manager.
 FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=builder /src/target/release/bindery /bindery
-# As a number, because Kubernetes cannot tell whether a name is root.
+# Numeric, so that Kubernetes can verify runAsNonRoot.
 USER 65532:65532
 ENTRYPOINT ["/bindery"]
 CMD ["controller"]

@@ -1,4 +1,5 @@
-//! An engine in a world, with answers and word of changes in an order that the input chooses.
+//! An engine with an API server whose responses and watch events arrive in an order that the input
+//! chooses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -11,10 +12,11 @@ use bindery_rules_api::{Request, RuleSet};
 use bindery_model::{Kind, Object, ObjectKey};
 use serde_json::Value;
 
-/// How long the input chooses what happens next.
+/// For how many steps the input chooses what happens next.
 const CHOSEN_STEPS: usize = 150;
-/// How many steps it may take to come to rest then. A dozen objects need some hundred.
-const REST_STEPS: usize = 5_000;
+/// The maximum number of steps until the engine is idle afterwards. A dozen objects need a few
+/// hundred.
+const IDLE_STEPS_MAX: usize = 5_000;
 
 pub struct Cluster {
     world: World,
@@ -25,9 +27,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Runs an engine among these objects, until it is at rest.
+    /// Runs an engine with these objects until it is idle.
     pub fn run(documents: Vec<(Kind, Value, bool)>, choices: &[u8]) {
-        // Dynamic provisioning on this host is on, so that its rules are reached too.
+        // Enables host-path provisioning, so that its rules are covered.
         let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
         let binder: Box<dyn RuleSet + Send> = Box::new(Binder::new(config));
         let engine = Engine::new(Config::default(), std::iter::once(binder).chain(companions()).collect());
@@ -50,7 +52,7 @@ impl Cluster {
             let choice = choices.get(step * 7 % choices.len().max(1));
             cluster.step(choice.copied().unwrap_or_default());
         }
-        cluster.rest();
+        cluster.run_until_idle();
     }
 
     /// Creates, changes or deletes an object, as its document says.
@@ -60,7 +62,7 @@ impl Cluster {
         if self.world.get(&key).is_some() && !json["metadata"]["deletionTimestamp"].is_null() {
             self.world.delete(&key);
         } else {
-            // An API server gives every object a UID of its own: upon that all promises rest.
+            // An API server gives every object a unique UID; all guarantees depend on it.
             let uid = json["metadata"]["uid"].as_str().unwrap_or_default();
             let is_taken = |(other, object): (&ObjectKey, &Value)| *other != key && object["metadata"]["uid"] == uid;
             if uid.is_empty() || self.world.objects().any(is_taken) {
@@ -74,12 +76,12 @@ impl Cluster {
         self.world.untold.clear();
         for kind in Kind::ALL {
             let (version, objects) = self.world.list(kind);
-            self.tell(Input::Listed { kind, version, objects });
+            self.deliver(Input::Listed { kind, version, objects });
         }
-        self.tell(Input::Leader(true));
+        self.deliver(Input::Leader(true));
     }
 
-    fn tell(&mut self, input: Input) {
+    fn deliver(&mut self, input: Input) {
         for output in self.engine.handle(self.now, input) {
             if let Output::Send(id, request) = output {
                 let changed = |request: &Request| request.locks_target().then(|| request.target());
@@ -92,7 +94,7 @@ impl Cluster {
         }
     }
 
-    /// Does what a choice says, if it can be done just now.
+    /// Carries out a choice, if possible.
     fn step(&mut self, choice: u8) {
         let _ = match choice % 8 {
             0..=2 => self.answer(choice),
@@ -107,56 +109,57 @@ impl Cluster {
     fn answer(&mut self, choice: u8) -> bool {
         let Some((id, request)) = self.take(choice) else { return false };
         let answer = self.world.answer(&request);
-        self.tell(Input::Answered(id, answer));
+        self.deliver(Input::Answered(id, answer));
         true
     }
 
-    /// Carries out a request, or not, and loses the answer.
+    /// Loses the response to a request that may or may not have been carried out.
     fn lose(&mut self, choice: u8) -> bool {
         let Some((id, request)) = self.take(choice) else { return false };
         if choice & 64 != 0 {
             self.world.answer(&request);
         }
         let is_operation = matches!(request, Request::RunOperation(_));
-        let refusal = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
-        self.tell(Input::Answered(id, Answer::Rejected(refusal)));
+        let error = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
+        self.deliver(Input::Answered(id, Answer::Rejected(error)));
         true
     }
 
     fn take(&mut self, choice: u8) -> Option<(RequestId, Request)> {
-        let place = usize::from(choice / 8) % self.open.len().max(1);
-        let id = *self.open.keys().nth(place)?;
+        let index = usize::from(choice / 8) % self.open.len().max(1);
+        let id = *self.open.keys().nth(index)?;
         self.open.remove_entry(&id)
     }
 
-    /// Tells the engine of one change, if there is one that it was not told of.
+    /// Delivers one watch event, if there is one.
     fn watch(&mut self) -> bool {
-        let Some(told) = self.world.untold.pop_front() else { return false };
-        self.tell(told.into());
+        let Some(event) = self.world.untold.pop_front() else { return false };
+        self.deliver(event.into());
         true
     }
 
-    /// Makes one of the later changes, if there is one left.
+    /// Applies one of the later changes, if there is one left.
     fn change(&mut self) -> bool {
         let Some((kind, json)) = self.later.pop_front() else { return false };
         self.put(kind, json);
         true
     }
 
-    /// Lets time pass.
+    /// Advances time.
     fn tick(&mut self) -> bool {
         self.now = self.now + Duration::from_secs(5);
-        self.tell(Input::Tick);
+        self.deliver(Input::Tick);
         true
     }
 
-    /// Goes on without further trouble. Time stands still, so whatever still happens does so without end.
-    fn rest(&mut self) {
-        for _ in 0..REST_STEPS {
+    /// Continues without faults. Time stands still, so an engine that does not become idle never
+    /// would.
+    fn run_until_idle(&mut self) {
+        for _ in 0..IDLE_STEPS_MAX {
             if !self.change() && !self.watch() && !self.answer(0) {
                 return;
             }
         }
-        panic!("it does not come to rest: {:#?}", self.world.history.iter().rev().take(40).collect::<Vec<_>>());
+        panic!("the engine does not become idle: {:#?}", self.world.history.iter().rev().take(40).collect::<Vec<_>>());
     }
 }

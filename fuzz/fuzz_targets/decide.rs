@@ -1,8 +1,8 @@
-//! Bytes, taken as the objects of a small cluster: a JSON document a line. What stands before the first empty line is there from
-//! the start, what stands behind it comes later.
+//! Interprets bytes as the objects of a small cluster: one JSON document per line. Documents before
+//! the first empty line exist from the start; those after it are applied later.
 //!
-//! Nothing may panic, the same knowledge must give the same verdict, no two requests may change one object at once, and the
-//! engine must come to rest.
+//! Nothing may panic, the same state must give the same verdict, no two requests may change one
+//! object concurrently, and the engine must become idle.
 
 #![no_main]
 
@@ -38,25 +38,25 @@ fuzz_target!(|bytes: &[u8]| {
     Cluster::run(documents, bytes);
 });
 
-/// What a document is, if it is an object that has a name. One that does not say its kind is a claim where it has a namespace,
-/// else a volume: so the fuzzer need not find the word.
+/// The object of a document, if it has a name. Without a kind it is a claim if it has a namespace,
+/// and a volume otherwise, so that the fuzzer does not have to find the word.
 fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
     let mut json: Value = serde_json::from_slice(line).ok()?;
     let kind = json["kind"]
         .as_str()
         .and_then(Kind::parse)
         .unwrap_or_else(|| if json["metadata"]["namespace"].is_null() { Kind::Volume } else { Kind::Claim });
-    // The world keeps versions in the metadata: it has to be an object there.
+    // Versions are stored in the metadata, so it has to be an object.
     let is_kept = json["metadata"].is_object() && Object::from_json(kind, line).is_ok();
     if is_kept && !matches!(kind, Kind::Claim | Kind::Pod) {
-        // All other kinds have no namespace, and no API server keeps one for them.
+        // All other kinds are cluster-scoped.
         json["metadata"]["namespace"] = Value::Null;
     }
     is_kept.then_some((kind, json))
 }
 
-/// Shows a mirror everything, as it is written: versions that are no numbers, and earlier ones after later ones. Rules are asked
-/// about everything after each document. In the end everything goes.
+/// Shows a cache all objects as written, including invalid and decreasing versions. All rules are
+/// evaluated after each document. At the end, everything is deleted.
 fn decide_once(documents: &[(Kind, Value, bool)]) {
     let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
     let sets: Vec<_> = std::iter::once(binder).chain(companions()).collect();

@@ -1,9 +1,9 @@
-//! Makes Rust of `proto/csi.proto`, client and server, with no compiler but Rust's own.
+//! Generates the gRPC client and server from `proto/csi.proto`. No protoc is needed.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto/csi.proto");
     let described = protox::compile(["csi.proto"], ["proto"])?;
-    // Maps in order of their keys: the same request is the same bytes.
+    // Sorted maps make the encoding of a request deterministic.
     tonic_prost_build::configure().btree_map(".").compile_fds(described)?;
     Ok(())
 }

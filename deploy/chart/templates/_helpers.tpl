@@ -1,4 +1,4 @@
-{{- /* The name of everything that is the controller's: there is one of this kind in a cluster, so the release's name is enough. */}}
+{{- /* The name of the controller's objects. The release's name is enough: there is one controller in a cluster. */}}
 {{- define "bindery.name" -}}
 {{ .Release.Name | trunc 53 | trimSuffix "-" }}
 {{- end }}
@@ -11,7 +11,7 @@
 {{ .Values.scheduler.serviceAccountName | default (printf "%s-scheduler" (include "bindery.name" .)) }}
 {{- end }}
 
-{{- /* The parts that are installed, as JSON: the controller and the scheduler are deployed alike. What differs stands here. */}}
+{{- /* The installed components as JSON: controller and scheduler share templates. This lists the differences. */}}
 {{- define "bindery.parts" -}}
 {{- $name := include "bindery.name" . }}
 {{- $parts := list }}
@@ -33,7 +33,7 @@
 {{- toJson $parts }}
 {{- end }}
 
-{{- /* What a selector needs, of a part. It must never change, so versions do not belong here. */}}
+{{- /* The selector labels of a component. They must never change, so they contain no version. */}}
 {{- define "bindery.selector" -}}
 app.kubernetes.io/name: {{ .part.app }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -45,17 +45,17 @@ app.kubernetes.io/component: {{ .part.component }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- end }}
 
-{{- /* The labels of what belongs to the controller alone. */}}
+{{- /* The labels of the controller's objects. */}}
 {{- define "bindery.controllerLabels" -}}
 {{ include "bindery.labels" (dict "root" . "part" (dict "app" "bindery" "component" "persistentvolume-controller")) }}
 {{- end }}
 
-{{- /* The labels of what belongs to the scheduler alone. */}}
+{{- /* The labels of the scheduler's objects. */}}
 {{- define "bindery.schedulerLabels" -}}
 {{ include "bindery.labels" (dict "root" . "part" (dict "app" "bindery-scheduler" "component" "scheduler")) }}
 {{- end }}
 
-{{- /* The controllers that run, or * for all of them. */}}
+{{- /* The enabled controllers, or * for all. */}}
 {{- define "bindery.controllers" -}}
 {{- $on := list }}
 {{- $all := true }}
@@ -73,7 +73,7 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- end -}}
 {{- end }}
 
-{{- /* The name of a part that runs by itself. */}}
+{{- /* The name of a provisioner's objects. */}}
 {{- define "bindery.partName" -}}
 {{ printf "%s-%s" (include "bindery.name" .root | trunc 48 | trimSuffix "-") .part.name }}
 {{- end }}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
-use bindery_local_disks::node_cleanup::{Counts, Gone, NodeCleanup};
+use bindery_local_disks::node_cleanup::{DeletionObserver, Deleted, NodeCleanup};
 use bindery_runtime::{Api, CALL_DEADLINE, EventSink, shutdown_signal};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -68,9 +68,9 @@ pub async fn run(args: Args) -> Result<(), String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
     let (events, write_events) = EventSink::new(api.clone());
     let metrics = Metrics::default();
-    let counts: Arc<dyn Counts> = Arc::new(metrics.clone());
+    let counts: Arc<dyn DeletionObserver> = Arc::new(metrics.clone());
     let delay = args.pvc_deletion_delay;
-    let mut cleanup = NodeCleanup { api, classes, delay, events, counts, since: BTreeMap::new() };
+    let mut cleanup = NodeCleanup { api, classes, delay, events, observer: counts, missing_since: BTreeMap::new() };
     let listener = args.listen.bind().await?;
     cluster.log_version(client);
     let path = format!("/{}", args.metrics_path.trim_start_matches('/'));
@@ -81,7 +81,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let rounds = async {
         loop {
             ticks.tick().await;
-            if let Err(error) = cleanup.round(Instant::now()).await {
+            if let Err(error) = cleanup.run_once(Instant::now()).await {
                 tracing::warn!(error, "cannot list volumes and nodes, retrying");
             }
         }
@@ -103,11 +103,11 @@ struct Metrics {
     claims_failed: Counter,
 }
 
-impl Counts for Metrics {
-    fn deleted(&self, what: &Gone, succeeded: bool) {
+impl DeletionObserver for Metrics {
+    fn deleted(&self, what: &Deleted, succeeded: bool) {
         match what {
-            Gone::Claim => if succeeded { &self.claims } else { &self.claims_failed }.inc(),
-            Gone::Volume(phase) => {
+            Deleted::Claim => if succeeded { &self.claims } else { &self.claims_failed }.inc(),
+            Deleted::Volume(phase) => {
                 let family = if succeeded { &self.volumes } else { &self.volumes_failed };
                 family.get_or_create(&vec![("phase", phase.clone())]).inc()
             }
@@ -140,10 +140,10 @@ mod tests {
     #[test]
     fn metrics_have_the_names_of_upstream() {
         let metrics = Metrics::default();
-        metrics.deleted(&Gone::Volume("Available".into()), true);
-        metrics.deleted(&Gone::Volume("Released".into()), false);
-        metrics.deleted(&Gone::Claim, true);
-        metrics.deleted(&Gone::Claim, true);
+        metrics.deleted(&Deleted::Volume("Available".into()), true);
+        metrics.deleted(&Deleted::Volume("Released".into()), false);
+        metrics.deleted(&Deleted::Claim, true);
+        metrics.deleted(&Deleted::Claim, true);
         let page = metrics.page();
         for line in [
             r#"local_volume_node_cleanup_persistentvolume_delete_total{phase="Available"} 1"#,

@@ -12,7 +12,7 @@ use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, InTreeOperations, Observer, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
-use bindery_simulated_nodes::{DRIVER, Driver, MOST};
+use bindery_simulated_nodes::{DRIVER, Driver, NODES_MAX};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
@@ -30,7 +30,7 @@ pub struct Args {
     ///
     /// Simulates their kubelets, too: a pod assigned to a simulated node is reported Running once
     /// its claims are bound. No container is started.
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(MOST)))]
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(NODES_MAX)))]
     nodes: u32,
 
     /// Storage capacity of each simulated node, for volumes of the class `simulated`.

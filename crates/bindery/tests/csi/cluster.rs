@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_simulation::oracle::Recorded;
 use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::StreamExt as _;
@@ -26,7 +26,7 @@ const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
 
 pub struct Cluster {
     server: Server,
-    drivers: Vec<(Arc<Fake>, Serving)>,
+    drivers: Vec<(Arc<FakeDriver>, Serving)>,
     provisioners: Vec<Running>,
     _binder: Running,
 }
@@ -38,7 +38,7 @@ impl Cluster {
         let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let (mut drivers, mut provisioners) = (vec![], vec![]);
         for (name, flags) in DRIVERS {
-            let driver = Arc::new(Fake::new(name));
+            let driver = Arc::new(FakeDriver::new(name));
             let serving =
                 driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
             let address = format!("--csi-address={}", serving.socket().display());

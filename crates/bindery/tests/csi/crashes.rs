@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_csi::fake::{Fake, Serving, When};
+use bindery_csi::fake::{FakeDriver, Serving, When};
 use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ struct Lane<'a> {
     scenario: &'static Scenario,
     when: When,
     name: String,
-    driver: Arc<Fake>,
+    driver: Arc<FakeDriver>,
     serving: Serving,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Lane<'a> {
             When::Received => format!("{}-received", scenario.name),
             When::Done => format!("{}-done", scenario.name),
         };
-        let driver = Arc::new(Fake::new(&format!("{name}.example.com")));
+        let driver = Arc::new(FakeDriver::new(&format!("{name}.example.com")));
         let serving = driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
         Lane { test_cluster, server, scenario, when, name, driver, serving }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ const KILLS: usize = 5;
 struct Bench<'a> {
     test_cluster: &'a TestCluster,
     server: Server,
-    driver: Arc<Fake>,
+    driver: Arc<FakeDriver>,
     serving: Serving,
     provisioner: Running,
     _binder: Running,
@@ -113,7 +113,7 @@ struct Seen {
 impl<'a> Bench<'a> {
     async fn start(test_cluster: &'a TestCluster) -> Bench<'a> {
         let server = Server::connect(test_cluster.kubeconfig()).await;
-        let driver = Arc::new(Fake::new(DRIVER));
+        let driver = Arc::new(FakeDriver::new(DRIVER));
         let serving = driver.serve(&test_cluster.folder().join("faults.sock")).expect("a driver is served");
         let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
         let args = ["controller", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];

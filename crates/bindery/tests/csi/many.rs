@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn many_claims_and_many_kills(api_server: ApiServer) {
 struct Bench<'a> {
     test_cluster: &'a TestCluster,
     server: Server,
-    driver: Arc<Fake>,
+    driver: Arc<FakeDriver>,
     serving: Serving,
     provisioner: Running,
 }
@@ -81,7 +81,7 @@ struct Seen {
 impl<'a> Bench<'a> {
     async fn start(test_cluster: &'a TestCluster) -> Bench<'a> {
         let server = Server::connect(test_cluster.kubeconfig()).await;
-        let driver = Arc::new(Fake::new(DRIVER));
+        let driver = Arc::new(FakeDriver::new(DRIVER));
         let serving = driver.serve(&test_cluster.folder().join("many.sock")).expect("a driver is served");
         let provisioner = provisioner(test_cluster, &serving);
         Bench { test_cluster, server, driver, serving, provisioner }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{Running, TestCluster};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ const CLOUDS: [(&str, &str, [&str; 2]); 2] = [
 
 struct Bench {
     server: Server,
-    drivers: Vec<(Arc<Fake>, Serving)>,
+    drivers: Vec<(Arc<FakeDriver>, Serving)>,
     programs: Vec<Running>,
 }
 
@@ -60,7 +60,7 @@ impl Bench {
                 });
                 server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("a CSINode");
             }
-            let driver = Arc::new(Fake::new(name));
+            let driver = Arc::new(FakeDriver::new(name));
             let serving =
                 driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
             let address = format!("--csi-address={}", serving.socket().display());
@@ -247,6 +247,6 @@ fn assert_is_migrated(volume: &Value, plugin: &str, driver: &str, [zone, region]
 }
 
 /// The methods called on a driver.
-fn called(driver: &Fake) -> Vec<String> {
+fn called(driver: &FakeDriver) -> Vec<String> {
     driver.calls().iter().map(|call| text(&call["method"]).to_owned()).collect()
 }

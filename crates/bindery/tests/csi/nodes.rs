@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{Running, TestCluster};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const NODES: [(&str, i64); 2] = [("n1", 3), ("n2", 10)];
 
 struct Nodes {
     server: Server,
-    drivers: BTreeMap<&'static str, Arc<Fake>>,
+    drivers: BTreeMap<&'static str, Arc<FakeDriver>>,
     provisioners: Vec<Running>,
     _serving: Vec<Serving>,
     _binder: Running,
@@ -51,7 +51,7 @@ fn each_node_provisions_its_own_volumes_and_publishes_its_capacity() {
         assert_eq!(bound["here"], "n1");
         assert!(bound.values().filter(|node| *node == "n1").count() <= 2, "more than its capacity: {bound:?}");
         let left: BTreeMap<String, i64> =
-            nodes.drivers.iter().map(|(node, driver)| (node.to_string(), driver.left())).collect();
+            nodes.drivers.iter().map(|(node, driver)| (node.to_string(), driver.available())).collect();
         nodes.until("the remaining capacity is published", async || nodes.published().await == left).await;
 
         nodes.claim("nowhere", "later", "100Gi", Some("n1")).await;
@@ -89,7 +89,7 @@ impl Nodes {
                 "spec": {"drivers": [{"name": DRIVER, "nodeID": name, "topologyKeys": [KEY]}]},
             });
             server.create("/apis/storage.k8s.io/v1/csinodes", &csi_node).await.expect("a CSINode");
-            let driver = Arc::new(Fake::new(DRIVER).on_node(gib * GIB, &[(KEY, name)]));
+            let driver = Arc::new(FakeDriver::new(DRIVER).on_node(gib * GIB, &[(KEY, name)]));
             let serving =
                 driver.serve(&test_cluster.folder().join(format!("{name}.sock"))).expect("a driver is served");
             provisioners.push(provisioner(test_cluster, name, &kubeconfig, &serving));

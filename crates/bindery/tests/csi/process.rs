@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{PATIENCE, Running, TestCluster};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn it_elects_a_leader_serves_metrics_hides_secrets_and_ends_with_its_driver() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = Server::connect(test_cluster.kubeconfig()).await;
-        let driver = Arc::new(Fake::new(DRIVER));
+        let driver = Arc::new(FakeDriver::new(DRIVER));
         let serving = driver.serve(&test_cluster.folder().join("process.sock")).expect("a driver is served");
         let mut leader = start(&test_cluster, &serving);
         let lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/p-example-com";
@@ -61,7 +61,7 @@ fn invalid_flags_are_reported_immediately() {
     for (flags, expected) in [
         (&["--feature-gates=Nonsense=true"][..], "unrecognized feature gate: Nonsense"),
         (&["--volume-name-prefix="], "--volume-name-prefix cannot be empty"),
-        (&["--csi-address=tcp://somewhere:1"], "is no unix socket"),
+        (&["--csi-address=tcp://somewhere:1"], "is not a Unix socket"),
         (&["--nonsense"], "unexpected argument '--nonsense'"),
         // Without a driver; the flags are checked before it is waited for.
         (&["--master=::"], "--master=::"),

@@ -56,9 +56,9 @@ fn reuse_disks(api_server: ApiServer, stride: usize) {
 fn a_locked_disk_is_left_alone() {
     let Some(mut world) = World::start(ApiServer::Embedded, "") else { return };
     let [file_systems, _] = world.machine.directories.clone();
-    let hold = || disk::hold(&file_systems, "xfs", Shape::Directory).expect("opened").expect("held");
+    let hold = || disk::lock(&file_systems, "xfs", Shape::Directory).expect("opened").expect("held");
     let held = hold();
-    drop(world.provisioner_that_says("local.discovery.offer"));
+    drop(world.provisioner_that_says("local.discovery.create-volume"));
     let provisioner = world.provisioner();
     world.eventually("the others are published", |world| world.published() == ["btrfs", "device", "ext4"]);
     drop((held, provisioner));
@@ -67,7 +67,7 @@ fn a_locked_disk_is_left_alone() {
     world.bind_and_write();
     world.release();
     let held = hold();
-    let provisioner = world.provisioner_that_says("somebody else holds it");
+    let provisioner = world.provisioner_that_says("locked by another process");
     assert!(world.machine.is_intact(&file_systems.join("xfs")), "it must not be cleaned");
     drop((held, provisioner));
     world.all_are_offered();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_csi::fake::{Fake, Serving};
+use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -156,7 +156,7 @@ fn capacities(test_cluster: &TestCluster) -> Vec<(String, String)> {
 fn the_role_grants_exactly_what_is_used() {
     let runtime = Runtime::new().expect("a runtime");
     let _inside = runtime.enter();
-    let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[]).attaching());
+    let driver = Arc::new(FakeDriver::new(DRIVER).on_node(100 << 30, &[]).attaching());
     let mut serving = None;
     let audited = Audited::start_by("provisioner", Some(LEASE), |test_cluster, kubeconfig| {
         let served = driver.serve(&test_cluster.folder().join("csi.sock")).expect("a driver is served");
@@ -195,7 +195,7 @@ fn the_role_suffices_in_node_deployment() {
     let Some(test_cluster) = service_account::test_cluster(TestCluster::builder()) else { return };
     let _controller = start_controller(&test_cluster);
     make(&test_cluster, OBJECTS);
-    let driver = Arc::new(Fake::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));
+    let driver = Arc::new(FakeDriver::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));
     let serving = driver.serve(&test_cluster.folder().join("csi.sock")).expect("a driver is served");
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&test_cluster, "provisioner").display());
     let flags = ["--node-deployment", "--node-deployment-base-delay=200ms", "--node-deployment-max-delay=1s"];

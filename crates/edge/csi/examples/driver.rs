@@ -1,5 +1,5 @@
-//! A CSI driver that stores nothing, on a socket, to try `bindery provisioner csi` by hand: it answers as a class's parameters tell it
-//! to (see [`bindery_csi::fake`]), and says what it is called for.
+//! A CSI driver that stores nothing, to try `bindery provisioner csi` by hand. Class parameters
+//! script its answers (see [`bindery_csi::fake`]). It prints every call.
 //!
 //! ```console
 //! $ cargo run -p bindery-csi --features fake --example driver -- /tmp/csi.sock csi.example.com
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_csi::fake::Fake;
+use bindery_csi::fake::FakeDriver;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -19,7 +19,7 @@ async fn main() -> ExitCode {
         eprintln!("usage: driver SOCKET NAME");
         return ExitCode::from(2);
     };
-    let driver = Arc::new(Fake::new(name));
+    let driver = Arc::new(FakeDriver::new(name));
     let _serving = match driver.serve(Path::new(socket)) {
         Ok(serving) => serving,
         Err(error) => {
@@ -27,12 +27,12 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    println!("{name} answers on {socket}");
-    let mut said = 0;
+    println!("{name} serves on {socket}");
+    let mut printed = 0;
     loop {
         let calls = driver.calls();
-        calls[said..].iter().for_each(|call| println!("{call}"));
-        said = calls.len();
+        calls[printed..].iter().for_each(|call| println!("{call}"));
+        printed = calls.len();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

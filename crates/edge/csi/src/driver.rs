@@ -1,7 +1,9 @@
-//! A driver on a unix socket: connecting, getting to know it, and one call at a time within a deadline.
+//! The client of a CSI driver on a Unix socket: connecting, identifying the driver, and calls with
+//! a deadline.
 //!
-//! A driver that was restarted may be another: with other abilities, or with no memory of what it was asked. So a connection that is
-//! lost is not made again; whoever holds it is told by [`Driver::lost`], and ends.
+//! A restarted driver may be a different one: it may have other capabilities, or no memory of
+//! earlier requests. So a lost connection is not re-established: [`Driver::lost`] returns, and the
+//! process exits.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
+use crate::connection::Connection;
+use crate::grpc_status;
 use crate::proto::controller_client::ControllerClient;
 use crate::proto::identity_client::IdentityClient;
 use crate::proto::node_client::NodeClient;
@@ -24,95 +28,94 @@ use crate::proto::{
     GetCapacityRequest, GetCapacityResponse, GetPluginCapabilitiesRequest, GetPluginInfoRequest, NodeGetInfoRequest,
     NodeGetInfoResponse, ProbeRequest,
 };
-use crate::refusal;
-use crate::setup::Abilities;
-use crate::wire::Wire;
+use crate::setup::Capabilities;
 
-/// How long a driver may take to open its socket.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(30);
-/// How often it is tried meanwhile, and asked whether it is ready.
-const TRIED_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait for the driver to open its socket.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often to retry connecting and probing.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A call that is over.
+/// A finished call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Called {
-    /// Its full name.
+pub struct FinishedCall {
+    /// The full gRPC method name.
     pub method: &'static str,
-    /// The code that it was answered with.
+    /// The gRPC status code.
     pub code: &'static str,
-    /// How long it took.
+    /// How long the call took.
     pub took: Duration,
-    /// Whether it was about a volume of the in-tree plugin that the driver has taken over from.
+    /// Whether the call was about a volume of the in-tree plugin that the driver replaces.
     pub is_migrated: bool,
 }
 
-/// Hears of every call, to count it. Nothing waits for it.
-pub trait Calls: Send + Sync + 'static {
-    /// The driver has said what it is called.
-    fn met(&self, driver: &str);
-    /// A call is over.
-    fn called(&self, called: Called);
+/// Observes every call, for metrics. Must not block.
+pub trait CallObserver: Send + Sync + 'static {
+    /// The driver has reported its name.
+    fn identified(&self, driver: &str);
+    /// A call has finished.
+    fn finished(&self, called: FinishedCall);
 }
 
-/// NoObserver counts.
-impl Calls for () {
-    fn met(&self, _: &str) {}
-    fn called(&self, _: Called) {}
+/// Ignores all calls.
+impl CallObserver for () {
+    fn identified(&self, _: &str) {}
+    fn finished(&self, _: FinishedCall) {}
 }
 
-/// A driver.
+/// A connected CSI driver.
 #[derive(Clone)]
 pub struct Driver {
     channel: Channel,
     timeout: Duration,
-    calls: Arc<dyn Calls>,
-    gone: watch::Receiver<bool>,
+    calls: Arc<dyn CallObserver>,
+    closed: watch::Receiver<bool>,
     is_migrated: bool,
 }
 
-/// What a driver says of itself.
+/// What a driver reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Introduction {
-    /// Its name.
+pub struct DriverInfo {
+    /// The driver's name.
     pub name: String,
-    /// Its version.
+    /// The driver's vendor version.
     pub version: String,
-    /// What it can do.
-    pub abilities: Abilities,
+    /// The driver's capabilities.
+    pub capabilities: Capabilities,
 }
 
 impl Driver {
-    /// Connects to a driver's socket, waiting a while for it. Calls get so much time each.
-    pub async fn connect(address: &str, timeout: Duration, calls: Arc<dyn Calls>) -> Result<Driver, String> {
+    /// Connects to a driver's socket and waits for it to appear. `timeout` is the deadline of each
+    /// later call.
+    pub async fn connect(address: &str, timeout: Duration, calls: Arc<dyn CallObserver>) -> Result<Driver, String> {
         let path = socket(address)?;
-        let until = Instant::now() + CONNECTS_WITHIN;
-        let mut was_told = false;
+        let until = Instant::now() + CONNECT_TIMEOUT;
+        let mut was_logged = false;
         loop {
-            let (tell, gone) = watch::channel(false);
-            match channel(&path, Arc::new(tell)).await {
-                Ok(channel) => return Ok(Driver { channel, timeout, calls, gone, is_migrated: false }),
-                Err(error) if Instant::now() + TRIED_EVERY > until => {
+            let (closed_sender, closed) = watch::channel(false);
+            match channel(&path, Arc::new(closed_sender)).await {
+                Ok(channel) => return Ok(Driver { channel, timeout, calls, closed, is_migrated: false }),
+                Err(error) if Instant::now() + RETRY_INTERVAL > until => {
                     return Err(format!("cannot connect to the CSI driver at {address}: {error}"));
                 }
-                Err(error) if was_told => tracing::debug!(address, error, "the driver cannot be reached yet"),
+                Err(error) if was_logged => tracing::debug!(address, error, "CSI driver not reachable yet"),
                 Err(error) => {
-                    was_told = true;
-                    tracing::info!(address, error, within = ?CONNECTS_WITHIN, "waits for the driver to open its socket");
+                    was_logged = true;
+                    tracing::info!(address, error, within = ?CONNECT_TIMEOUT, "waiting for CSI driver socket");
                 }
             }
-            sleep(TRIED_EVERY).await;
+            sleep(RETRY_INTERVAL).await;
         }
     }
 
-    /// Waits until the driver is ready, and has it introduce itself.
-    pub async fn meet(&self) -> Result<Introduction, String> {
+    /// Waits until the driver is ready, and asks for its name, version and capabilities.
+    pub async fn identify(&self) -> Result<DriverInfo, String> {
         self.ready().await?;
-        let failed = |what: &'static str| move |status: Status| format!("{what}: {}", refusal::said(&status));
+        let failed = |what: &'static str| move |status: Status| format!("{what}: {}", grpc_status::message(&status));
         let info = self.plugin_info().await.map_err(failed("GetPluginInfo"))?;
         if info.name.is_empty() {
-            return Err("the CSI driver has no name".into());
+            return Err("the CSI driver at the socket reports an empty name in GetPluginInfo".into());
         }
-        self.calls.met(&info.name);
+        self.calls.identified(&info.name);
         let identity =
             |channel, request| async move { IdentityClient::new(channel).get_plugin_capabilities(request).await };
         let plugin =
@@ -120,29 +123,31 @@ impl Driver {
         let plugin = plugin.map_err(failed("GetPluginCapabilities"))?.capabilities;
         let controller =
             |channel, request| async move { ControllerClient::new(channel).controller_get_capabilities(request).await };
-        let asked = ControllerGetCapabilitiesRequest {};
-        let controller = self.call("/csi.v1.Controller/ControllerGetCapabilities", asked, controller).await;
+        let request = ControllerGetCapabilitiesRequest {};
+        let controller = self.call("/csi.v1.Controller/ControllerGetCapabilities", request, controller).await;
         let controller = controller.map_err(failed("ControllerGetCapabilities"))?.capabilities;
-        Ok(Introduction {
+        Ok(DriverInfo {
             name: info.name,
             version: info.vendor_version,
-            abilities: Abilities::of(&plugin, &controller),
+            capabilities: Capabilities::of(&plugin, &controller),
         })
     }
 
-    /// Waits until the driver says that it is ready. One that says nothing about it is.
+    /// Waits until the driver's Probe reports ready. A response without the field counts as ready.
     async fn ready(&self) -> Result<(), String> {
         loop {
             let probe = |channel, request| async move { IdentityClient::new(channel).probe(request).await };
             match self.call("/csi.v1.Identity/Probe", ProbeRequest {}, probe).await {
                 Ok(answer) if answer.ready != Some(false) => return Ok(()),
-                Ok(_) => tracing::info!("the driver is not ready yet"),
+                Ok(_) => tracing::info!("CSI driver not ready yet"),
                 Err(status) if status.code() == Code::DeadlineExceeded => {
-                    tracing::info!("the driver does not answer yet")
+                    tracing::info!("CSI driver did not answer Probe in time")
                 }
-                Err(status) => return Err(format!("the CSI driver failed its probe: {}", refusal::said(&status))),
+                Err(status) => {
+                    return Err(format!("the CSI driver failed its probe: {}", grpc_status::message(&status)));
+                }
             }
-            sleep(TRIED_EVERY).await;
+            sleep(RETRY_INTERVAL).await;
         }
     }
 
@@ -151,49 +156,50 @@ impl Driver {
         self.call("/csi.v1.Identity/GetPluginInfo", GetPluginInfoRequest {}, send).await
     }
 
-    /// The same driver, for calls that are about volumes of the plugin that it has taken over from, or not.
+    /// The same driver, with calls recorded as being for a migrated in-tree volume or not.
     #[must_use]
     pub fn migrated(&self, is_migrated: bool) -> Driver {
         Driver { is_migrated, ..self.clone() }
     }
 
-    /// Has a volume made.
+    /// Calls CreateVolume.
     pub async fn create_volume(&self, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
         let send = |channel, request| async move { ControllerClient::new(channel).create_volume(request).await };
         self.call("/csi.v1.Controller/CreateVolume", request, send).await
     }
 
-    /// Has a volume removed.
+    /// Calls DeleteVolume.
     pub async fn delete_volume(&self, request: DeleteVolumeRequest) -> Result<(), Status> {
         let send = |channel, request| async move { ControllerClient::new(channel).delete_volume(request).await };
         self.call("/csi.v1.Controller/DeleteVolume", request, send).await.map(drop)
     }
 
-    /// Asks how much room there is.
+    /// Calls GetCapacity.
     pub async fn get_capacity(&self, request: GetCapacityRequest) -> Result<GetCapacityResponse, Status> {
         let send = |channel, request| async move { ControllerClient::new(channel).get_capacity(request).await };
         self.call("/csi.v1.Controller/GetCapacity", request, send).await
     }
 
-    /// Asks what node this is.
+    /// Calls NodeGetInfo.
     pub async fn node_info(&self) -> Result<NodeGetInfoResponse, Status> {
         let send = |channel, request| async move { NodeClient::new(channel).node_get_info(request).await };
         self.call("/csi.v1.Node/NodeGetInfo", NodeGetInfoRequest {}, send).await
     }
 
-    /// How long a call may take.
+    /// The deadline of each call.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
     /// Returns when the connection is lost.
     pub async fn lost(&self) {
-        let mut gone = self.gone.clone();
-        // Whoever would tell is kept by the connector, so an error too means that it is gone.
-        let _ = gone.wait_for(|gone| *gone).await;
+        let mut closed = self.closed.clone();
+        // The connector owns the sender, so an error also means that the connection is closed.
+        let _ = closed.wait_for(|closed| *closed).await;
     }
 
-    /// One call. A connection that breaks is no answer, whatever the transport makes of it: the call may have been carried out.
+    /// Makes one call. A broken connection is reported as UNAVAILABLE: the call may have been
+    /// carried out.
     async fn call<Q, A, F>(
         &self,
         method: &'static str,
@@ -213,44 +219,45 @@ impl Driver {
             Ok(Err(status)) if is_from_transport(&status) => Err(Status::unavailable(status.message())),
             Ok(answer) => answer,
         };
-        let code = refusal::code(answer.as_ref().err().map_or(Code::Ok, Status::code));
-        tracing::debug!(method, code, took = ?began.elapsed(), "the driver was called");
-        self.calls.called(Called { method, code, took: began.elapsed(), is_migrated: self.is_migrated });
+        let code = grpc_status::code_name(answer.as_ref().err().map_or(Code::Ok, Status::code));
+        tracing::debug!(method, code, took = ?began.elapsed(), "CSI call finished");
+        self.calls.finished(FinishedCall { method, code, took: began.elapsed(), is_migrated: self.is_migrated });
         answer.map(Response::into_inner)
     }
 }
 
-/// Whether a status was made on this side: of an error on the way, or of an answer that cannot be understood. A driver that says the
-/// same is taken for one that cannot be understood, either.
+/// Whether a status was made by the client: because of a transport error, or because the response
+/// cannot be decoded. A driver that reports a status with the same message is treated the same way.
 fn is_from_transport(status: &Status) -> bool {
     let unreadable = ["failed to decode", "Missing response message", "Error, decoded message length too large"];
     std::error::Error::source(status).is_some() || unreadable.iter().any(|word| status.message().starts_with(word))
 }
 
-/// The socket that an address names: a path, with or without a scheme.
+/// Parses an address: a socket path, optionally with the scheme `unix:`.
 fn socket(address: &str) -> Result<PathBuf, String> {
     let path = address.strip_prefix("unix://").or_else(|| address.strip_prefix("unix:")).unwrap_or(address);
     if path.is_empty() || address.contains("://") && !address.starts_with("unix://") {
-        return Err(format!("{address} is no unix socket"));
+        return Err(format!("{address:?} is not a Unix socket: expected a path or unix:///path"));
     }
     Ok(Path::new(path).to_owned())
 }
 
-/// A channel whose one connection, when it goes, is told of and not made again.
-async fn channel(path: &Path, tell: Arc<watch::Sender<bool>>) -> Result<Channel, String> {
+/// A channel that connects once. When the connection closes, `closed_sender` is set and no new one
+/// is made.
+async fn channel(path: &Path, closed_sender: Arc<watch::Sender<bool>>) -> Result<Channel, String> {
     let (path, was_made) = (path.to_owned(), Arc::new(AtomicBool::new(false)));
     let connector = tower::service_fn(move |_: http::Uri| {
-        let (path, was_made, tell) = (path.clone(), was_made.clone(), tell.clone());
+        let (path, was_made, closed_sender) = (path.clone(), was_made.clone(), closed_sender.clone());
         async move {
             if was_made.load(Ordering::Acquire) {
                 return Err(std::io::Error::other("the connection to the CSI driver is lost"));
             }
             let stream = UnixStream::connect(path).await?;
             was_made.store(true, Ordering::Release);
-            Ok(TokioIo::new(Wire::new(stream, tell)))
+            Ok(TokioIo::new(Connection::new(stream, closed_sender)))
         }
     });
-    // What is asked for is a host that exists; who answers is on the socket.
+    // The host name is a placeholder: the connector always uses the socket.
     let endpoint = Endpoint::from_static("http://localhost");
     endpoint.connect_with_connector(connector).await.map_err(|error| {
         let why = std::error::Error::source(&error).map(ToString::to_string);
@@ -263,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_said_by_the_driver_is_no_answer() {
+    fn transport_errors_and_undecodable_responses_are_not_answers() {
         let broken = std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the pipe broke");
         assert!(is_from_transport(&Status::from_error(Box::new(broken))));
         assert!(is_from_transport(&Status::internal("failed to decode Protobuf message: invalid tag value: 0")));
@@ -271,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_path_with_or_without_a_scheme() {
+    fn address_is_a_path_with_optional_unix_scheme() {
         for address in ["/run/csi/socket", "unix:///run/csi/socket", "unix:/run/csi/socket"] {
             assert_eq!(socket(address), Ok(PathBuf::from("/run/csi/socket")));
         }

@@ -1,4 +1,4 @@
-//! What was found out for one claim, and what is to be found out or written next.
+//! The objects read so far for one claim, and the next read or write that preparation needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,44 +8,45 @@ use crate::fields::text_or_empty;
 use crate::setup::Setup;
 use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext};
 
-/// So often may others be first in changing what is to be written, before it is put off.
+/// How many write conflicts are retried before preparation fails.
 const CHANGES_MAX: usize = 5;
 
-/// What a read came back with.
+/// The result of reading an object.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum ReadResult {
     /// The object.
     Object(Value),
-    /// There is none; and what the server says about it.
+    /// The object does not exist; with the server's message.
     Missing(String),
-    /// It could not be found out.
+    /// The read failed.
     Failed(String),
 }
 
-/// How a write ended.
+/// The result of writing an object.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Wrote {
-    /// The object as it is now.
+pub enum WriteResult {
+    /// The object after the write.
     Object(Value),
-    /// We may not.
+    /// RBAC does not allow the write.
     Forbidden(String),
-    /// It has changed since it was seen.
-    Changed(String),
-    /// It was not done, or nobody knows.
+    /// The object has changed since it was read.
+    Conflict(String),
+    /// The write failed, or its outcome is unknown.
     Failed(String),
 }
 
-/// A merge patch of an object that was seen, which the server refuses when the object is another or has changed.
+/// A merge patch that the server rejects if the object was replaced or has changed since it was
+/// read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
-    /// Where the object is.
+    /// The object's API path.
     pub path: String,
-    /// What is to be changed, with the UID and resourceVersion that were seen.
+    /// The patch, including the UID and resourceVersion that were read.
     pub body: Value,
 }
 
 impl Patch {
-    /// Replaces the finalizers of an object that was seen.
+    /// Replaces an object's finalizers.
     pub(crate) fn finalizers(path: &str, seen: &Value, finalizers: &[String]) -> Patch {
         let seen = |field: &str| text_or_empty(seen, &format!("/metadata/{field}"));
         let metadata = json!({
@@ -57,82 +58,83 @@ impl Patch {
     }
 }
 
-/// All that is known while storage for one claim is being prepared.
+/// The input of preparing a CreateVolume request for one claim: configuration, request and the
+/// objects read so far.
 pub struct Facts<'a> {
-    /// How the driver is to be used.
+    /// How to use the driver.
     pub setup: &'a Setup,
-    /// What is asked for.
+    /// The claim, its class and the provision request.
     pub ask: ProvisionContext<'a>,
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<String, ReadResult>,
     unwritten: BTreeMap<String, String>,
     forbidden: BTreeSet<String>,
     changed: usize,
 }
 
 impl<'a> Facts<'a> {
-    /// What is known before anything was read.
+    /// Starts without any objects read.
     pub fn new(setup: &'a Setup, ask: ProvisionContext<'a>) -> Facts<'a> {
         Facts { setup, ask, found: BTreeMap::new(), unwritten: BTreeMap::new(), forbidden: BTreeSet::new(), changed: 0 }
     }
 
-    /// Takes in what a read came back with.
-    pub fn read(&mut self, path: String, found: Found) {
+    /// Adds the result of a read.
+    pub fn record_read(&mut self, path: String, found: ReadResult) {
         self.found.insert(path, found);
     }
 
-    /// Takes in how a write ended.
-    pub fn wrote(&mut self, path: String, wrote: Wrote) {
+    /// Adds the result of a write.
+    pub fn record_write(&mut self, path: String, wrote: WriteResult) {
         match wrote {
-            Wrote::Object(object) => {
-                self.found.insert(path, Found::Object(object));
+            WriteResult::Object(object) => {
+                self.found.insert(path, ReadResult::Object(object));
             }
-            Wrote::Forbidden(error) => {
+            WriteResult::Forbidden(error) => {
                 self.forbidden.insert(path.clone());
                 self.unwritten.insert(path, error);
             }
-            // Somebody else was there first, which is no failure: it is looked at again.
-            Wrote::Changed(_) if self.changed < CHANGES_MAX => {
+            // A conflict is no failure: read the object again.
+            WriteResult::Conflict(_) if self.changed < CHANGES_MAX => {
                 self.changed += 1;
                 self.found.remove(&path);
             }
-            Wrote::Changed(error) | Wrote::Failed(error) => {
+            WriteResult::Conflict(error) | WriteResult::Failed(error) => {
                 self.unwritten.insert(path, error);
             }
         }
     }
 
-    /// What is at a path; asks for it when nobody has looked yet.
-    pub(crate) fn at(&self, path: &str) -> Flow<&Found> {
+    /// The object at a path; halts with a read if it has not been read yet.
+    pub(crate) fn at(&self, path: &str) -> Flow<&ReadResult> {
         self.found.get(path).ok_or_else(|| Halt::Read(path.to_owned()))
     }
 
-    /// Why an object could not be written, and whether that is because we may not.
+    /// Why an object could not be written, and whether because it is forbidden.
     pub(crate) fn unwritten(&self, path: &str) -> Option<(&str, bool)> {
         self.unwritten.get(path).map(|error| (error.as_str(), self.forbidden.contains(path)))
     }
 }
 
-/// Why preparing stops here.
+/// Why preparation stops.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Something has to be read first.
+    /// An object has to be read first.
     Read(String),
-    /// Something has to be written first.
+    /// An object has to be written first.
     Write(Patch),
-    /// It cannot be done.
+    /// Preparation failed.
     Fail(Failure),
 }
 
-/// A part of preparing: what it comes to, or why it stops.
+/// A step of preparation: its result, or why it stops.
 pub(crate) type Flow<T> = Result<T, Halt>;
 
-/// It cannot be done, and nothing has been.
-pub(crate) fn nothing<T>(error: impl Into<String>) -> Flow<T> {
+/// Fails; it is certain that no storage was created.
+pub(crate) fn reject<T>(error: impl Into<String>) -> Flow<T> {
     fail(error, FailureEffect::Nothing)
 }
 
-/// It cannot be done now, and nothing was tried: what was known before still holds.
-pub(crate) fn untried<T>(error: impl Into<String>) -> Flow<T> {
+/// Fails before the driver was called: what is known about earlier calls still holds.
+pub(crate) fn fail_before_call<T>(error: impl Into<String>) -> Flow<T> {
     fail(error, FailureEffect::NotAttempted)
 }
 

@@ -1,45 +1,47 @@
-//! Storage by a CSI driver: what is asked of it, and what its answers make.
+//! Provisioning with a CSI driver.
 //!
 //! ```text
-//!   claim, class ─▶ prepare (pure) ─▶ CreateVolume ─▶ answer (pure) ─▶ a volume
-//!                     │    ▲                            └─▶ or DeleteVolume, where it cannot be kept
+//!   claim, class ─▶ prepare (pure) ─▶ CreateVolume ─▶ volume (pure) ─▶ PersistentVolume
+//!                     │    ▲                            └─▶ or DeleteVolume, if it is unusable
 //!                     ▼    │
-//!                  Look: objects, live
+//!                  ObjectClient: live objects
 //! ```
 //!
-//! It does not know when a volume is asked for or removed, nor what a claim is bound to; it writes no volume, and no claim but for the
-//! finalizer on one that another is filled from. Secrets are read when they are passed on, and neither kept nor logged.
+//! This crate does not decide when a volume is provisioned or deleted, nor which claim a volume is
+//! bound to. It writes no volumes, and of other objects only finalizers on data sources,
+//! CSIStorageCapacity objects, and the selected node of claims. Secrets are read when they are
+//! passed to the driver, and neither stored nor logged.
 
-mod answer;
 pub mod capacity;
+mod connection;
 mod delete;
 mod driver;
 mod facts;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 mod fields;
-mod look;
+mod grpc_status;
 mod migration;
+mod node_assignment;
+mod objects;
 mod path;
 mod prepare;
-mod refusal;
 mod setup;
+mod snapshot_finalizers;
 mod storage;
-mod sweep;
-mod taking;
-mod wire;
+mod volume;
 
-pub use driver::{Called, Calls, Driver, Introduction};
-pub use facts::{Facts, Found, Patch, Wrote};
-pub use look::{Look, Server};
+pub use driver::{CallObserver, Driver, DriverInfo, FinishedCall};
+pub use facts::{Facts, Patch, ReadResult, WriteResult};
+pub use grpc_status::code_name;
+pub use node_assignment::{NodeAssignment, UnassignedClaim};
+pub use objects::{ApiObjects, ObjectClient};
 pub use prepare::{Prepared, SecretRef, Secrets, Source, Step, next};
-pub use refusal::code as code_name;
-pub use setup::{Abilities, Setup};
+pub use setup::{Capabilities, Setup};
+pub use snapshot_finalizers::remove_stale_snapshot_finalizers;
 pub use storage::Csi;
-pub use sweep::sweep;
-pub use taking::{Free, Taking};
 
-/// The interface itself, made from `proto/csi.proto`.
+/// The CSI protocol, generated from `proto/csi.proto`.
 #[allow(missing_docs, unused_qualifications, clippy::all)]
 pub mod proto {
     tonic::include_proto!("csi.v1");

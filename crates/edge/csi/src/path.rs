@@ -1,6 +1,6 @@
-//! Where objects live on an API server. Names come from users: one that would lead elsewhere is refused, not escaped.
+//! API paths of objects. Names come from users: invalid ones are rejected, not escaped.
 
-/// The path of an object whose kind is at `collection`, in a namespace or in none.
+/// The path of an object, in a namespace or cluster-scoped.
 fn object(group: &str, namespace: Option<&str>, plural: &str, name: &str) -> Result<String, String> {
     segment(name)?;
     match namespace {
@@ -12,7 +12,7 @@ fn object(group: &str, namespace: Option<&str>, plural: &str, name: &str) -> Res
     }
 }
 
-/// Whether a name can be a part of a path.
+/// Checks that a name can be a path segment.
 fn segment(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
     if name.is_empty() || name == "." || name == ".." || !name.chars().all(plain) {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_leads_nowhere_else() {
+    fn names_that_would_change_the_path_are_rejected() {
         assert_eq!(secret("ns", "a.b-c"), Ok("/api/v1/namespaces/ns/secrets/a.b-c".into()));
         for name in ["", ".", "..", "../x", "a/b", "a%2fb", "a?b", "a#b", "a b", "ä", "a\n"] {
             assert!(secret("ns", name).is_err(), "{name:?}");

@@ -1,78 +1,80 @@
-//! What a driver can do, and how it is to be used.
+//! A driver's capabilities, and how to use the driver.
 
 use crate::proto::controller_service_capability::{Type as ControllerType, rpc};
 use crate::proto::plugin_capability::{Type as PluginType, service};
 use crate::proto::{ControllerServiceCapability, PluginCapability};
 
-/// What a driver says that it can do.
+/// The capabilities that a driver reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Abilities {
-    /// It has a controller service at all.
-    pub controller: bool,
-    /// Its volumes are not reachable from everywhere.
+pub struct Capabilities {
+    /// CONTROLLER_SERVICE.
+    pub controller_service: bool,
+    /// VOLUME_ACCESSIBILITY_CONSTRAINTS: not every node can access every volume.
     pub topology: bool,
-    /// It makes and removes volumes.
-    pub volumes: bool,
-    /// It makes volumes from snapshots.
-    pub snapshots: bool,
-    /// It makes volumes from volumes.
-    pub clones: bool,
-    /// It tells a volume for one pod from a volume for one node.
-    pub single_pods: bool,
-    /// It takes the parameters of attributes classes.
-    pub attributes: bool,
-    /// Its volumes are attached to nodes, so that there are attachments to look at before one is removed.
-    pub attachments: bool,
-    /// It says how much room there is.
-    pub capacity: bool,
+    /// CREATE_DELETE_VOLUME.
+    pub create_delete_volume: bool,
+    /// CREATE_DELETE_SNAPSHOT: volumes can be created from snapshots.
+    pub create_delete_snapshot: bool,
+    /// CLONE_VOLUME.
+    pub clone_volume: bool,
+    /// SINGLE_NODE_MULTI_WRITER: distinguishes ReadWriteOnce from ReadWriteOncePod.
+    pub single_node_multi_writer: bool,
+    /// MODIFY_VOLUME: accepts the parameters of VolumeAttributesClasses.
+    pub modify_volume: bool,
+    /// PUBLISH_UNPUBLISH_VOLUME: volumes are attached, so VolumeAttachments are checked before
+    /// deletion.
+    pub publish_unpublish_volume: bool,
+    /// GET_CAPACITY.
+    pub get_capacity: bool,
 }
 
-impl Abilities {
-    /// What a driver's answers to GetPluginCapabilities and ControllerGetCapabilities amount to. What is unknown is passed over.
-    pub fn of(plugin: &[PluginCapability], controller: &[ControllerServiceCapability]) -> Abilities {
+impl Capabilities {
+    /// Reads the responses to GetPluginCapabilities and ControllerGetCapabilities. Unknown
+    /// capabilities are ignored.
+    pub fn of(plugin: &[PluginCapability], controller: &[ControllerServiceCapability]) -> Capabilities {
         let services = |wanted: service::Type| {
             plugin.iter().any(
-                |capability| matches!(&capability.r#type, Some(PluginType::Service(said)) if said.r#type == wanted as i32),
+                |capability| matches!(&capability.r#type, Some(PluginType::Service(reported)) if reported.r#type == wanted as i32),
             )
         };
         let calls = |wanted: rpc::Type| {
             controller.iter().any(
-                |capability| matches!(&capability.r#type, Some(ControllerType::Rpc(said)) if said.r#type == wanted as i32),
+                |capability| matches!(&capability.r#type, Some(ControllerType::Rpc(reported)) if reported.r#type == wanted as i32),
             )
         };
-        Abilities {
-            controller: services(service::Type::ControllerService),
+        Capabilities {
+            controller_service: services(service::Type::ControllerService),
             topology: services(service::Type::VolumeAccessibilityConstraints),
-            volumes: calls(rpc::Type::CreateDeleteVolume),
-            snapshots: calls(rpc::Type::CreateDeleteSnapshot),
-            clones: calls(rpc::Type::CloneVolume),
-            single_pods: calls(rpc::Type::SingleNodeMultiWriter),
-            attributes: calls(rpc::Type::ModifyVolume),
-            attachments: calls(rpc::Type::PublishUnpublishVolume),
-            capacity: calls(rpc::Type::GetCapacity),
+            create_delete_volume: calls(rpc::Type::CreateDeleteVolume),
+            create_delete_snapshot: calls(rpc::Type::CreateDeleteSnapshot),
+            clone_volume: calls(rpc::Type::CloneVolume),
+            single_node_multi_writer: calls(rpc::Type::SingleNodeMultiWriter),
+            modify_volume: calls(rpc::Type::ModifyVolume),
+            publish_unpublish_volume: calls(rpc::Type::PublishUnpublishVolume),
+            get_capacity: calls(rpc::Type::GetCapacity),
         }
     }
 }
 
-/// A driver, and how it is to be used.
+/// A driver, and how to use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// The driver's name, which is also the provisioner's.
+    /// The driver's name, which is also the provisioner's name.
     pub driver: String,
-    /// Which provisioner made a volume: noted among the volume's attributes.
+    /// Identifies this provisioner in the attributes of the volumes that it creates.
     pub identity: String,
-    /// What the driver can do.
-    pub abilities: Abilities,
-    /// The file system of volumes whose class names none.
+    /// The driver's capabilities.
+    pub capabilities: Capabilities,
+    /// The filesystem type for classes that name none.
     pub default_fs_type: String,
-    /// Whether the driver is told the names of claim and volume.
+    /// Pass the names of claim and volume to CreateVolume.
     pub extra_metadata: bool,
-    /// Whether a volume that may only be read is published so.
+    /// Set `readOnly` on volumes with access mode ReadOnlyMany only.
     pub read_only: bool,
-    /// Whether a snapshot's volume mode is kept, unless the snapshot allows otherwise.
+    /// Reject a volume mode that differs from the snapshot's, unless the snapshot allows it.
     pub keep_volume_mode: bool,
-    /// Whether attributes classes are heeded.
+    /// Support VolumeAttributesClasses.
     pub attributes_classes: bool,
-    /// Whether a claim may be filled from another namespace, where that is granted.
+    /// Support data sources in other namespaces, subject to ReferenceGrants.
     pub cross_namespace: bool,
 }

@@ -1,4 +1,4 @@
-//! A CSI driver as a storage.
+//! A CSI driver as a [`Storage`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,83 +8,85 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::answer::{self, Unfit};
-use crate::delete::{self, Need};
+use crate::delete::{self, DeleteStep};
 use crate::driver::Driver;
-use crate::facts::{Facts, Found};
-use crate::look::Look;
+use crate::facts::{Facts, ReadResult};
+use crate::grpc_status;
 use crate::migration;
+use crate::objects::ObjectClient;
 use crate::path;
 use crate::prepare::{self, Prepared, SecretRef, Step, credentials};
 use crate::proto::{DeleteVolumeRequest, GetCapacityRequest};
-use crate::refusal;
 use crate::setup::Setup;
-use crate::sweep;
+use crate::snapshot_finalizers;
+use crate::volume::{self, UnusableVolume};
 use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext, Storage};
 
-/// How often it is tried at once to remove a volume that cannot be kept.
-const REMOVED_TRIES: usize = 5;
+/// How often deleting an unusable volume is attempted.
+const DELETE_ATTEMPTS: usize = 5;
 
-/// Volumes by a CSI driver.
+/// Provisions volumes with a CSI driver.
 pub struct Csi {
     setup: Setup,
     driver: Driver,
-    look: Arc<dyn Look>,
+    objects: Arc<dyn ObjectClient>,
     changed: Arc<Notify>,
 }
 
 impl Csi {
-    /// A driver, how it is to be used, and who has the objects that are looked at.
-    pub fn new(setup: Setup, driver: Driver, look: Arc<dyn Look>) -> Csi {
-        Csi { setup, driver, look, changed: Arc::default() }
+    /// Uses `driver` as `setup` says, and reads objects through `objects`.
+    pub fn new(setup: Setup, driver: Driver, objects: Arc<dyn ObjectClient>) -> Csi {
+        Csi { setup, driver, objects, changed: Arc::default() }
     }
 
-    /// PublishedEvents whenever there may be more or less room than before.
+    /// Notified when the available capacity may have changed.
     pub fn changed(&self) -> Arc<Notify> {
         self.changed.clone()
     }
 
-    /// Whether there is room for a claim's volume where the order wants it. What the claim is filled from is of no interest for
-    /// that, and nothing of it is guarded.
-    pub async fn has_room(&self, ask: ProvisionContext<'_>) -> Result<bool, String> {
+    /// Whether the driver has enough capacity for a claim in the requested topology. Data sources
+    /// are ignored, and get no finalizer.
+    pub async fn has_capacity(&self, ask: ProvisionContext<'_>) -> Result<bool, String> {
         let mut claim = ask.claim.clone();
         for source in ["dataSource", "dataSourceRef"] {
             claim["spec"][source] = Value::Null;
         }
         let prepared =
-            self.find_out(ProvisionContext { claim: &claim, ..ask }).await.map_err(|failure| failure.error)?;
+            self.prepare_request(ProvisionContext { claim: &claim, ..ask }).await.map_err(|failure| failure.error)?;
         if prepared.required_bytes == 0 {
             return Ok(true);
         }
         let request = prepared.request(BTreeMap::new());
-        let mut places: Vec<_> = request.accessibility_requirements.map(|wanted| wanted.requisite).unwrap_or_default();
-        places.dedup();
-        let places = if places.is_empty() { vec![None] } else { places.into_iter().map(Some).collect() };
-        for accessible_topology in places {
-            let asked = GetCapacityRequest {
+        let mut segments: Vec<_> =
+            request.accessibility_requirements.map(|wanted| wanted.requisite).unwrap_or_default();
+        segments.dedup();
+        let segments = if segments.is_empty() { vec![None] } else { segments.into_iter().map(Some).collect() };
+        for accessible_topology in segments {
+            let request_capacity = GetCapacityRequest {
                 volume_capabilities: request.volume_capabilities.clone(),
                 parameters: request.parameters.clone(),
                 accessible_topology,
             };
-            let answer = self.driver.get_capacity(asked).await.map_err(|status| refusal::said(&status))?;
-            if prepared.required_bytes <= answer.available_capacity {
+            let response =
+                self.driver.get_capacity(request_capacity).await.map_err(|status| grpc_status::message(&status))?;
+            if prepared.required_bytes <= response.available_capacity {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    async fn find_out(&self, ask: ProvisionContext<'_>) -> Result<Prepared, Failure> {
+    async fn prepare_request(&self, ask: ProvisionContext<'_>) -> Result<Prepared, Failure> {
         let mut facts = Facts::new(&self.setup, ask);
         loop {
             match prepare::next(&facts) {
                 Step::Read(path) => {
-                    let found = self.look.get(&path).await;
-                    facts.read(path, found);
+                    let found = self.objects.get(&path).await;
+                    facts.record_read(path, found);
                 }
                 Step::Write(patch) => {
-                    let wrote = self.look.patch(&patch).await;
-                    facts.wrote(patch.path, wrote);
+                    let wrote = self.objects.patch(&patch).await;
+                    facts.record_write(patch.path, wrote);
                 }
                 Step::Ready(prepared) => return Ok(*prepared),
                 Step::Fail(failure) => return Err(failure),
@@ -92,109 +94,115 @@ impl Csi {
         }
     }
 
-    async fn make(&self, ask: ProvisionContext<'_>, prepared: &Value) -> Result<Value, Failure> {
+    async fn create_volume(&self, ask: ProvisionContext<'_>, prepared: &Value) -> Result<Value, Failure> {
         let untried = |error: String| Failure { error, effect: FailureEffect::NotAttempted };
-        let prepared: Prepared =
-            serde_json::from_value(prepared.clone()).map_err(|error| untried(format!("what was prepared: {error}")))?;
+        let prepared: Prepared = serde_json::from_value(prepared.clone())
+            .map_err(|error| untried(format!("cannot decode the prepared request: {error}")))?;
         let secrets = match &prepared.secrets.provisioner {
             Some(secret) => self.read(secret).await.map_err(untried)?,
             None => BTreeMap::new(),
         };
-        let may_go_elsewhere = self.setup.abilities.topology && ask.request.node.is_some();
+        let other_node_possible = self.setup.capabilities.topology && ask.request.node.is_some();
         let driver = self.driver.migrated(migration::plugin_of(&self.setup, ask.class).is_some());
-        let answered = driver.create_volume(prepared.request(secrets.clone())).await;
+        let result = driver.create_volume(prepared.request(secrets.clone())).await;
         self.changed.notify_one();
-        let answer = answered.map_err(|status| refusal::of_create(&status, may_go_elsewhere))?;
-        match answer::volume(&self.setup, ask, &prepared, answer) {
+        let response = result.map_err(|status| grpc_status::create_failure(&status, other_node_possible))?;
+        match volume::from_response(&self.setup, ask, &prepared, response) {
             Ok(volume) => {
-                self.release_source(ask).await;
+                self.release_snapshot(ask).await;
                 Ok(volume)
             }
-            Err(unfit) => Err(take_back(&driver, &prepared.name, unfit, secrets).await),
+            Err(unusable) => Err(delete_unusable(&driver, &prepared.name, unusable, secrets).await),
         }
     }
 
-    /// The claim is filled: the snapshot that it was filled from need not be kept for it.
-    async fn release_source(&self, ask: ProvisionContext<'_>) {
+    /// Removes the finalizer from the snapshot that the claim was restored from.
+    async fn release_snapshot(&self, ask: ProvisionContext<'_>) {
         let source = &ask.claim["spec"]["dataSource"];
         if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str()) {
-            sweep::release(&*self.look, &ask.request.claim.namespace, name).await;
+            snapshot_finalizers::remove_from(&*self.objects, &ask.request.claim.namespace, name).await;
         }
     }
 
-    async fn remove(&self, volume: &Value) -> Result<(), Failure> {
+    async fn delete_volume(&self, volume: &Value) -> Result<(), Failure> {
         let mut class = None;
         let (volume_id, secret) = loop {
-            match delete::need(&self.setup, volume, class.as_ref())? {
-                Need::Class(path) => class = Some(self.look.get(&path).await),
-                Need::Nothing { handle, secret } => break (handle, secret),
+            match delete::next_step(&self.setup, volume, class.as_ref())? {
+                DeleteStep::ReadClass(path) => class = Some(self.objects.get(&path).await),
+                DeleteStep::Ready { handle, secret } => break (handle, secret),
             }
         };
         let secrets = match secret {
             None => BTreeMap::new(),
-            // The secret may be gone with its namespace. The driver says whether it can do without.
+            // The secret may have been deleted with its namespace. The driver decides whether it
+            // needs it.
             Some(secret) => self.read(&secret).await.unwrap_or_else(|error| {
-                tracing::warn!(volume = volume_id, error, "a volume is removed without its secret");
+                tracing::warn!(volume = volume_id, error, "deleting volume without its secret");
                 BTreeMap::new()
             }),
         };
         let driver = self.driver.migrated(delete::is_migrated(volume));
         let removed = driver.delete_volume(DeleteVolumeRequest { volume_id, secrets }).await;
         self.changed.notify_one();
-        removed.map_err(|status| refusal::of_delete(&status))
+        removed.map_err(|status| grpc_status::delete_failure(&status))
     }
 
-    /// What a secret holds. It is passed on to the driver, and kept nowhere.
+    /// The data of a secret. It is passed to the driver, and not stored.
     async fn read(&self, secret: &SecretRef) -> Result<BTreeMap<String, String>, String> {
         let at = path::secret(&secret.namespace, &secret.name)?;
-        match self.look.get(&at).await {
-            Found::Object(found) => Ok(credentials(&found)),
-            Found::Missing(error) | Found::Failed(error) => Err(secret.unreadable(&error)),
+        match self.objects.get(&at).await {
+            ReadResult::Object(found) => Ok(credentials(&found)),
+            ReadResult::Missing(error) | ReadResult::Failed(error) => Err(secret.unreadable(&error)),
         }
     }
 }
 
-/// Removes a volume that cannot be kept. Once the driver has said that it is gone, nothing is left of it.
-async fn take_back(driver: &Driver, name: &str, unfit: Unfit, secrets: BTreeMap<String, String>) -> Failure {
-    let Unfit { error, handle, orphaned } = unfit;
+/// Deletes an unusable volume. After success it is certain that no volume is left.
+async fn delete_unusable(
+    driver: &Driver,
+    name: &str,
+    unusable: UnusableVolume,
+    secrets: BTreeMap<String, String>,
+) -> Failure {
+    let UnusableVolume { error, handle, orphaned } = unusable;
     let Some(volume_id) = handle else { return Failure::unknown(error) };
-    match insist(driver, DeleteVolumeRequest { volume_id, secrets }).await {
+    match delete_with_retries(driver, DeleteVolumeRequest { volume_id, secrets }).await {
         Ok(()) => Failure::new(error),
         Err(why) => Failure::unknown(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
     }
 }
 
-/// Tries a few times, in the time of one call.
-async fn insist(driver: &Driver, request: DeleteVolumeRequest) -> Result<(), String> {
-    let tries = async {
+/// Tries several times within the deadline of one call.
+async fn delete_with_retries(driver: &Driver, request: DeleteVolumeRequest) -> Result<(), String> {
+    let attempts = async {
         let mut last = Ok(());
-        for _ in 0..REMOVED_TRIES {
+        for _ in 0..DELETE_ATTEMPTS {
             last = driver.delete_volume(request.clone()).await;
             if last.is_ok() {
                 break;
             }
         }
-        last.map_err(|status| refusal::said(&status))
+        last.map_err(|status| grpc_status::message(&status))
     };
     let late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
-    timeout(driver.timeout(), tries).await.unwrap_or_else(|_| Err(late.into()))
+    timeout(driver.timeout(), attempts).await.unwrap_or_else(|_| Err(late.into()))
 }
 
 impl Storage for Csi {
     fn prepare<'a>(&'a self, ask: ProvisionContext<'a>) -> BoxFuture<'a, Result<Value, Failure>> {
         Box::pin(async move {
-            let prepared = self.find_out(ask).await?;
+            let prepared = self.prepare_request(ask).await?;
             serde_json::to_value(prepared)
                 .map_err(|error| Failure { error: error.to_string(), effect: FailureEffect::NotAttempted })
         })
     }
 
     fn create<'a>(&'a self, ask: ProvisionContext<'a>, prepared: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(self.make(ask, prepared))
+        Box::pin(self.create_volume(ask, prepared))
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(self.remove(volume))
+        Box::pin(self.delete_volume(volume))
     }
 }
 

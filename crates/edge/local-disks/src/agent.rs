@@ -1,12 +1,12 @@
-//! What runs on a node: rounds of discovery, and the storage behind released volumes, on the engine.
+//! The agent on a node: periodic discovery, and cleaning of released volumes.
 //!
-//! Whoever offers a disk and whoever cleans it hold it meanwhile, so that a disk is not offered while it is cleaned, by whichever
-//! process; and whoever has come to hold one looks again, live, before it does anything.
+//! Discovery and cleaning lock a disk while they work on it, so that no process creates a volume
+//! for a disk that is being cleaned. After taking the lock, the state is read again.
 
 mod cleanings;
+mod discovery;
 mod disks;
 mod node;
-mod rounds;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -18,29 +18,29 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::discover::Owner;
 
-pub use cleanings::{Cleanings, State};
+pub use cleanings::{CleaningState, Cleanings};
+pub use discovery::Discovery;
 pub use disks::LocalDisks;
 pub use node::{read_node, remove_taint};
-pub use rounds::Rounds;
 
-/// Hears what is done, to count it.
-pub trait Hears: Send + Sync + 'static {
-    /// A volume was offered, so long after its disk was looked at.
-    fn offered(&self, mode: VolumeMode, took: Duration);
-    /// A volume's creation was asked for, and answered.
-    fn created(&self, took: Duration, succeeded: bool);
-    /// A disk was cleaned, or could not be.
+/// Observes the agent, for metrics.
+pub trait DiskObserver: Send + Sync + 'static {
+    /// A volume was created; `took` is the time since its disk was scanned.
+    fn discovered(&self, mode: VolumeMode, took: Duration);
+    /// A request to create a volume has finished.
+    fn create_finished(&self, took: Duration, succeeded: bool);
+    /// Cleaning a disk has finished.
     fn cleaned(&self, cleaned: &Cleaned);
 }
 
-/// A cleaning that is over.
+/// A finished cleaning.
 #[derive(Debug, Clone)]
 pub struct Cleaned {
-    /// What was on the disk.
+    /// The volume mode.
     pub mode: VolumeMode,
-    /// How much it holds.
+    /// The volume's capacity.
     pub bytes: i128,
-    /// What it was cleaned with; empty for what we do with directories.
+    /// The cleaner command; empty for directories.
     pub command: String,
     /// How long it took.
     pub took: Duration,
@@ -48,19 +48,19 @@ pub struct Cleaned {
     pub succeeded: bool,
 }
 
-/// The engine's knowledge, for whoever runs beside it.
+/// Lists the volumes in the engine's cache.
 #[derive(Clone, Default)]
-pub struct Knowledge(Arc<OnceLock<UnboundedSender<Message>>>);
+pub struct EngineVolumes(Arc<OnceLock<UnboundedSender<Message>>>);
 
-impl Knowledge {
-    /// Says where the engine is asked.
-    pub fn is_at(&self, outbox: UnboundedSender<Message>) {
-        // Who has said so already has said the same.
+impl EngineVolumes {
+    /// Sets the channel to the engine.
+    pub fn connect(&self, outbox: UnboundedSender<Message>) {
+        // A second call would set the same channel.
         let _ = self.0.set(outbox);
     }
 
-    /// All volumes that are known; `None` while not all are.
-    pub async fn volumes(&self) -> Option<Vec<Arc<Volume>>> {
+    /// All volumes; `None` until the cache is synced.
+    pub async fn list(&self) -> Option<Vec<Arc<Volume>>> {
         let (ask, answer) = EngineQuery::new(|engine| {
             let known = engine.known();
             let volume = |key: &ObjectKey| known.volume(&key.name).cloned();
@@ -71,7 +71,7 @@ impl Knowledge {
     }
 }
 
-/// How the rules of a provisioner are set up that removes what lies behind volumes and makes none.
+/// The provisioner's configuration: it reclaims volumes but creates none.
 pub fn provisioner_config(owner: &Owner, also: Vec<Name>) -> ProvisionerConfig {
     ProvisionerConfig {
         aliases: also,

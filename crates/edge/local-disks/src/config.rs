@@ -1,4 +1,5 @@
-//! The configuration: a directory of files, one for each key, as a mounted ConfigMap is. Upstream's keys keep their meanings.
+//! The configuration: a directory with one file per key, such as a mounted ConfigMap. The keys are
+//! upstream's.
 
 mod fields;
 
@@ -12,80 +13,83 @@ use serde_json::Value;
 use crate::pattern::Pattern;
 use fields::Fields;
 
-/// What upstream cleans block devices with by default. Where there is no such script, we do the same by ourselves.
+/// Upstream's default cleaner for block devices. If the script does not exist, a built-in method is
+/// used.
 pub const DEFAULT_CLEANER: &str = "/scripts/quick_reset.sh";
 
-/// How often upstream looks at everything again, unless told otherwise.
+/// Upstream's default for `minResyncPeriod`.
 const RESYNC_DEFAULT: Duration = Duration::from_secs(300);
 
-/// The whole configuration.
+/// The configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// What is discovered, by the name of the class that it is offered under.
+    /// The classes to discover disks for, by name.
     pub classes: BTreeMap<String, ClassConfig>,
-    /// The node's labels that its volumes get too, where it has them.
+    /// The node's labels to copy to volumes.
     pub node_labels: Vec<String>,
-    /// Labels that all volumes get; these win.
+    /// Labels for all volumes; these take precedence.
     pub labels: BTreeMap<String, String>,
-    /// How often everything is looked at again, at least.
+    /// The minimum resync period.
     pub resync_min: Duration,
-    /// Whether the provisioner's name is without the node's UID.
-    pub is_named_by_node_only: bool,
-    /// Whether volumes go with their node.
-    pub is_owned_by_node: bool,
-    /// The taint that is taken off the node once this is ready.
+    /// Leave the node's UID out of the provisioner's name.
+    pub use_node_name_only: bool,
+    /// Make the node the owner of its volumes.
+    pub set_owner_reference: bool,
+    /// The taint to remove from the node once discovery has succeeded.
     pub taint: Option<String>,
-    /// Files that mean nothing here.
+    /// Files with unknown names.
     pub unknown: Vec<String>,
 }
 
-/// What is discovered for one class.
+/// The configuration of one class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassConfig {
-    /// The directory, as the node has it: this is what volumes say.
+    /// The directory on the node; used in volumes.
     pub host_dir: String,
-    /// The directory, as it is seen from here.
+    /// The directory as mounted in this process.
     pub mount_dir: String,
-    /// How block devices are cleaned.
+    /// How to clean block devices.
     pub cleaner: Cleaner,
-    /// What is offered: file systems or bare devices.
+    /// The volume mode of the volumes.
     pub volume_mode: VolumeMode,
-    /// How it may be mounted.
+    /// The access mode of the volumes.
     pub access_mode: AccessMode,
-    /// The file system that a device gets when it is first mounted.
+    /// The filesystem type for formatting a device.
     pub fs_type: Option<String>,
-    /// Which entries are meant.
+    /// Patterns for the names of entries.
     pub patterns: Vec<Pattern>,
-    /// More terms of the volumes' affinity, any of which will do, as JSON.
+    /// Additional node selector terms, as JSON; they are ORed.
     pub selector: Vec<Value>,
-    /// Whether only what is empty is offered.
-    pub is_only_empty: bool,
+    /// Create volumes for empty disks only.
+    pub only_empty: bool,
 }
 
-/// How a block device is cleaned.
+/// How to clean a block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cleaner {
-    /// By ourselves.
+    /// With a built-in method.
     Builtin(Wipe),
-    /// By a command, which finds the device's path in `LOCAL_PV_BLKDEVICE`.
+    /// With a command, which gets the device's path in `LOCAL_PV_BLKDEVICE`.
     Command(Vec<String>),
 }
 
-/// How we wipe a device.
+/// A built-in cleaning method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wipe {
-    /// Everything by which a file system, a partition table or a volume manager would be known is overwritten. Quick, and no secret is safe.
+    /// Overwrites the signatures of file systems, partition tables and volume managers. Fast, but
+    /// leaves data on the disk.
     Quick,
-    /// Every byte is overwritten with zero.
+    /// Overwrites every byte with zero.
     Zero,
-    /// The device is told that nothing on it is wanted, and that it has to read as zero. Quick where the device can do that; else it fails.
+    /// Discards all blocks, so that they read as zero. Fast, but fails if the device does not
+    /// support it.
     Discard,
 }
 
 impl Wipe {
     const ALL: [Wipe; 3] = [Wipe::Quick, Wipe::Zero, Wipe::Discard];
 
-    /// The word for it in a configuration.
+    /// The name in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Wipe::Quick => "builtin:quick",
@@ -99,14 +103,14 @@ impl Wipe {
     }
 }
 
-/// What is wrong with a configuration, and where.
+/// A configuration error, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Which file.
+    /// The file.
     pub file: String,
-    /// Which class in it, if it is about one.
+    /// The class, if the error is in one.
     pub class: Option<String>,
-    /// Which key of the class.
+    /// The key in the class.
     pub key: Option<String>,
     /// What is wrong.
     pub problem: String,
@@ -128,35 +132,37 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// Reads a configuration: the texts of its files, by their names.
+    /// Parses a configuration: the contents of its files, by name.
     pub fn parse(files: &BTreeMap<String, String>) -> Result<Config, ConfigError> {
         let mut all = Fields::of_files(files)?;
         if all.flag("useAlphaAPI")? {
             return Err(all.error(
                 "useAlphaAPI",
-                "the alpha annotation for affinity is long gone: take this key out, or say false",
+                "the alpha node affinity annotation is not supported: remove this key, or set it to false",
             ));
         }
         if all.flag("useJobForCleaning")? {
             return Err(all.error(
                 "useJobForCleaning",
-                "Jobs are not supported: cleaning is always done in this process. Take this key out, or say false",
+                "Jobs are not supported: cleaning always runs in this process. Remove this key, or set it to false",
             ));
         }
         all.skip(&["jobTolerations", "kubeConfig", "namespace"]);
-        let wants_taint_off = all.flag("removeNodeNotReadyTaint")?;
+        let remove_taint = all.flag("removeNodeNotReadyTaint")?;
         let taint = all.text("provisionerNotReadyNodeTaintKey")?.filter(|key| !key.is_empty());
-        if wants_taint_off && taint.is_none() {
-            return Err(all.error("provisionerNotReadyNodeTaintKey", "removeNodeNotReadyTaint needs the taint's key"));
+        if remove_taint && taint.is_none() {
+            return Err(
+                all.error("provisionerNotReadyNodeTaintKey", "removeNodeNotReadyTaint requires the taint's key")
+            );
         }
         let mut config = Config {
             classes: classes(&mut all)?,
             node_labels: all.texts("nodeLabelsForPV")?.unwrap_or_default(),
             labels: all.labels("labelsForPV")?,
             resync_min: all.duration("minResyncPeriod")?.unwrap_or(RESYNC_DEFAULT),
-            is_named_by_node_only: all.flag("useNodeNameOnly")?,
-            is_owned_by_node: all.flag("setPVOwnerRef")?,
-            taint: taint.filter(|_| wants_taint_off),
+            use_node_name_only: all.flag("useNodeNameOnly")?,
+            set_owner_reference: all.flag("setPVOwnerRef")?,
+            taint: taint.filter(|_| remove_taint),
             unknown: Vec::new(),
         };
         config.unknown.extend(all.unknown().map(str::to_owned));
@@ -175,7 +181,7 @@ fn classes(all: &mut Fields) -> Result<BTreeMap<String, ClassConfig>, ConfigErro
                 () if config.mount_dir == class.mount_dir => "mountDir",
                 () => continue,
             };
-            let problem = format!("class {other:?} has the same directory: what lies there would be offered twice");
+            let problem = format!("class {other:?} has the same directory; each disk would get two volumes");
             return Err(all.error_of("storageClassMap", name, key, &problem));
         }
     }
@@ -198,12 +204,12 @@ fn class(mut fields: Fields) -> Result<ClassConfig, ConfigError> {
         fs_type: fields.text("fsType")?.filter(|text| !text.is_empty()),
         patterns: patterns(&mut fields)?,
         selector: fields.objects("selector")?,
-        is_only_empty: fields.flag("onlyEmpty")?,
+        only_empty: fields.flag("onlyEmpty")?,
     };
     match fields.unknown().next() {
         Some(unknown) => {
             let known = "hostDir, mountDir, blockCleanerCommand, volumeMode, accessMode, fsType, namePattern, selector, onlyEmpty";
-            Err(fields.error(unknown, &format!("there is no such key (there are: {known})")))
+            Err(fields.error(unknown, &format!("unknown key (known keys: {known})")))
         }
         None => Ok(class),
     }
@@ -213,7 +219,7 @@ fn cleaner(fields: &mut Fields) -> Result<Cleaner, ConfigError> {
     const KEY: &str = "blockCleanerCommand";
     let Some(words) = fields.texts(KEY)? else { return Ok(Cleaner::Command(vec![DEFAULT_CLEANER.to_owned()])) };
     let Some(first) = words.first().filter(|first| !first.is_empty()) else {
-        return Err(fields.error(KEY, "it is there, and empty: leave it out for the default"));
+        return Err(fields.error(KEY, "must not be empty; remove it to use the default"));
     };
     if !first.starts_with("builtin:") {
         return Ok(Cleaner::Command(words));
@@ -222,7 +228,7 @@ fn cleaner(fields: &mut Fields) -> Result<Cleaner, ConfigError> {
         Some(wipe) => Ok(Cleaner::Builtin(wipe)),
         None => {
             let known = Wipe::ALL.map(Wipe::as_str).join(", ");
-            Err(fields.error(KEY, &format!("{words:?} is no built-in cleaner (there are, without arguments: {known})")))
+            Err(fields.error(KEY, &format!("{words:?} is not a built-in cleaner (known, without arguments: {known})")))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Discovery: which entries of a directory become volumes, and why the others do not. Pure.
+//! Discovery: decides which entries of a directory get a volume, and why others do not. Pure.
 
-mod known;
-mod offer;
+mod existing;
+mod volume;
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use crate::config::{ClassConfig, Config};
 use crate::naming;
 use crate::rules::discovery as rules;
 
-pub use known::{Known, Owner};
+pub use existing::{ExistingVolumes, Owner};
 
-/// The label by which a node says its host's name.
+/// The node label with the host name.
 pub const HOST_LABEL: &str = "kubernetes.io/hostname";
 
-/// What an entry is, links followed.
+/// The type of an entry, with links resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A directory.
@@ -30,114 +30,114 @@ pub enum Shape {
     Other,
 }
 
-/// Which disk an entry is, whatever it is called: a device by its number, a directory by its file system's and its own.
+/// Identifies a disk independently of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
-    /// A device.
+    /// A block device, by its device number.
     Device(u64),
-    /// A directory.
+    /// A directory, by device and inode numbers.
     Directory(u64, u64),
 }
 
-/// An entry of some class that is meant, and which disk it is.
+/// An entry of a class, and its disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Named {
+pub struct EntryDisk {
     /// The class.
     pub class: String,
     /// The entry's name.
     pub entry: String,
-    /// Which disk it is.
+    /// The disk.
     pub identity: Identity,
 }
 
-/// An entry of a directory, as it was seen.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
-    /// Its name.
+pub struct Entry {
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// The type.
     pub shape: Shape,
-    /// Whether something is mounted just there.
+    /// Whether it is a mount point.
     pub is_mount_point: bool,
-    /// How much it holds.
+    /// The size.
     pub bytes: u64,
-    /// Whether there is nothing on it; not looked at unless the class wants to know.
+    /// Whether it is empty; `None` unless the class needs to know.
     pub is_empty: Option<bool>,
-    /// Which disk it is, if it is one.
+    /// The disk; `None` if it is neither a directory nor a device.
     pub identity: Option<Identity>,
 }
 
-/// An entry, or why it could not be looked at.
-pub type Looked = Result<Seen, Unseen>;
+/// An entry, or why it could not be read.
+pub type ScanResult = Result<Entry, UnreadableEntry>;
 
-/// An entry that could not be looked at.
+/// An entry that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unseen {
-    /// Its name.
+pub struct UnreadableEntry {
+    /// The name.
     pub name: String,
-    /// Why.
+    /// The error.
     pub problem: String,
 }
 
-/// What a look at one class is made with.
-pub struct Scene<'a> {
-    /// Everything that is configured.
+/// The input for decisions about one class.
+pub struct ClassContext<'a> {
+    /// The configuration.
     pub config: &'a Config,
     /// The class's name.
     pub class_name: &'a str,
-    /// What is configured for it.
+    /// The class's configuration.
     pub class_config: &'a ClassConfig,
-    /// The class, if there is one.
+    /// The StorageClass, if it exists.
     pub class: Option<&'a Class>,
-    /// The node that this is.
+    /// This node.
     pub node: &'a Node,
-    /// Whose volumes are ours.
+    /// Identifies the volumes of this provisioner.
     pub owner: &'a Owner,
-    /// The volumes there are.
-    pub known: &'a Known,
+    /// The existing volumes.
+    pub existing: &'a ExistingVolumes,
     /// The volumes that are being cleaned.
     pub cleaning: &'a BTreeSet<Name>,
-    /// All entries of all classes, by which one disk with two names is known.
-    pub entries: &'a [Named],
+    /// The disks of all classes, to detect two entries for the same disk.
+    pub entries: &'a [EntryDisk],
 }
 
-/// What is to be done about an entry.
+/// What to do about an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// This volume is to be created.
-    Offer(Box<Value>),
-    /// Nothing; all is well, or somebody else's turn.
-    Leave,
-    /// Nothing can be done, and somebody should know.
+    /// Create this volume.
+    Create(Box<Value>),
+    /// Nothing.
+    Skip,
+    /// Nothing, and report a problem.
     Fail,
 }
 
-/// What was found about an entry, or about the whole class.
+/// The decision about an entry or a whole class.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
-    /// Which entry; `None` where it is about the class.
+pub struct Decision {
+    /// The entry; `None` if it is about the class.
     pub entry: Option<String>,
     /// The rule that applies.
     pub rule: &'static Rule,
-    /// What is particular about this case, in words.
+    /// Details.
     pub note: String,
-    /// What is to be done.
+    /// What to do.
     pub outcome: Outcome,
-    /// What is to be published.
-    pub notice: Option<Event>,
+    /// The event to publish.
+    pub event: Option<Event>,
 }
 
-impl Finding {
-    fn new(entry: Option<&str>, rule: &'static Rule, outcome: Outcome, note: impl Into<String>) -> Finding {
-        Finding { entry: entry.map(str::to_owned), rule, note: note.into(), outcome, notice: None }
+impl Decision {
+    fn new(entry: Option<&str>, rule: &'static Rule, outcome: Outcome, note: impl Into<String>) -> Decision {
+        Decision { entry: entry.map(str::to_owned), rule, note: note.into(), outcome, event: None }
     }
 }
 
-/// What is wrong with the whole class, if anything is.
-pub fn class_flaw(scene: &Scene<'_>) -> Option<Finding> {
-    let fail = |rule, note: String| Some(Finding::new(None, rule, Outcome::Fail, note));
-    let name = scene.class_name;
-    let Some(class) = scene.class else {
+/// Why no volumes can be created for the class at all, if so.
+pub fn class_error(context: &ClassContext<'_>) -> Option<Decision> {
+    let fail = |rule, note: String| Some(Decision::new(None, rule, Outcome::Fail, note));
+    let name = context.class_name;
+    let Some(class) = context.class else {
         return fail(&rules::CLASS_MISSING, format!("storage class {name:?} does not exist"));
     };
     if let Some(flaw) = &class.field_error {
@@ -147,105 +147,114 @@ pub fn class_flaw(scene: &Scene<'_>) -> Option<Finding> {
         ReclaimPolicy::Retain | ReclaimPolicy::Delete => {}
         other @ (ReclaimPolicy::Recycle | ReclaimPolicy::Unknown(_)) => {
             return fail(
-                &rules::CLASS_POLICY,
+                &rules::CLASS_RECLAIM_POLICY,
                 format!(
-                    "storage class {name:?} has the reclaim policy {:?}, and only Retain and Delete will do",
+                    "storage class {name:?} has reclaim policy {:?}; only Retain and Delete are supported",
                     other.as_str()
                 ),
             );
         }
     }
-    if scene.node.labels.get(HOST_LABEL).is_none() {
-        return fail(&rules::NODE_UNLABELLED, format!("node {:?} has no label {HOST_LABEL}", scene.node.name()));
+    if context.node.labels.get(HOST_LABEL).is_none() {
+        return fail(
+            &rules::NODE_WITHOUT_HOSTNAME_LABEL,
+            format!("node {:?} has no label {HOST_LABEL}", context.node.name()),
+        );
     }
     None
 }
 
-/// What is to be done about each entry of a class's directory; about none where the class itself will not do.
-pub fn discover(scene: &Scene<'_>, entries: &[Looked]) -> Vec<Finding> {
-    match class_flaw(scene) {
-        Some(flaw) => vec![flaw],
-        None => entries.iter().map(|entry| about(scene, entry)).collect(),
+/// Decides about each entry of a class's directory, or about the class if it is unusable.
+pub fn discover(context: &ClassContext<'_>, entries: &[ScanResult]) -> Vec<Decision> {
+    match class_error(context) {
+        Some(error) => vec![error],
+        None => entries.iter().map(|entry| decide(context, entry)).collect(),
     }
 }
 
-/// Whether the name of an entry is meant by the class.
-pub fn is_meant(class: &ClassConfig, name: &str) -> bool {
+/// Whether an entry's name matches a pattern of the class.
+pub fn matches_pattern(class: &ClassConfig, name: &str) -> bool {
     class.patterns.iter().any(|pattern| pattern.matches(name))
 }
 
-fn about(scene: &Scene<'_>, entry: &Looked) -> Finding {
+fn decide(context: &ClassContext<'_>, entry: &ScanResult) -> Decision {
     let (name, seen) = match entry {
         Ok(seen) => (seen.name.as_str(), Ok(seen)),
-        Err(unseen) => (unseen.name.as_str(), Err(&unseen.problem)),
+        Err(unreadable) => (unreadable.name.as_str(), Err(&unreadable.problem)),
     };
-    if !is_meant(scene.class_config, name) {
-        return Finding::new(Some(name), &rules::NOT_MEANT, Outcome::Leave, "");
+    if !matches_pattern(context.class_config, name) {
+        return Decision::new(Some(name), &rules::NAME_NOT_MATCHED, Outcome::Skip, "");
     }
     match seen {
-        Ok(seen) => about_seen(scene, seen),
-        Err(problem) => Finding::new(Some(name), &rules::UNREADABLE, Outcome::Fail, problem),
+        Ok(seen) => decide_entry(context, seen),
+        Err(problem) => Decision::new(Some(name), &rules::UNREADABLE, Outcome::Fail, problem),
     }
 }
 
-fn about_seen(scene: &Scene<'_>, seen: &Seen) -> Finding {
+fn decide_entry(context: &ClassContext<'_>, seen: &Entry) -> Decision {
     let entry = seen.name.as_str();
-    let leave = |rule, note: String| Finding::new(Some(entry), rule, Outcome::Leave, note);
-    let fail = |rule, note: String| Finding::new(Some(entry), rule, Outcome::Fail, note);
-    let path = format!("{}/{entry}", scene.class_config.host_dir);
+    let skip = |rule, note: String| Decision::new(Some(entry), rule, Outcome::Skip, note);
+    let fail = |rule, note: String| Decision::new(Some(entry), rule, Outcome::Fail, note);
+    let path = format!("{}/{entry}", context.class_config.host_dir);
     if seen.shape == Shape::Other {
-        return fail(&rules::STRANGE, format!("{path} is neither a directory nor a block device"));
+        return fail(&rules::UNSUPPORTED_TYPE, format!("{path} is neither a directory nor a block device"));
     }
-    let name = naming::volume_name(entry, scene.node.name(), scene.class_name);
-    if let Some(finding) = about_namesake(scene, seen, &name) {
-        return finding;
+    let name = naming::volume_name(entry, context.node.name(), context.class_name);
+    if let Some(decision) = existing_volume(context, seen, &name) {
+        return decision;
     }
-    if let Some(other) = scene.known.at(&path) {
-        return leave(&rules::PATH_TAKEN, format!("{path} is the path of volume {other}"));
+    if let Some(other) = context.existing.at(&path) {
+        return skip(&rules::PATH_TAKEN, format!("volume {other} has the path {path}"));
     }
-    if let Some(twin) = twin(scene, seen) {
-        let note = format!("{path} is the same disk as {:?} of class {:?}", twin.entry, twin.class);
+    if let Some(other) = same_disk(context, seen) {
+        let note = format!("{path} is the same disk as {:?} of class {:?}", other.entry, other.class);
         return fail(&rules::SAME_DISK, note);
     }
-    if scene.cleaning.contains(&name) {
-        return leave(&rules::CLEANING, format!("volume {name} is being cleaned"));
+    if context.cleaning.contains(&name) {
+        return skip(&rules::CLEANING, format!("volume {name} is being cleaned"));
     }
-    if seen.shape == Shape::Directory && scene.class_config.volume_mode == VolumeMode::Block {
-        return fail(&rules::DIRECTORY_FOR_BLOCK, format!("{path} is a directory, and volumeMode is Block"));
+    if seen.shape == Shape::Directory && context.class_config.volume_mode == VolumeMode::Block {
+        return fail(&rules::DIRECTORY_FOR_BLOCK, format!("{path} is a directory, but volumeMode is Block"));
     }
     if seen.shape == Shape::Directory && !seen.is_mount_point {
         return fail(&rules::NOT_MOUNTED, format!("{path} is not an actual mountpoint"));
     }
-    if scene.class_config.is_only_empty && seen.is_empty != Some(true) {
-        return leave(&rules::NOT_EMPTY, format!("{path} is not empty, and volume {name} is not known"));
+    if context.class_config.only_empty && seen.is_empty != Some(true) {
+        return skip(&rules::NOT_EMPTY, format!("{path} is not empty, and volume {name} does not exist"));
     }
-    let body = offer::volume(scene, &name, entry, seen.bytes);
-    Finding::new(Some(entry), &rules::OFFER, Outcome::Offer(Box::new(body)), format!("volume {name} at {path}"))
+    let body = volume::build(context, &name, entry, seen.bytes);
+    Decision::new(
+        Some(entry),
+        &rules::CREATE_VOLUME,
+        Outcome::Create(Box::new(body)),
+        format!("volume {name} at {path}"),
+    )
 }
 
-/// Another entry that is the same disk, and goes before: because it has its volume already, or else by its name.
-fn twin<'a>(scene: &Scene<'a>, seen: &Seen) -> Option<&'a Named> {
+/// Another entry for the same disk that takes precedence: it has a volume already, or its name
+/// sorts first.
+fn same_disk<'a>(context: &ClassContext<'a>, seen: &Entry) -> Option<&'a EntryDisk> {
     let identity = seen.identity?;
-    let this = Named { class: scene.class_name.to_owned(), entry: seen.name.clone(), identity };
-    scene.entries.iter().filter(|other| other.identity == identity && **other != this).find(|other| {
-        let name = naming::volume_name(&other.entry, scene.node.name(), &other.class);
-        scene.known.named(&name).is_some() || **other < this
+    let this = EntryDisk { class: context.class_name.to_owned(), entry: seen.name.clone(), identity };
+    context.entries.iter().filter(|other| other.identity == identity && **other != this).find(|other| {
+        let name = naming::volume_name(&other.entry, context.node.name(), &other.class);
+        context.existing.named(&name).is_some() || **other < this
     })
 }
 
-/// What there is to say where a volume has the name that the entry's has, or is to have.
-fn about_namesake(scene: &Scene<'_>, seen: &Seen, name: &Name) -> Option<Finding> {
-    let volume = scene.known.named(name)?;
+/// The decision if a volume with the entry's volume name exists.
+fn existing_volume(context: &ClassContext<'_>, seen: &Entry, name: &Name) -> Option<Decision> {
+    let volume = context.existing.named(name)?;
     let entry = Some(seen.name.as_str());
-    if !scene.owner.owns(volume) {
-        let note = format!("volume {name} exists and was not made by {}", scene.owner.provisioner);
-        return Some(Finding::new(entry, &rules::NAME_TAKEN, Outcome::Fail, note));
+    if !context.owner.owns(volume) {
+        let note = format!("volume {name} exists and was not created by {}", context.owner.provisioner);
+        return Some(Decision::new(entry, &rules::NAME_TAKEN, Outcome::Fail, note));
     }
     if volume.volume_mode != VolumeMode::Block || seen.shape != Shape::Directory {
-        return Some(Finding::new(entry, &rules::OFFERED, Outcome::Leave, ""));
+        return Some(Decision::new(entry, &rules::VOLUME_EXISTS, Outcome::Skip, ""));
     }
-    let path = format!("{}/{}", scene.class_config.host_dir, seen.name);
-    let note = format!("volume {name} is of a block device, and {path} is a directory");
-    let notice = Event::volume(volume, EventType::Warning, Reason::VolumeFailedDelete, note.clone());
-    Some(Finding { notice: Some(notice), ..Finding::new(entry, &rules::MODE_CHANGED, Outcome::Fail, note) })
+    let path = format!("{}/{}", context.class_config.host_dir, seen.name);
+    let note = format!("volume {name} is for a block device, but {path} is a directory");
+    let event = Event::volume(volume, EventType::Warning, Reason::VolumeFailedDelete, note.clone());
+    Some(Decision { event: Some(event), ..Decision::new(entry, &rules::DEVICE_BECAME_DIRECTORY, Outcome::Fail, note) })
 }

@@ -1,4 +1,4 @@
-//! Looking at the machine: what lies in a directory, what is mounted there, how much it holds. Changes nothing.
+//! Scans the machine: entries of a directory, mounts, capacities. Changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -11,15 +11,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatxFlags, flock, open, openat, statx};
 
-use crate::discover::{Identity, Looked, Seen, Shape, Unseen};
+use crate::discover::{Entry, Identity, ScanResult, Shape, UnreadableEntry};
 
-/// What a device has to be without, at its beginning and at its end, to count as empty.
+/// How much of a device has to be zero at both ends for it to count as empty.
 const BLANK_BYTES: u64 = 1 << 20;
 
-/// What file systems put on themselves, and nobody misses.
+/// Created by file systems; it does not count.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// The texts of a configuration, by the names of its files. Directories, and what a mounted ConfigMap has for itself, are skipped.
+/// Reads the files of a configuration. Directories and the internal files of a mounted ConfigMap
+/// are skipped.
 pub fn read_config(directory: &Path) -> Result<BTreeMap<String, String>, String> {
     let of = |path: &Path| format!("{}: ", path.display());
     let mut files = BTreeMap::new();
@@ -35,17 +36,16 @@ pub fn read_config(directory: &Path) -> Result<BTreeMap<String, String>, String>
     Ok(files)
 }
 
-/// Which mount a file is on. Two directories of one file system that are mounted twice are on two mounts.
+/// Identifies a mount. The same file system mounted twice is two mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mount {
-    /// By the mount's own number.
+    /// The mount ID.
     Id(u64),
-    /// By the device, where the kernel does not tell more: those before 5.8.
+    /// The device number, on kernels before 5.8.
     Device(u32, u32),
 }
 
 impl Mount {
-    /// The mount of an open file.
     pub(crate) fn of(file: impl AsFd) -> io::Result<Mount> {
         let found = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
         let has_id = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
@@ -53,28 +53,28 @@ impl Mount {
     }
 }
 
-/// Opens a directory that a person has configured; links on the way there are that person's.
+/// Opens a configured directory; links in its path are followed.
 pub(crate) fn open_configured(directory: &Path) -> io::Result<OwnedFd> {
     Ok(open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Opens a directory by its name in another. A link is not followed.
+/// Opens a directory by its name in another, without following a link.
 pub(crate) fn open_directory(parent: impl AsFd, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(parent, name, flags, Mode::empty())?)
 }
 
-/// A disk that is held: whoever cleans it or offers it holds it meanwhile, in whichever process. Let go when dropped.
+/// An exclusive lock on a disk, across processes. Released when dropped.
 #[derive(Debug)]
-pub struct Hold {
+pub struct DiskLock {
     file: OwnedFd,
 }
 
-impl Hold {
-    /// Holds what is open; `None` when somebody else does.
-    pub(crate) fn of(file: OwnedFd) -> io::Result<Option<Hold>> {
+impl DiskLock {
+    /// Locks an open file; `None` if it is locked already.
+    pub(crate) fn of(file: OwnedFd) -> io::Result<Option<DiskLock>> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Hold { file })),
+            Ok(()) => Ok(Some(DiskLock { file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -86,13 +86,14 @@ impl Hold {
     }
 }
 
-/// Holds an entry while it is offered; `None` when somebody else holds it, as whoever cleans it does.
-pub fn hold(mount_dir: &Path, name: &str, shape: Shape) -> io::Result<Option<Hold>> {
+/// Locks an entry while its volume is created; `None` if it is locked already, for example for
+/// cleaning.
+pub fn lock(mount_dir: &Path, name: &str, shape: Shape) -> io::Result<Option<DiskLock>> {
     let file = match shape {
         Shape::Directory => open_directory(open_configured(mount_dir)?, name)?,
         Shape::Block | Shape::Other => open_device(&mount_dir.join(name))?.into(),
     };
-    Hold::of(file)
+    DiskLock::of(file)
 }
 
 fn open_device(path: &Path) -> io::Result<File> {
@@ -100,22 +101,29 @@ fn open_device(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// Looks at every entry of a class's directory whose name is meant; the others are told of by name alone.
-pub fn look(mount_dir: &Path, is_meant: impl Fn(&str) -> bool, wants_empty: bool) -> Result<Vec<Looked>, String> {
+/// Scans the entries of a class's directory. Those whose names do not match are returned by name
+/// only.
+pub fn scan(
+    mount_dir: &Path,
+    matches_pattern: impl Fn(&str) -> bool,
+    check_empty: bool,
+) -> Result<Vec<ScanResult>, String> {
     let of_directory = |error: io::Error| format!("{}: {error}", mount_dir.display());
-    let mounted = mount_points().map_err(|error| format!("the list of mounts: {error}"))?;
+    let mounted = mount_points().map_err(|error| format!("cannot read the mounts: {error}"))?;
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(mount_dir).map_err(of_directory)? {
         let file_name = entry.map_err(of_directory)?.file_name();
         entries.push(match file_name.into_string() {
-            Ok(name) if !is_meant(&name) => {
-                Ok(Seen { name, shape: Shape::Other, is_mount_point: false, bytes: 0, is_empty: None, identity: None })
+            Ok(name) if !matches_pattern(&name) => {
+                Ok(Entry { name, shape: Shape::Other, is_mount_point: false, bytes: 0, is_empty: None, identity: None })
             }
-            Ok(name) => look_at(mount_dir, &mounted, &name, wants_empty)
-                .map_err(|error| Unseen { problem: format!("{}: {error}", mount_dir.join(&name).display()), name }),
-            Err(name) => Err(Unseen {
+            Ok(name) => scan_entry(mount_dir, &mounted, &name, check_empty).map_err(|error| UnreadableEntry {
+                problem: format!("{}: {error}", mount_dir.join(&name).display()),
+                name,
+            }),
+            Err(name) => Err(UnreadableEntry {
                 name: name.to_string_lossy().into_owned(),
-                problem: format!("{}: its name is not UTF-8", mount_dir.join(name).display()),
+                problem: format!("{}: the name is not UTF-8", mount_dir.join(name).display()),
             }),
         });
     }
@@ -123,14 +131,14 @@ pub fn look(mount_dir: &Path, is_meant: impl Fn(&str) -> bool, wants_empty: bool
     Ok(entries)
 }
 
-fn name(entry: &Looked) -> &str {
+fn name(entry: &ScanResult) -> &str {
     match entry {
         Ok(seen) => &seen.name,
         Err(unseen) => &unseen.name,
     }
 }
 
-fn look_at(mount_dir: &Path, mounted: &BTreeSet<PathBuf>, name: &str, wants_empty: bool) -> io::Result<Seen> {
+fn scan_entry(mount_dir: &Path, mounted: &BTreeSet<PathBuf>, name: &str, check_empty: bool) -> io::Result<Entry> {
     let path = mount_dir.join(name);
     let metadata = std::fs::metadata(&path)?;
     let kind = metadata.file_type();
@@ -148,21 +156,21 @@ fn look_at(mount_dir: &Path, mounted: &BTreeSet<PathBuf>, name: &str, wants_empt
         Shape::Other => 0,
     };
     let is_empty = match shape {
-        Shape::Directory if wants_empty => Some(is_directory_empty(&path)?),
-        Shape::Block if wants_empty => Some(is_device_blank(&path, bytes)?),
+        Shape::Directory if check_empty => Some(is_directory_empty(&path)?),
+        Shape::Block if check_empty => Some(is_device_blank(&path, bytes)?),
         Shape::Directory | Shape::Block | Shape::Other => None,
     };
-    // The list of mounts has paths without links. A link to a mount point is none itself.
+    // Mount points are listed without links. A link to a mount point is not a mount point.
     let is_mount_point = mount_dir.canonicalize().is_ok_and(|directory| mounted.contains(&directory.join(name)));
     let identity = match shape {
         Shape::Directory => Some(Identity::Directory(metadata.dev(), metadata.ino())),
         Shape::Block => Some(Identity::Device(metadata.rdev())),
         Shape::Other => None,
     };
-    Ok(Seen { name: name.to_owned(), shape, is_mount_point, bytes, is_empty, identity })
+    Ok(Entry { name: name.to_owned(), shape, is_mount_point, bytes, is_empty, identity })
 }
 
-/// Whether there is nothing in a directory but what its file system put there.
+/// Whether a directory contains nothing but `lost+found`.
 pub fn is_directory_empty(path: &Path) -> io::Result<bool> {
     for entry in std::fs::read_dir(path)? {
         if entry?.file_name() != LOST_AND_FOUND {
@@ -172,7 +180,7 @@ pub fn is_directory_empty(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether a device has nothing where anything that is made of a device would be known by.
+/// Whether a device has no signature at either end.
 fn is_device_blank(path: &Path, bytes: u64) -> io::Result<bool> {
     let device = open_device(path)?;
     let blank_bytes = BLANK_BYTES.min(bytes);
@@ -186,14 +194,15 @@ fn is_device_blank(path: &Path, bytes: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Everything that something is mounted on, as this process sees it.
+/// All mount points of this process.
 pub fn mount_points() -> io::Result<BTreeSet<PathBuf>> {
     let mut text = Vec::new();
     File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
     Ok(parse_mounts(&text))
 }
 
-/// The fifth field of each line, in which blanks, tabs, line feeds and backslashes are written as octal numbers.
+/// Reads the fifth field of each line, with octal escapes for blanks, tabs, newlines and
+/// backslashes.
 fn parse_mounts(text: &[u8]) -> BTreeSet<PathBuf> {
     let fields = text.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
     fields.map(|field| PathBuf::from(std::ffi::OsString::from_vec(unescape(field)))).collect()
@@ -221,7 +230,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// A path, as it may be shown.
+/// A file name for messages.
 pub(crate) fn shown(name: &[u8]) -> String {
     OsStr::from_bytes(name).to_string_lossy().into_owned()
 }
@@ -231,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts_are_read_whatever_they_are_called() {
+    fn mount_points_with_escapes_are_parsed() {
         let text = b"36 35 98:0 /mnt1 /mnt/a\\040b rw,noatime master:1 - ext3 /dev/root rw\n\
                      37 35 98:0 / /mnt/back\\134slash rw - ext3 /dev/root rw\n\n36 short\n";
         let mounts: Vec<PathBuf> = parse_mounts(text).into_iter().collect();
@@ -240,15 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_looked_at_as_they_are() {
+    fn entries_are_scanned() {
         let root = std::env::temp_dir().join(format!("bindery-look-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("dir/inside")).expect("made");
-        std::fs::create_dir_all(root.join("blank/lost+found")).expect("made");
+        std::fs::create_dir_all(root.join("dir/inside")).expect("created");
+        std::fs::create_dir_all(root.join("blank/lost+found")).expect("created");
         std::fs::write(root.join("file"), "text").expect("written");
         std::os::unix::fs::symlink("dir", root.join("link")).expect("linked");
         std::os::unix::fs::symlink("/proc", root.join("to-proc")).expect("linked");
         std::os::unix::fs::symlink("nowhere", root.join("dangling")).expect("linked");
-        let entries = look(&root, |name| name != "file", true).expect("looked");
+        let entries = scan(&root, |name| name != "file", true).expect("looked");
         let brief: Vec<(String, Option<_>)> = entries
             .iter()
             .map(|entry| {
@@ -268,14 +277,14 @@ mod tests {
                 ("to-proc".to_owned(), directory(false)),
             ]
         );
-        assert!(look(&root.join("nowhere"), |_| true, false).is_err());
+        assert!(scan(&root.join("nowhere"), |_| true, false).is_err());
         std::fs::remove_dir_all(&root).expect("cleaned up");
     }
 
     #[test]
-    fn a_configuration_is_the_plain_files_of_a_directory() {
+    fn configuration_consists_of_the_files_of_a_directory() {
         let root = std::env::temp_dir().join(format!("bindery-config-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("..2026/x")).expect("made");
+        std::fs::create_dir_all(root.join("..2026/x")).expect("created");
         std::fs::write(root.join("..2026/useNodeNameOnly"), "true").expect("written");
         std::os::unix::fs::symlink("..2026", root.join("..data")).expect("linked");
         std::os::unix::fs::symlink("..data/useNodeNameOnly", root.join("useNodeNameOnly")).expect("linked");

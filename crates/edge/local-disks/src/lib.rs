@@ -1,26 +1,29 @@
-//! Local disks: what is mounted under a directory of a node, or linked there, is offered as volumes; and cleaned before it is
-//! offered again. A drop-in for the local static provisioner and its node-cleanup.
+//! Local disks: creates PersistentVolumes for disks that are mounted or linked below a directory of
+//! a node, and cleans released ones before they are used again. A drop-in replacement for
+//! sig-storage-local-static-provisioner and its node-cleanup controller.
 //!
 //! ```text
 //!   config ──┐
-//!   disk ────┼─▶ discover ─▶ volumes to create, or why not      a released volume ─▶ clean ─▶ its object may go
-//!   known ───┘                                                  a node that is gone ─▶ orphans: what may go with it
+//!   disk ────┼─▶ discover ─▶ volumes to create, or why not
+//!   volumes ─┘
+//!   released volume ─▶ clean ─▶ volume deleted
+//!   deleted node ─▶ deleted_nodes ─▶ claims and volumes to delete
 //! ```
 //!
-//! What is decided, is decided by pure functions: [`discover`], [`clean::target`], [`orphans`]. Only [`disk`] looks at the machine,
-//! and only [`clean`] changes it. [`agent`] runs on a node and puts these to work; [`caretaker`] runs once in a cluster, and sees
-//! to what was on nodes that are gone.
+//! Decisions are pure functions: [`discover`], [`clean::target`], [`deleted_nodes`]. Only [`disk`]
+//! looks at the machine, and only [`clean`] changes it. [`agent`] runs them on a node.
+//! [`node_cleanup`] runs once in a cluster and deletes claims and volumes of deleted nodes.
 //!
-//! This room does not know when a released volume may go, nor how a claim gets one: it orders nothing, and is asked.
+//! When a released volume is reclaimed is decided by `bindery-provisioner`, not here.
 
 pub mod agent;
 pub mod clean;
 pub mod config;
+pub mod deleted_nodes;
 pub mod discover;
 pub mod disk;
 pub mod naming;
 pub mod node_cleanup;
-pub mod orphans;
 pub mod pattern;
 pub mod rules;
 

@@ -1,4 +1,4 @@
-//! Names and sizes of discovered volumes: as upstream has them, so that a volume that it made is known again.
+//! Names and capacities of volumes. They are upstream's, so that its volumes are recognized.
 
 use bindery_model::hash::fnv1a;
 use bindery_model::{Name, Quantity};
@@ -6,12 +6,13 @@ use bindery_model::{Name, Quantity};
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// The name of the volume of an entry: the same for ever, whoever derives it.
+/// The name of the volume for an entry.
 pub fn volume_name(entry: &str, node: &str, class: &str) -> Name {
     format!("local-pv-{:x}", fnv1a(&[entry, node, class].concat())).into()
 }
 
-/// Who makes the volumes of a node. With the node's UID, a node that comes again under the same name is another.
+/// The provisioner's name for a node. With the UID, a new node with the same name is a different
+/// one.
 pub fn provisioner(node: &str, uid: Option<&str>) -> Name {
     match uid {
         Some(uid) => format!("local-volume-provisioner-{node}-{uid}").into(),
@@ -19,7 +20,7 @@ pub fn provisioner(node: &str, uid: Option<&str>) -> Name {
     }
 }
 
-/// How much a disk is said to hold: whole GiB from ten of them on, whole MiB from ten of those on, else to the byte.
+/// The capacity of a disk, rounded down to GiB from 10 GiB, to MiB from 10 MiB.
 pub fn capacity(bytes: u64) -> Quantity {
     let unit = match bytes {
         bytes if bytes >= 10 * GIB => GIB,
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_upstream_s() {
+    fn names_match_upstream() {
         assert_eq!(volume_name("file1", "node1", "sc1"), "local-pv-46a934d2");
         assert_eq!(volume_name("mount1", "test-node", "sc1"), "local-pv-aaaafef5");
         assert_eq!(provisioner("n", Some("u")), "local-volume-provisioner-n-u");
@@ -42,13 +43,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_with_leading_zeros_is_written_without_them() {
+    fn hash_has_no_leading_zeros() {
         let short = (0..100_000).map(|n| volume_name(&n.to_string(), "n", "c")).find(|name| name.len() < 17);
         assert!(short.is_some_and(|name| !name.starts_with("local-pv-0")), "one in sixteen is shorter");
     }
 
     #[test]
-    fn sizes_are_rounded_down() {
+    fn capacities_are_rounded_down() {
         let cases = [
             (10 * MIB - 1, "10485759"),
             (10 * MIB, "10Mi"),

@@ -1,7 +1,8 @@
-//! What runs once in a cluster: sees to the claims and volumes of nodes that are gone. It never touches data.
+//! Runs once in a cluster: deletes claims and volumes of deleted nodes. It never touches data.
 //!
-//! Lists say what might have to be done; before anything is, everything that it rests on is read live: the volume, its claim, and
-//! that no node is there by any of the names; and a deletion carries the UID and the version of what was read.
+//! Lists show what might have to be deleted. Before a deletion, everything it depends on is read
+//! live: the volume, its claim, and that no node has any of the names. The deletion carries the UID
+//! and resourceVersion that were read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,94 +15,95 @@ use bindery_rules_api::Event;
 use bindery_runtime::{Api, EventSink, GetError};
 use serde_json::{Value, json};
 
+use crate::deleted_nodes::{Cleanup, ExistingNodes, decide_claim, decide_volume, hosts};
 use crate::discover::HOST_LABEL;
-use crate::orphans::{Nodes, Orphan, hosts, judge, judge_claim};
 
-/// Who events are from.
+/// The component in events.
 const COMPONENT: &str = "cleanup-controller";
 
-/// What went, or did not.
+/// What was deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gone {
+pub enum Deleted {
     /// A claim.
     Claim,
     /// A volume, by its phase.
     Volume(String),
 }
 
-/// Hears what is done, to count it.
-pub trait Counts: Send + Sync + 'static {
-    /// Something was deleted, or could not be.
-    fn deleted(&self, what: &Gone, succeeded: bool);
+/// Observes deletions, for metrics.
+pub trait DeletionObserver: Send + Sync + 'static {
+    /// A deletion has succeeded or failed.
+    fn deleted(&self, what: &Deleted, succeeded: bool);
 }
 
-/// Sees to what was on nodes that are gone.
+/// Deletes claims and volumes of deleted nodes.
 pub struct NodeCleanup {
     /// The API server.
     pub api: Arc<Api>,
-    /// The classes whose volumes are seen to.
+    /// The classes to clean up.
     pub classes: BTreeSet<String>,
-    /// How long a node may be gone before claims go.
+    /// How long a node must be deleted before its claims are.
     pub delay: Duration,
-    /// Where events go.
+    /// Publishes events.
     pub events: EventSink,
-    /// Who counts.
-    pub counts: Arc<dyn Counts>,
-    /// Since when a volume's node is known to be gone, by the volume's UID.
-    pub since: BTreeMap<String, Instant>,
+    /// For metrics.
+    pub observer: Arc<dyn DeletionObserver>,
+    /// Since when a volume's node has been missing, by the volume's UID.
+    pub missing_since: BTreeMap<String, Instant>,
 }
 
 impl NodeCleanup {
-    /// Looks at everything once.
-    pub async fn round(&mut self, now: Instant) -> Result<(), String> {
-        // What an API server remembers will do for a first look.
+    /// Checks all volumes once.
+    pub async fn run_once(&mut self, now: Instant) -> Result<(), String> {
+        // The API server's cache is good enough for a first look.
         let volumes = self.list("/api/v1/persistentvolumes?resourceVersion=0").await?;
-        let nodes = Nodes::new(&self.list("/api/v1/nodes?resourceVersion=0").await?);
-        let mut orphaned = BTreeSet::new();
+        let nodes = ExistingNodes::new(&self.list("/api/v1/nodes?resourceVersion=0").await?);
+        let mut missing = BTreeSet::new();
         for volume in &volumes {
-            let outcome = match judge(volume, &self.classes, &nodes).orphan {
-                Orphan::Nothing => continue,
-                Orphan::Volume => self.delete_volume(volume).await,
-                Orphan::Claim => {
+            let outcome = match decide_volume(volume, &self.classes, &nodes).cleanup {
+                Cleanup::Nothing => continue,
+                Cleanup::DeleteVolume => self.delete_volume(volume).await,
+                Cleanup::DeleteClaim => {
                     let uid = text(volume, "/metadata/uid");
-                    orphaned.insert(uid.clone());
-                    let since = *self.since.entry(uid).or_insert_with(|| {
-                        self.events.publish(notice(volume));
+                    missing.insert(uid.clone());
+                    let missing_since = *self.missing_since.entry(uid).or_insert_with(|| {
+                        self.events.publish(node_deleted_event(volume));
                         now
                     });
-                    if now.duration_since(since) < self.delay {
+                    if now.duration_since(missing_since) < self.delay {
                         continue;
                     }
                     self.delete_claim(volume).await
                 }
             };
             if let Err(error) = outcome {
-                tracing::warn!(volume = text(volume, "/metadata/name"), error, "cannot be seen to");
+                tracing::warn!(volume = text(volume, "/metadata/name"), error, "node cleanup failed for volume");
             }
         }
-        // Who comes back, or is seen to, starts anew if it goes again.
-        self.since.retain(|uid, _| orphaned.contains(uid));
+        // If the node comes back, or everything is deleted, the delay starts over.
+        self.missing_since.retain(|uid, _| missing.contains(uid));
         Ok(())
     }
 
     async fn delete_volume(&self, seen: &Value) -> Result<(), String> {
-        let Some(volume) = self.orphan(seen, &Orphan::Volume).await? else { return Ok(()) };
-        let gone = Gone::Volume(text(&volume, "/status/phase"));
-        self.delete(&volume_path(&name(&volume)), &volume, &gone).await
+        let Some(volume) = self.confirm(seen, &Cleanup::DeleteVolume).await? else { return Ok(()) };
+        let deleted = Deleted::Volume(text(&volume, "/status/phase"));
+        self.delete(&volume_path(&name(&volume)), &volume, &deleted).await
     }
 
     async fn delete_claim(&self, seen: &Value) -> Result<(), String> {
-        let Some(volume) = self.orphan(seen, &Orphan::Claim).await? else { return Ok(()) };
+        let Some(volume) = self.confirm(seen, &Cleanup::DeleteClaim).await? else { return Ok(()) };
         let path = claim_path(&claim_key(&volume));
         let claim = self.get(&path).await?;
-        match (judge_claim(&volume, claim.as_ref()).orphan, claim) {
-            (Orphan::Claim, Some(claim)) => self.delete(&path, &claim, &Gone::Claim).await,
-            (Orphan::Nothing | Orphan::Volume | Orphan::Claim, _) => Ok(()),
+        match (decide_claim(&volume, claim.as_ref()).cleanup, claim) {
+            (Cleanup::DeleteClaim, Some(claim)) => self.delete(&path, &claim, &Deleted::Claim).await,
+            (Cleanup::Nothing | Cleanup::DeleteVolume | Cleanup::DeleteClaim, _) => Ok(()),
         }
     }
 
-    /// A volume as it is now, if the same still follows: by live reads of it and of every node that it could be on.
-    async fn orphan(&self, seen: &Value, expected: &Orphan) -> Result<Option<Value>, String> {
+    /// Reads the volume and every node that it could be on, and returns the volume if the decision
+    /// is still the same.
+    async fn confirm(&self, seen: &Value, expected: &Cleanup) -> Result<Option<Value>, String> {
         let Some(volume) = self.get(&volume_path(&name(seen))).await? else { return Ok(None) };
         let Some(hosts) = hosts(&volume).filter(|_| volume["metadata"]["uid"] == seen["metadata"]["uid"]) else {
             return Ok(None);
@@ -111,11 +113,11 @@ impl NodeCleanup {
             nodes.extend(self.get(&format!("/api/v1/nodes/{host}")).await?);
             nodes.extend(self.list(&format!("/api/v1/nodes?labelSelector={HOST_LABEL}%3D{host}")).await?);
         }
-        let judged = judge(&volume, &self.classes, &Nodes::new(&nodes));
-        Ok((judged.orphan == *expected).then_some(volume))
+        let decision = decide_volume(&volume, &self.classes, &ExistingNodes::new(&nodes));
+        Ok((decision.cleanup == *expected).then_some(volume))
     }
 
-    async fn delete(&self, path: &str, object: &Value, what: &Gone) -> Result<(), String> {
+    async fn delete(&self, path: &str, object: &Value, what: &Deleted) -> Result<(), String> {
         let (uid, version) = (&object["metadata"]["uid"], &object["metadata"]["resourceVersion"]);
         let body = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid, "resourceVersion": version},
@@ -128,8 +130,8 @@ impl NodeCleanup {
             Ok(_) | Err(GetError::NotFound(_)) => Ok(()),
             Err(GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         };
-        self.counts.deleted(what, outcome.is_ok());
-        tracing::info!(path, ?what, succeeded = outcome.is_ok(), "its node is gone: deleted");
+        self.observer.deleted(what, outcome.is_ok());
+        tracing::info!(path, ?what, succeeded = outcome.is_ok(), "deleted object of missing node");
         outcome
     }
 
@@ -162,8 +164,8 @@ fn claim_key(volume: &Value) -> ClaimKey {
     }
 }
 
-/// What is said of a claim whose volume is out of reach.
-fn notice(volume: &Value) -> Event {
+/// The event for a claim whose volume is on a deleted node.
+fn node_deleted_event(volume: &Value) -> Event {
     let key = claim_key(volume);
     let meta = Meta {
         namespace: key.namespace.clone(),
@@ -172,7 +174,7 @@ fn notice(volume: &Value) -> Event {
         version: text(volume, "/spec/claimRef/resourceVersion").parse().unwrap_or_default(),
     };
     let hosts: Vec<String> = hosts(volume).unwrap_or_default().into_iter().collect();
-    let message = format!("volume {} is on a node that does not exist any more: {}", name(volume), hosts.join(", "));
+    let message = format!("volume {} is on a node that no longer exists: {}", name(volume), hosts.join(", "));
     Event {
         about: ObjectKey::from(key),
         meta,

@@ -1,8 +1,8 @@
-//! Shell patterns of names: `*`, `?`, `[a-z]`, and `\` before what is meant literally.
+//! Shell patterns: `*`, `?`, `[a-z]`, and `\` to escape.
 
 use std::fmt;
 
-/// A pattern of the name of an entry.
+/// A shell pattern for an entry's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
@@ -11,22 +11,22 @@ pub struct Pattern {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// Anything, nothing too.
+    /// `*`
     Any,
-    /// One character, whichever.
+    /// `?`
     One,
-    /// Just this character.
-    Just(char),
-    /// One of these ranges, or none of them.
-    Among { ranges: Vec<(char, char)>, is_negated: bool },
+    /// A literal character.
+    Literal(char),
+    /// `[…]` or `[^…]`
+    Set { ranges: Vec<(char, char)>, is_negated: bool },
 }
 
 impl Part {
-    fn holds(&self, c: char) -> bool {
+    fn matches_char(&self, c: char) -> bool {
         match self {
             Part::Any | Part::One => true,
-            Part::Just(just) => *just == c,
-            Part::Among { ranges, is_negated } => {
+            Part::Literal(literal) => *literal == c,
+            Part::Set { ranges, is_negated } => {
                 ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *is_negated
             }
         }
@@ -34,7 +34,8 @@ impl Part {
 }
 
 impl Pattern {
-    /// Reads a pattern; fails when a bracket is not closed, or a range or an escape not complete.
+    /// Parses a pattern. Fails for an unclosed bracket, an incomplete range or a trailing
+    /// backslash.
     pub fn parse(text: &str) -> Result<Pattern, String> {
         let mut rest = text.chars();
         let mut parts = Vec::new();
@@ -42,18 +43,20 @@ impl Pattern {
             parts.push(match c {
                 '*' => Part::Any,
                 '?' => Part::One,
-                '[' => among(&mut rest).ok_or_else(|| format!("{text:?} has a bracket that is not closed rightly"))?,
-                '\\' => Part::Just(rest.next().ok_or_else(|| format!("{text:?} ends with a backslash"))?),
-                just => Part::Just(just),
+                '[' => {
+                    parse_set(&mut rest).ok_or_else(|| format!("{text:?} contains an invalid bracket expression"))?
+                }
+                '\\' => Part::Literal(rest.next().ok_or_else(|| format!("{text:?} ends with a backslash"))?),
+                literal => Part::Literal(literal),
             });
         }
         Ok(Pattern { text: text.to_owned(), parts })
     }
 
-    /// Whether a name is meant by it, the whole of it.
+    /// Whether the pattern matches the whole name.
     pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
-        // How far it came, and where the last `*` stood and had taken up to: for that one alone it is worth going back.
+        // The last `*`, and how much it has matched: backtracking to it is sufficient.
         let (mut part, mut at, mut star) = (0, 0, None);
         loop {
             match self.parts.get(part) {
@@ -61,7 +64,7 @@ impl Pattern {
                     star = Some((part, at));
                     part += 1;
                 }
-                Some(here) if name.get(at).is_some_and(|c| here.holds(*c)) => (part, at) = (part + 1, at + 1),
+                Some(here) if name.get(at).is_some_and(|c| here.matches_char(*c)) => (part, at) = (part + 1, at + 1),
                 None if at == name.len() => return true,
                 Some(_) | None => match star {
                     Some((star_part, taken)) if taken < name.len() => {
@@ -75,8 +78,8 @@ impl Pattern {
     }
 }
 
-/// The inside of a bracket, up to its end.
-fn among(rest: &mut std::str::Chars<'_>) -> Option<Part> {
+/// Parses a bracket expression after its opening bracket.
+fn parse_set(rest: &mut std::str::Chars<'_>) -> Option<Part> {
     let mut ahead = rest.clone();
     let is_negated = ahead.next() == Some('^');
     if is_negated {
@@ -92,7 +95,7 @@ fn among(rest: &mut std::str::Chars<'_>) -> Option<Part> {
         let mut ahead = rest.clone();
         if ahead.next() == Some(']') && !ranges.is_empty() {
             *rest = ahead;
-            return Some(Part::Among { ranges, is_negated });
+            return Some(Part::Set { ranges, is_negated });
         }
         let low = literal(rest)?;
         let mut ahead = rest.clone();
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_mean_what_a_shell_means() {
+    fn patterns_match_as_in_a_shell() {
         let cases = [
             ("*", "", true),
             ("*", "anything", true),
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_do_not_take_for_ever() {
+    fn many_stars_match_in_reasonable_time() {
         let pattern = Pattern::parse(&format!("{}b", "a*".repeat(40))).expect("a pattern");
         assert!(!pattern.matches(&"a".repeat(200)));
     }

@@ -1,56 +1,56 @@
-//! Every rule about local disks: a name that never changes, and a sentence of why. docs/rules.md is made from this.
+//! The rules for local disks. docs/rules.md is generated from this file.
 
-/// What is offered, and what is not.
+/// Which disks get a volume.
 pub mod discovery {
     bindery_rules_api::rules! {
-        CLASS_MISSING = "local.discovery.class-missing": "The storage class does not exist: nothing is offered under it until it does.";
-        CLASS_MALFORMED = "local.discovery.class-malformed": "A field of the storage class cannot be understood: nothing is offered under it until that is mended.";
-        CLASS_POLICY = "local.discovery.class-policy": "The storage class wants its volumes neither retained nor deleted: a local disk knows nothing else, and nothing is offered.";
-        NODE_UNLABELLED = "local.discovery.node-unlabelled": "The node has no label with its host's name, by which volumes say where they are: nothing is offered until it has.";
-        NOT_MEANT = "local.discovery.not-meant": "The name of the entry fits no pattern of the class: it is passed over.";
-        UNREADABLE = "local.discovery.unreadable": "The entry cannot be looked at: it is not offered until it can.";
-        STRANGE = "local.discovery.neither-directory-nor-device": "The entry is neither a directory nor a block device: it cannot be a volume.";
-        OFFERED = "local.discovery.offered": "The entry has its volume already.";
-        MODE_CHANGED = "local.discovery.device-became-directory": "The volume was made of a block device, and in its place there is a directory now: somebody has to look.";
-        NAME_TAKEN = "local.discovery.name-taken": "A volume of the name that is to be given was made by somebody else: by another node of this name, if anybody. It has to go first.";
-        PATH_TAKEN = "local.discovery.path-taken": "Another volume of this node has the same path: nothing is offered twice.";
-        SAME_DISK = "local.discovery.same-disk": "Another entry is the very same disk under another name, and goes before: nothing is offered twice.";
-        CLEANING = "local.discovery.being-cleaned": "The entry is being cleaned: it is offered once that is done.";
-        DIRECTORY_FOR_BLOCK = "local.discovery.directory-for-block": "Block devices are to be offered, and this is a directory.";
-        NOT_MOUNTED = "local.discovery.not-mounted": "The directory is no mount point: either its disk is not there yet, or it would take from a disk that is not its own.";
-        NOT_EMPTY = "local.discovery.not-empty": "There is something on it, and the class wants only what is empty offered: whoever knows that it is not needed has to remove it.";
-        OFFER = "local.discovery.offer": "NoObserver has it, and it is ready: a volume is made of it.";
+        CLASS_MISSING = "local.discovery.class-missing": "The StorageClass does not exist. No volumes are created for it until it does.";
+        CLASS_MALFORMED = "local.discovery.class-malformed": "The StorageClass has an invalid field. No volumes are created for it until the field is corrected.";
+        CLASS_RECLAIM_POLICY = "local.discovery.class-reclaim-policy": "The StorageClass's reclaim policy is neither Retain nor Delete. Local disks support no other, so no volumes are created for it.";
+        NODE_WITHOUT_HOSTNAME_LABEL = "local.discovery.node-without-hostname-label": "The node has no kubernetes.io/hostname label, which volumes need for their node affinity. No volumes are created until it has.";
+        NAME_NOT_MATCHED = "local.discovery.name-not-matched": "The entry's name matches no namePattern of the class. The entry is ignored.";
+        UNREADABLE = "local.discovery.unreadable": "The entry cannot be read. It gets no volume until it can.";
+        UNSUPPORTED_TYPE = "local.discovery.neither-directory-nor-device": "The entry is neither a directory nor a block device, so it cannot be a volume.";
+        VOLUME_EXISTS = "local.discovery.volume-exists": "The entry already has a volume. Nothing to do.";
+        DEVICE_BECAME_DIRECTORY = "local.discovery.device-became-directory": "The volume was created for a block device, but its path is now a directory. Check the disk; nothing is done until it is a device again or the volume is deleted.";
+        NAME_TAKEN = "local.discovery.name-taken": "A volume with the entry's volume name exists, but was created by another provisioner, for example for an earlier node with this name. The entry gets no volume until that one is deleted.";
+        PATH_TAKEN = "local.discovery.path-taken": "Another volume on this node has the same path. A disk never gets two volumes.";
+        SAME_DISK = "local.discovery.same-disk": "Another entry refers to the same disk and takes precedence. A disk never gets two volumes.";
+        CLEANING = "local.discovery.being-cleaned": "The disk is being cleaned. It gets a new volume afterwards.";
+        DIRECTORY_FOR_BLOCK = "local.discovery.directory-for-block": "The class has volumeMode Block, but the entry is a directory. It gets no volume.";
+        NOT_MOUNTED = "local.discovery.not-mounted": "The directory is not a mount point. Its disk is not mounted yet, or it would use the space of another file system. It gets no volume.";
+        NOT_EMPTY = "local.discovery.not-empty": "The disk contains data, and the class has onlyEmpty set. It gets no volume until the data is removed.";
+        CREATE_VOLUME = "local.discovery.create-volume": "The disk is ready and has no volume yet. A volume is created for it.";
     }
 }
 
-/// What is cleaned, and what is not.
+/// Which released volumes are cleaned.
 pub mod cleaning {
     bindery_rules_api::rules! {
-        NOT_LOCAL = "local.cleaning.not-local": "The volume is no local disk: there is nothing here to clean.";
-        CLASS_UNKNOWN = "local.cleaning.class-unknown": "The volume's class is not configured here: where its disk is mounted is not known, so it is neither cleaned nor deleted.";
-        OUTSIDE = "local.cleaning.outside": "The volume's path is not that of an entry of its class's directory: nothing is touched.";
-        SHARED = "local.cleaning.shared": "Another volume of this node has the same path: what lies there may be its, and nothing is touched.";
-        POLICY = "local.cleaning.policy": "The volume is released, and its policy is neither Retain nor Delete: a local disk knows nothing else, and it stays as it is.";
-        CHANGED = "local.cleaning.changed": "Now that the disk is held, the volume is not what it was, or not released any more: nothing is touched.";
-        CLEAN = "local.cleaning.clean": "NoObserver has the volume any more: what is on it is removed, and only then its object.";
+        NOT_LOCAL = "local.cleaning.not-local": "The volume is not a local volume. There is nothing to clean.";
+        CLASS_NOT_CONFIGURED = "local.cleaning.class-not-configured": "The volume's class is not configured, so the directory of its disk is unknown. The volume is neither cleaned nor deleted until the class is configured.";
+        PATH_OUTSIDE_DIRECTORY = "local.cleaning.path-outside-directory": "The volume's path is not an entry of its class's directory. Nothing is cleaned.";
+        PATH_SHARED = "local.cleaning.path-shared": "Another volume on this node has the same path and may own the data. Nothing is cleaned.";
+        UNSUPPORTED_RECLAIM_POLICY = "local.cleaning.unsupported-reclaim-policy": "The volume is released, and its reclaim policy is neither Retain nor Delete. Local disks support no other, so the volume is left alone.";
+        VOLUME_CHANGED = "local.cleaning.volume-changed": "The volume has changed, or is no longer Released, since the decision to clean it. Nothing is cleaned.";
+        CLEAN = "local.cleaning.clean": "The volume is released and has reclaim policy Delete. The data on its disk is deleted, and then the volume.";
     }
 }
 
-/// What goes with a node that is gone.
-pub mod orphans {
+/// What is deleted after a node was deleted.
+pub mod deleted_node {
     bindery_rules_api::rules! {
-        NOT_CHOSEN = "local.gone-node.not-chosen": "The volume is not local, or its class was not chosen for cleaning up: it is passed over.";
-        NO_NODE_NAMED = "local.gone-node.no-node-named": "The volume does not say by the host's name where it is: whether that is gone cannot be told.";
-        NODE_LIVES = "local.gone-node.node-lives": "A node that the volume can be reached from is there.";
-        CLAIM_GONE = "local.gone-node.claim-gone": "The volume's claim is gone, or another claim has its name: there is none to delete.";
-        CLAIM_ELSEWHERE = "local.gone-node.claim-elsewhere": "The claim is bound to another volume: it is not deleted.";
-        DELETE_CLAIM = "local.gone-node.delete-claim": "The claim's volume was on a node that is gone, and did not come back in time: the claim is deleted, so that its pod gets another.";
-        DELETE_VOLUME = "local.gone-node.delete-volume": "The volume was on a node that is gone, and nobody has it: its object is deleted.";
-        KEPT = "local.gone-node.kept": "The volume was on a node that is gone, and is in use, retained or on its way: it is left to a person, or to a later look.";
+        CLASS_NOT_SELECTED = "local.deleted-node.class-not-selected": "The volume is not local, or its class is not in --storageclass-names. It is ignored.";
+        NO_HOSTNAME_AFFINITY = "local.deleted-node.no-hostname-affinity": "The volume's node affinity does not list host names, so it is unknown which nodes it is on. It is left alone.";
+        NODE_EXISTS = "local.deleted-node.node-exists": "A node that can access the volume exists. The volume is left alone.";
+        CLAIM_DELETED = "local.deleted-node.claim-deleted": "The volume's claim is deleted or being deleted, or was replaced by another claim with its name. There is no claim to delete.";
+        CLAIM_BOUND_ELSEWHERE = "local.deleted-node.claim-bound-elsewhere": "The claim is bound to another volume. It is not deleted.";
+        DELETE_CLAIM = "local.deleted-node.delete-claim": "The claim's volume is on a node that was deleted and did not come back in time. The claim is deleted, so that its pod can get a new one.";
+        DELETE_VOLUME = "local.deleted-node.delete-volume": "The volume is on a deleted node and is not in use. The PersistentVolume is deleted.";
+        VOLUME_KEPT = "local.deleted-node.volume-kept": "The volume is on a deleted node, but is bound without a claim UID, retained, Failed, Pending or already being deleted. It is left alone; delete it by hand if it is no longer needed.";
     }
 }
 
-/// Every rule about local disks.
+/// All rules for local disks.
 pub fn all() -> impl Iterator<Item = &'static bindery_rules_api::Rule> {
-    [discovery::ALL, cleaning::ALL, orphans::ALL].into_iter().flatten().copied()
+    [discovery::ALL, cleaning::ALL, deleted_node::ALL].into_iter().flatten().copied()
 }

@@ -1,4 +1,4 @@
-//! The configuration: what upstream's files mean, and what is said of those that mean nothing.
+//! The configuration: upstream's files, and errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,22 +14,22 @@ fn read(files: &[(&str, &str)]) -> Result<Config, String> {
 }
 
 #[test]
-fn defaults_are_upstream_s() {
+fn defaults_match_upstream() {
     let config =
         read(&[("storageClassMap", "fast:\n  hostDir: /mnt/fast/\n  mountDir: /mnt//fast\n")]).expect("a config");
     let class = &config.classes["fast"];
     assert_eq!((class.host_dir.as_str(), class.mount_dir.as_str()), ("/mnt/fast", "/mnt/fast"));
     assert_eq!(class.cleaner, Cleaner::Command(vec![DEFAULT_CLEANER.into()]));
     assert_eq!((class.volume_mode, class.access_mode), (VolumeMode::Filesystem, AccessMode::ReadWriteOnce));
-    assert_eq!((class.fs_type.as_ref(), class.is_only_empty, class.selector.len()), (None, false, 0));
-    assert!(class.patterns.iter().any(|pattern| pattern.matches("whatever")));
+    assert_eq!((class.fs_type.as_ref(), class.only_empty, class.selector.len()), (None, false, 0));
+    assert!(class.patterns.iter().any(|pattern| pattern.matches("any-name")));
     assert_eq!((config.resync_min, config.taint.as_ref()), (Duration::from_secs(300), None));
-    assert!(!config.is_named_by_node_only && !config.is_owned_by_node);
-    assert_eq!(read(&[]).expect("nothing is configured").classes.len(), 0);
+    assert!(!config.use_node_name_only && !config.set_owner_reference);
+    assert_eq!(read(&[]).expect("an empty configuration").classes.len(), 0);
 }
 
 #[test]
-fn everything_can_be_said() {
+fn every_key_is_read() {
     let class = "slow:
   hostDir: /mnt/slow
   mountDir: /seen/slow
@@ -54,13 +54,13 @@ fn everything_can_be_said() {
         ("useJobForCleaning", "false"),
         ("useAlphaAPI", ""),
         ("jobTolerations", "[]"),
-        ("a-file-of-somebody-s", "nothing to us"),
+        ("unrelated-file", "ignored"),
     ]);
     let config = config.expect("a config");
     let slow = &config.classes["slow"];
     assert_eq!(slow.cleaner, Cleaner::Command(vec!["/scripts/shred.sh".into(), "2".into()]));
     assert_eq!((slow.volume_mode, slow.access_mode), (VolumeMode::Block, AccessMode::ReadWriteOncePod));
-    assert_eq!((slow.fs_type.as_deref(), slow.is_only_empty), (Some("xfs"), true));
+    assert_eq!((slow.fs_type.as_deref(), slow.only_empty), (Some("xfs"), true));
     let named: Vec<bool> =
         ["sda", "nvme0n1", "nvme0n1p1"].iter().map(|name| slow.patterns.iter().any(|p| p.matches(name))).collect();
     assert_eq!(named, [true, true, false]);
@@ -71,12 +71,12 @@ fn everything_can_be_said() {
         [(&"number".into(), &"1".into()), (&"team".into(), &"disks".into())]
     );
     assert_eq!(config.resync_min, Duration::from_secs(90));
-    assert!(config.is_named_by_node_only && config.is_owned_by_node);
+    assert!(config.use_node_name_only && config.set_owner_reference);
     assert_eq!(config.taint.as_deref(), Some("sig-storage-local-static-provisioner/agent-not-ready"));
 }
 
 #[test]
-fn cleaners_of_our_own_are_named_by_a_word() {
+fn builtin_cleaners_are_selected_by_name() {
     for (word, wipe) in [("quick", Wipe::Quick), ("zero", Wipe::Zero), ("discard", Wipe::Discard)] {
         let class = format!("c: {{hostDir: /a, mountDir: /a, blockCleanerCommand: [\"builtin:{word}\"]}}");
         let config = read(&[("storageClassMap", &class)]).expect("a config");
@@ -85,40 +85,46 @@ fn cleaners_of_our_own_are_named_by_a_word() {
 }
 
 #[test]
-fn labels_are_those_of_kubernetes() {
+fn labels_are_validated_as_in_kubernetes() {
     let config = read(&[("labelsForPV", "{example.com/team_1: disks, zone: ''}")]).expect("a config");
     assert_eq!(config.labels["example.com/team_1"], "disks");
     assert_eq!(config.labels["zone"], "");
 }
 
 #[test]
-fn files_that_mean_nothing_are_known() {
+fn unknown_files_are_reported() {
     let config = read(&[("storageclassmap", "{}"), ("namespace", "kube-system")]).expect("a config");
-    assert_eq!(config.unknown, ["storageclassmap"], "what upstream knows is passed over");
+    assert_eq!(config.unknown, ["storageclassmap"], "upstream's keys are ignored silently");
 }
 
 #[test]
-fn an_error_says_where_it_stands() {
+fn errors_say_where_they_are() {
     let class = |fields: &str| read(&[("storageClassMap", &format!("c: {{hostDir: /a, mountDir: /a, {fields}}}"))]);
     let cases = [
-        (read(&[("storageClassMap", "c: {mountDir: /a}")]), "storageClassMap: class \"c\": hostDir: it is required"),
-        (read(&[("storageClassMap", "c: {hostDir: /a}")]), "storageClassMap: class \"c\": mountDir: it is required"),
-        (read(&[("storageClassMap", "c: {hostDir: a, mountDir: /a}")]), "\"a\" is not the absolute path"),
-        (read(&[("storageClassMap", "c: {hostDir: /a/../b, mountDir: /a}")]), "\"/a/../b\" is not the absolute path"),
-        (read(&[("storageClassMap", "c: {hostDir: /, mountDir: /a}")]), "\"/\" is not the absolute path"),
-        (read(&[("storageClassMap", "c: 1")]), "storageClassMap: class \"c\": it has to be a map of keys"),
-        (read(&[("storageClassMap", "[c]")]), "storageClassMap: it has to be a map of classes, and is [\"c\"]"),
-        (read(&[("storageClassMap", "c: [")]), "storageClassMap: it is not YAML: "),
-        (class("volumeMode: block"), "class \"c\": volumeMode: it has to be Filesystem or Block, and is \"block\""),
-        (class("accessMode: RWO"), "class \"c\": accessMode: it has to be one of Kubernetes' access modes"),
-        (class("blockCleanerCommand: []"), "class \"c\": blockCleanerCommand: it is there, and empty"),
-        (class("blockCleanerCommand: [\"builtin:burn\"]"), "is no built-in cleaner (there are, without arguments: "),
-        (class("blockCleanerCommand: [\"builtin:zero\", \"2\"]"), "is no built-in cleaner"),
-        (class("blockCleanerCommand: wipe"), "it has to be a list of texts, and is \"wipe\""),
-        (class("namePattern: \"a,[\""), "class \"c\": namePattern: \"[\" has a bracket"),
-        (class("selector: {}"), "class \"c\": selector: it has to be a list of objects, and is {}"),
-        (class("volumemode: Block"), "class \"c\": volumemode: there is no such key (there are: hostDir, "),
-        (class("onlyEmpty: perhaps"), "class \"c\": onlyEmpty: it has to be true or false, and is \"perhaps\""),
+        (
+            read(&[("storageClassMap", "c: {mountDir: /a}")]),
+            "storageClassMap: class \"c\": hostDir: this key is required",
+        ),
+        (
+            read(&[("storageClassMap", "c: {hostDir: /a}")]),
+            "storageClassMap: class \"c\": mountDir: this key is required",
+        ),
+        (read(&[("storageClassMap", "c: {hostDir: a, mountDir: /a}")]), "\"a\" is not an absolute path"),
+        (read(&[("storageClassMap", "c: {hostDir: /a/../b, mountDir: /a}")]), "\"/a/../b\" is not an absolute path"),
+        (read(&[("storageClassMap", "c: {hostDir: /, mountDir: /a}")]), "\"/\" is not an absolute path"),
+        (read(&[("storageClassMap", "c: 1")]), "storageClassMap: class \"c\": expected a map"),
+        (read(&[("storageClassMap", "[c]")]), "storageClassMap: expected a map of classes, found [\"c\"]"),
+        (read(&[("storageClassMap", "c: [")]), "storageClassMap: invalid YAML: "),
+        (class("volumeMode: block"), "class \"c\": volumeMode: expected Filesystem or Block, found \"block\""),
+        (class("accessMode: RWO"), "class \"c\": accessMode: expected one of Kubernetes' access modes"),
+        (class("blockCleanerCommand: []"), "class \"c\": blockCleanerCommand: must not be empty"),
+        (class("blockCleanerCommand: [\"builtin:burn\"]"), "is not a built-in cleaner (known, without arguments: "),
+        (class("blockCleanerCommand: [\"builtin:zero\", \"2\"]"), "is not a built-in cleaner"),
+        (class("blockCleanerCommand: wipe"), "expected a list of strings, found \"wipe\""),
+        (class("namePattern: \"a,[\""), "class \"c\": namePattern: \"[\" contains an invalid bracket"),
+        (class("selector: {}"), "class \"c\": selector: expected a list of objects, found {}"),
+        (class("volumemode: Block"), "class \"c\": volumemode: unknown key (known keys: hostDir, "),
+        (class("onlyEmpty: perhaps"), "class \"c\": onlyEmpty: expected true or false, found \"perhaps\""),
         (
             read(&[("storageClassMap", "a: {hostDir: /x, mountDir: /d}\nb: {hostDir: /y, mountDir: /d/}")]),
             "storageClassMap: class \"b\": mountDir: class \"a\" has the same directory",
@@ -127,17 +133,17 @@ fn an_error_says_where_it_stands() {
             read(&[("storageClassMap", "a: {hostDir: /x, mountDir: /d}\nb: {hostDir: /x/, mountDir: /e}")]),
             "storageClassMap: class \"b\": hostDir: class \"a\" has the same directory",
         ),
-        (read(&[("nodeLabelsForPV", "zone")]), "nodeLabelsForPV: it has to be a list of texts, and is \"zone\""),
-        (read(&[("labelsForPV", "[a]")]), "labelsForPV: it has to be a map of texts"),
-        (read(&[("labelsForPV", "{\"a key\": b}")]), "labelsForPV: \"a key\" with the value \"b\" cannot be a label"),
-        (read(&[("labelsForPV", "{Up.example/a: b}")]), "labelsForPV: \"Up.example/a\" with the value \"b\" cannot be"),
-        (read(&[("labelsForPV", "{a: -b}")]), "labelsForPV: \"a\" with the value \"-b\" cannot be a label"),
-        (read(&[("minResyncPeriod", "soon")]), "minResyncPeriod: it has to be a duration such as 5m0s"),
-        (read(&[("useAlphaAPI", "true")]), "useAlphaAPI: the alpha annotation"),
-        (read(&[("useJobForCleaning", "true")]), "useJobForCleaning: Jobs are not supported: cleaning is always done"),
+        (read(&[("nodeLabelsForPV", "zone")]), "nodeLabelsForPV: expected a list of strings, found \"zone\""),
+        (read(&[("labelsForPV", "[a]")]), "labelsForPV: expected a map of strings"),
+        (read(&[("labelsForPV", "{\"a key\": b}")]), "labelsForPV: \"a key\": \"b\" is not a valid Kubernetes label"),
+        (read(&[("labelsForPV", "{Up.example/a: b}")]), "labelsForPV: \"Up.example/a\": \"b\" is not a valid"),
+        (read(&[("labelsForPV", "{a: -b}")]), "labelsForPV: \"a\": \"-b\" is not a valid Kubernetes label"),
+        (read(&[("minResyncPeriod", "soon")]), "minResyncPeriod: expected a duration such as 5m0s"),
+        (read(&[("useAlphaAPI", "true")]), "useAlphaAPI: the alpha node affinity annotation"),
+        (read(&[("useJobForCleaning", "true")]), "useJobForCleaning: Jobs are not supported: cleaning always runs"),
         (
             read(&[("removeNodeNotReadyTaint", "true")]),
-            "provisionerNotReadyNodeTaintKey: removeNodeNotReadyTaint needs",
+            "provisionerNotReadyNodeTaintKey: removeNodeNotReadyTaint requires",
         ),
     ];
     for (outcome, expected) in cases {

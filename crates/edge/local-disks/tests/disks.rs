@@ -1,124 +1,126 @@
-//! Cleaning on real disks: other mounts are left alone, subvolumes go, devices that are in use stay as they are, and what is
-//! wiped is wiped. Needs root and loop devices; says so where they are missing.
+//! Cleaning of real disks: other mounts are left alone, subvolumes are removed, devices in use are
+//! not touched, and devices are wiped. Needs root and loop devices; skipped with a message without
+//! them.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bindery_local_disks::clean::{Held, NotHeld, Target, hold};
-use bindery_local_disks::discover::{Seen, Shape};
+use bindery_local_disks::clean::{LockError, LockedDisk, Target, lock};
+use bindery_local_disks::discover::{Entry, Shape};
 use bindery_local_disks::{Cleaner, Wipe, disk};
 use bindery_test_cluster::{Disks, eventually};
 
 const MIB: u64 = 1 << 20;
 
-/// A program that another test starts has, for a moment, all that is open here: what was let go of is still held, and cannot be
-/// unmounted.
+/// A child process that another test starts inherits all open files for a moment: locks are not
+/// released, and nothing can be unmounted.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn turn() -> MutexGuard<'static, ()> {
+fn exclusive() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Disks, and the turn to use them.
+/// Disks, and the lock to use them.
 fn disks() -> Option<(MutexGuard<'static, ()>, Disks)> {
-    let turn = turn();
-    Some((turn, Disks::for_test()?))
+    let exclusive = exclusive();
+    Some((exclusive, Disks::for_test()?))
 }
 
 fn target(mount_dir: &Path, entry: &str, cleaner: Cleaner) -> Target {
     Target { mount_dir: mount_dir.to_path_buf(), entry: entry.into(), cleaner }
 }
 
-fn held(mount_dir: &Path, entry: &str) -> Held {
-    hold(&target(mount_dir, entry, Cleaner::Builtin(Wipe::Quick))).expect("held")
+fn locked(mount_dir: &Path, entry: &str) -> LockedDisk {
+    lock(&target(mount_dir, entry, Cleaner::Builtin(Wipe::Quick))).expect("locked")
 }
 
-fn seen(mount_dir: &Path, entry: &str) -> Seen {
-    let entries = disk::look(mount_dir, |name| name == entry, true).expect("looked");
-    entries.into_iter().flatten().find(|seen| seen.name == entry).expect("it is there")
+fn seen(mount_dir: &Path, entry: &str) -> Entry {
+    let entries = disk::scan(mount_dir, |name| name == entry, true).expect("looked");
+    entries.into_iter().flatten().find(|seen| seen.name == entry).expect("the entry exists")
 }
 
 #[test]
-fn what_is_mounted_inside_a_volume_is_left_alone() {
-    let Some((_turn, mut disks)) = disks() else { return };
+fn mounts_inside_a_volume_are_left_alone() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     let (volume, outside) = (root.join("volume"), disks.folder().join("outside"));
     disks.mount("ext4", 64, &volume);
-    fs::create_dir_all(&outside).expect("made");
+    fs::create_dir_all(&outside).expect("created");
     fs::write(outside.join("precious"), "data").expect("written");
-    fs::create_dir_all(volume.join("a/b")).expect("made");
+    fs::create_dir_all(volume.join("a/b")).expect("created");
     fs::write(volume.join("a/file"), "data").expect("written");
-    // Another file system, and another directory of the very same: told apart by neither its device nor its inode.
+    // Another file system, and another directory of the same one: neither device nor inode
+    // distinguishes it.
     disks.mount_there(&outside, &volume.join("a/b/bound"));
-    fs::create_dir_all(volume.join("c/d")).expect("made");
+    fs::create_dir_all(volume.join("c/d")).expect("created");
     fs::write(volume.join("c/d/file"), "data").expect("written");
     disks.mount_there(&volume.join("c"), &volume.join("again"));
     assert!(seen(&root, "volume").is_mount_point);
 
-    let error = held(&root, "volume").clean().expect_err("not all can go");
+    let error = locked(&root, "volume").clean().expect_err("mounts cannot be removed");
     assert!(error.contains("a/b/bound") && error.contains("mounted"), "{error}");
     assert!(outside.join("precious").exists() && volume.join("a/b/bound/precious").exists());
-    assert!(!volume.join("a/file").exists(), "all else is removed");
+    assert!(!volume.join("a/file").exists(), "everything else is removed");
 
     disks.unmount(&volume.join("again"));
     disks.unmount(&volume.join("a/b/bound"));
-    assert_eq!(held(&root, "volume").clean(), Ok(()));
+    assert_eq!(locked(&root, "volume").clean(), Ok(()));
     assert_eq!(seen(&root, "volume").is_empty, Some(true));
     assert!(outside.join("precious").exists());
 }
 
 #[test]
-fn subvolumes_of_btrfs_go_too() {
-    let Some((_turn, mut disks)) = disks() else { return };
+fn btrfs_subvolumes_are_removed() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     let volume = root.join("volume");
     disks.mount("btrfs", 128, &volume);
     let made = std::process::Command::new("btrfs").args(["subvolume", "create"]).arg(volume.join("sub")).output();
     assert!(made.expect("btrfs runs").status.success());
-    fs::create_dir_all(volume.join("sub/deep/er")).expect("made");
+    fs::create_dir_all(volume.join("sub/deep/er")).expect("created");
     fs::write(volume.join("sub/deep/er/file"), "data").expect("written");
-    assert_eq!(held(&root, "volume").clean(), Ok(()));
+    assert_eq!(locked(&root, "volume").clean(), Ok(()));
     assert_eq!(seen(&root, "volume").is_empty, Some(true));
 }
 
 #[test]
-fn a_disk_is_held_by_one_at_a_time() {
-    let Some((_turn, mut disks)) = disks() else { return };
+fn disk_is_locked_for_cleaning_by_one_at_a_time() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     disks.mount("ext4", 64, &root.join("volume"));
     let device = disks.device(16);
     symlink(&device, root.join("device")).expect("linked");
     for entry in ["volume", "device"] {
         let shape = seen(&root, entry).shape;
-        let first = held(&root, entry);
-        let second = hold(&target(&root, entry, Cleaner::Builtin(Wipe::Quick))).expect_err("one at a time");
-        assert!(matches!(second, NotHeld::ByUs(_)), "{entry}: {second}");
-        assert!(disk::hold(&root, entry, shape).expect("opened").is_none(), "{entry} is not offered meanwhile");
+        let first = locked(&root, entry);
+        let second = lock(&target(&root, entry, Cleaner::Builtin(Wipe::Quick))).expect_err("one at a time");
+        assert!(matches!(second, LockError::Locked(_)), "{entry}: {second}");
+        assert!(disk::lock(&root, entry, shape).expect("opened").is_none(), "{entry} is locked");
         drop(first);
-        assert!(disk::hold(&root, entry, shape).expect("opened").is_some(), "{entry}");
+        assert!(disk::lock(&root, entry, shape).expect("opened").is_some(), "{entry}");
     }
 }
 
 #[test]
-fn who_holds_a_disk_holds_it_alone() {
-    let _turn = turn();
+fn disk_is_locked_exclusively() {
+    let _exclusive = exclusive();
     let root = std::env::temp_dir().join(format!("bindery-hold-{}", std::process::id()));
-    fs::create_dir_all(root.join("disk")).expect("made");
+    fs::create_dir_all(root.join("disk")).expect("created");
     symlink("disk", root.join("link")).expect("linked");
-    let held = disk::hold(&root, "disk", Shape::Directory).expect("opened").expect("held");
-    assert!(disk::hold(&root, "disk", Shape::Directory).expect("opened").is_none(), "another holds it");
-    drop(held);
-    assert!(disk::hold(&root, "disk", Shape::Directory).expect("opened").is_some());
-    assert!(disk::hold(&root, "link", Shape::Directory).is_err(), "a link is not followed");
+    let locked = disk::lock(&root, "disk", Shape::Directory).expect("opened").expect("locked");
+    assert!(disk::lock(&root, "disk", Shape::Directory).expect("opened").is_none(), "it is locked already");
+    drop(locked);
+    assert!(disk::lock(&root, "disk", Shape::Directory).expect("opened").is_some());
+    assert!(disk::lock(&root, "link", Shape::Directory).is_err(), "a link is not followed");
     fs::remove_dir_all(&root).expect("cleaned up");
 }
 
-/// A device with something at its beginning, its middle and its end, linked into a directory.
+/// A device with data at its beginning, middle and end, linked into a directory.
 fn written_device(disks: &mut Disks, mib: u64) -> (PathBuf, PathBuf) {
     let (root, device) = (disks.folder().join("root"), disks.device(mib));
-    fs::create_dir_all(&root).expect("made");
+    fs::create_dir_all(&root).expect("created");
     symlink(&device, root.join("device")).expect("linked");
     let file = File::options().write(true).open(&device).expect("opened");
     for at in [0, mib * MIB / 2, (mib - 1) * MIB] {
@@ -136,13 +138,13 @@ fn is_zero_at(device: &Path, at: u64) -> bool {
 
 #[test]
 fn devices_are_wiped_as_configured() {
-    let Some((_turn, mut disks)) = disks() else { return };
+    let Some((_exclusive, mut disks)) = disks() else { return };
     for (wipe, is_middle_gone) in [(Wipe::Quick, false), (Wipe::Zero, true), (Wipe::Discard, true)] {
         let (root, device) = written_device(&mut disks, 64);
         let before = seen(&root, "device");
         assert_eq!((before.shape, before.bytes, before.is_empty), (Shape::Block, 64 * MIB, Some(false)));
-        let held = hold(&target(&root, "device", Cleaner::Builtin(wipe))).expect("held");
-        assert_eq!(held.clean(), Ok(()), "{wipe:?}");
+        let locked = lock(&target(&root, "device", Cleaner::Builtin(wipe))).expect("locked");
+        assert_eq!(locked.clean(), Ok(()), "{wipe:?}");
         let zero = [0, 32 * MIB, 63 * MIB].map(|at| is_zero_at(&device, at));
         assert_eq!(zero, [true, is_middle_gone, true], "{wipe:?}");
         assert_eq!(seen(&root, "device").is_empty, Some(true), "{wipe:?}");
@@ -151,29 +153,29 @@ fn devices_are_wiped_as_configured() {
 }
 
 #[test]
-fn a_command_has_the_device_to_itself_and_holds_it() {
-    let Some((_turn, mut disks)) = disks() else { return };
+fn command_gets_the_device_and_keeps_it_locked() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
     let (root, device) = written_device(&mut disks, 16);
     let script = "dd if=/dev/zero of=\"$LOCAL_PV_BLKDEVICE\" bs=1M count=1 conv=fsync 2>&1";
     let words = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
-    assert_eq!(hold(&target(&root, "device", Cleaner::Command(words))).expect("held").clean(), Ok(()));
+    assert_eq!(lock(&target(&root, "device", Cleaner::Command(words))).expect("locked").clean(), Ok(()));
     assert!(is_zero_at(&device, 0) && !is_zero_at(&device, 15 * MIB));
-    // Something of the cleaner outlives whoever started it: the device is not had by another until that is gone too.
+    // A child of the cleaner outlives it: the device stays locked until the child has exited.
     let pid = disks.folder().join("pid");
     let script = "exec 3<&0; sleep 600 <&3 3<&- >/dev/null 2>&1 & echo $! > \"$0\"";
     let words = vec!["/bin/sh".to_owned(), "-c".to_owned(), script.to_owned(), pid.display().to_string()];
-    assert_eq!(hold(&target(&root, "device", Cleaner::Command(words))).expect("held").clean(), Ok(()));
-    let again = || hold(&target(&root, "device", Cleaner::Builtin(Wipe::Quick)));
-    let is_held = matches!(again(), Err(NotHeld::ByUs(_)));
+    assert_eq!(lock(&target(&root, "device", Cleaner::Command(words))).expect("locked").clean(), Ok(()));
+    let again = || lock(&target(&root, "device", Cleaner::Builtin(Wipe::Quick)));
+    let is_locked = matches!(again(), Err(LockError::Locked(_)));
     let sleeper = fs::read_to_string(&pid).expect("a process");
     assert!(std::process::Command::new("kill").arg(sleeper.trim()).status().expect("kill runs").success());
-    assert!(is_held, "what is left of the cleaner holds it");
-    eventually("it is let go of", || again().is_ok());
+    assert!(is_locked, "the remaining child keeps the lock");
+    eventually("the lock is released", || again().is_ok());
 }
 
 #[test]
-fn a_device_in_use_is_not_touched() {
-    let Some((_turn, mut disks)) = disks() else { return };
+fn device_in_use_is_not_touched() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
     let root = disks.folder().join("root");
     let device = disks.device(64);
     let made = std::process::Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device).output();
@@ -181,12 +183,12 @@ fn a_device_in_use_is_not_touched() {
     let mounted = disks.folder().join("mounted");
     disks.mount_there(&device, &mounted);
     fs::write(mounted.join("precious"), "data").expect("written");
-    fs::create_dir_all(&root).expect("made");
+    fs::create_dir_all(&root).expect("created");
     symlink(&device, root.join("device")).expect("linked");
-    let error = hold(&target(&root, "device", Cleaner::Builtin(Wipe::Quick))).expect_err("it is mounted");
+    let error = lock(&target(&root, "device", Cleaner::Builtin(Wipe::Quick))).expect_err("it is mounted");
     assert!(error.to_string().contains("mounted, or used by another device"), "{error}");
     assert!(mounted.join("precious").exists());
     disks.unmount(&mounted);
-    assert_eq!(held(&root, "device").clean(), Ok(()));
+    assert_eq!(locked(&root, "device").clean(), Ok(()));
     assert_eq!(seen(&root, "device").is_empty, Some(true));
 }

@@ -1,4 +1,5 @@
-//! The simulated CSI driver: storage on simulated nodes, as far as the API tells. There is no disk behind it, and no socket.
+//! The simulated CSI driver. It registers itself and provisions PersistentVolumes, but has no
+//! storage and no socket.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,156 +12,160 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::calls::{Calls, Patch, Refused};
-use crate::offer::{self, CAPACITIES, CLASS, DRIVER, HOSTNAME, ROOM};
-use crate::rooms::Rooms;
-use crate::shape::SIMULATED;
+use crate::capacity::NodeCapacity;
+use crate::client::{ApiClient, CallError, Patch};
+use crate::node::SIMULATED;
+use crate::objects::{self, CAPACITIES, CLASS, DRIVER, HOSTNAME, STORAGE_ANNOTATION};
 
 const NODES: &str = "/api/v1/nodes";
 const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
-/// How often nodes and classes are looked at, unless something was made or removed before.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long several changes are waited for, to be said together.
-const TOGETHER: Duration = Duration::from_millis(50);
+/// How often to list nodes and classes.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// How long to wait for more changes before capacity is published.
+const BATCH_DELAY: Duration = Duration::from_millis(50);
 
-/// The driver. It knows who has how much by heart, and learns it from the volumes there are when it starts.
+/// The driver. Allocations are kept in memory, and restored from the existing volumes at startup.
 #[derive(Clone)]
 pub struct Driver {
     shared: Arc<Shared>,
 }
 
-/// What was said already.
+/// What was published already.
 #[derive(Default)]
-struct Said {
-    /// That the driver is on these nodes, by their UIDs.
+struct Published {
+    /// The UIDs of nodes with a CSINode.
     nodes: BTreeSet<String>,
-    /// The classes that it serves.
+    /// The driver's classes.
     classes: Vec<String>,
-    /// How much room there is, by the name of the object that says so.
-    rooms: BTreeMap<String, i128>,
+    /// The published capacities, by object name.
+    capacity: BTreeMap<String, i128>,
 }
 
 struct Shared {
-    rooms: Mutex<Rooms>,
+    capacity: Mutex<NodeCapacity>,
     changed: Notify,
-    /// How much a node has, unless it says otherwise.
-    each: i128,
+    /// The storage of a node without the annotation.
+    default_bytes: i128,
 }
 
 impl Driver {
-    /// A driver whose nodes have so many bytes each, unless they say otherwise.
-    pub fn new(each: i128) -> Driver {
-        Driver { shared: Arc::new(Shared { rooms: Mutex::default(), changed: Notify::new(), each }) }
+    /// A driver whose nodes have this much storage, unless their annotation says otherwise.
+    pub fn new(default_bytes: i128) -> Driver {
+        Driver { shared: Arc::new(Shared { capacity: Mutex::default(), changed: Notify::new(), default_bytes }) }
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Rooms> {
-        self.shared.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn capacity(&self) -> MutexGuard<'_, NodeCapacity> {
+        self.shared.capacity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what there is, and goes on saying so as it changes, for ever.
+    /// Registers the driver, and publishes its capacity forever.
     pub async fn run(self, api: Arc<bindery_runtime::Api>) {
-        let calls = Calls::new(api);
-        while let Err(why) = self.introduce(&calls).await {
-            tracing::warn!(%why, "the simulated CSI driver cannot be introduced");
-            sleep(crate::heartbeat::AGAIN).await;
+        let client = ApiClient::new(api);
+        while let Err(error) = self.register(&client).await {
+            tracing::warn!(%error, "cannot register the simulated CSI driver");
+            sleep(crate::heartbeat::RETRY_DELAY).await;
         }
-        let mut said = Said::default();
+        let mut published = Published::default();
         loop {
-            let look_at = Instant::now() + LOOK_EVERY;
-            let mut outcome = self.look(&calls, &mut said).await;
-            while outcome.is_ok() && Instant::now() < look_at {
-                outcome = self.say_rooms(&calls, &mut said).await;
-                // Something was made or removed, and more may be at the same time; or nothing was for a while.
-                let _ = timeout_at(look_at, self.shared.changed.notified()).await;
-                sleep(TOGETHER).await;
+            let refresh_at = Instant::now() + REFRESH_INTERVAL;
+            let mut outcome = self.refresh(&client, &mut published).await;
+            while outcome.is_ok() && Instant::now() < refresh_at {
+                outcome = self.publish_capacity(&client, &mut published).await;
+                // Wait for a change, and a moment longer for others.
+                let _ = timeout_at(refresh_at, self.shared.changed.notified()).await;
+                sleep(BATCH_DELAY).await;
             }
-            if let Err(why) = outcome {
-                tracing::warn!(%why, "the simulated CSI driver cannot say what there is");
-                sleep(crate::heartbeat::AGAIN).await;
+            if let Err(error) = outcome {
+                tracing::warn!(%error, "cannot publish the capacity of the simulated CSI driver");
+                sleep(crate::heartbeat::RETRY_DELAY).await;
             }
         }
     }
 
-    /// Makes the driver and its class, where they are not there, and learns what there is on nodes.
-    async fn introduce(&self, calls: &Calls) -> Result<(), Refused> {
-        let volumes = calls.read(VOLUMES).await?;
+    /// Restores the allocations from existing volumes, and creates the CSIDriver and the class
+    /// unless they exist.
+    async fn register(&self, client: &ApiClient) -> Result<(), CallError> {
+        let volumes = client.read(VOLUMES).await?;
         for volume in items(&volumes).filter(|volume| volume["spec"]["csi"]["driver"] == DRIVER) {
             let name = volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default();
             let terms = &volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
             let node = terms[0]["matchExpressions"][0]["values"][0].as_str().unwrap_or_default();
             let bytes = bytes(&volume["spec"]["capacity"]["storage"]).unwrap_or_default();
-            self.rooms().hold(name, node, bytes);
+            self.capacity().record(name, node, bytes);
         }
-        for (collection, object) in [("/apis/storage.k8s.io/v1/csidrivers", offer::driver()), (CLASSES, offer::class())]
+        for (collection, object) in
+            [("/apis/storage.k8s.io/v1/csidrivers", objects::driver()), (CLASSES, objects::class())]
         {
-            unless_there(calls.make(collection, &object).await)?;
+            ignore_existing(client.create(collection, &object).await)?;
         }
-        tracing::info!(driver = DRIVER, class = CLASS, "a simulated CSI driver: there is no storage behind it");
+        tracing::info!(driver = DRIVER, class = CLASS, "simulated CSI driver registered; it stores no data");
         Ok(())
     }
 
-    /// Looks at which nodes and classes there are, and says on which nodes the driver is.
-    async fn look(&self, calls: &Calls, said: &mut Said) -> Result<(), Refused> {
-        let nodes = calls.read(&format!("{NODES}?labelSelector={SIMULATED}%3Dtrue")).await?;
+    /// Lists nodes and classes, and creates missing CSINodes.
+    async fn refresh(&self, client: &ApiClient, published: &mut Published) -> Result<(), CallError> {
+        let nodes = client.read(&format!("{NODES}?labelSelector={SIMULATED}%3Dtrue")).await?;
         let name = |node: &Value| node["metadata"]["labels"][HOSTNAME].as_str().map(str::to_owned);
-        let room = |node: &Value| bytes(&node["metadata"]["annotations"][ROOM]).unwrap_or(self.shared.each);
-        let sizes = items(&nodes).filter_map(|node| Some((name(node)?, room(node))));
-        self.rooms().set_nodes(sizes.collect());
+        let storage = |node: &Value| {
+            bytes(&node["metadata"]["annotations"][STORAGE_ANNOTATION]).unwrap_or(self.shared.default_bytes)
+        };
+        let sizes = items(&nodes).filter_map(|node| Some((name(node)?, storage(node))));
+        self.capacity().set_nodes(sizes.collect());
         for node in items(&nodes) {
             let uid = node["metadata"]["uid"].as_str().unwrap_or_default();
-            if !said.nodes.contains(uid) {
-                unless_there(calls.make("/apis/storage.k8s.io/v1/csinodes", &offer::on_node(node)).await)?;
-                said.nodes.insert(uid.to_owned());
+            if !published.nodes.contains(uid) {
+                ignore_existing(client.create("/apis/storage.k8s.io/v1/csinodes", &objects::csi_node(node)).await)?;
+                published.nodes.insert(uid.to_owned());
             }
         }
-        let classes = calls.read(CLASSES).await?;
+        let classes = client.read(CLASSES).await?;
         let ours = items(&classes).filter(|class| class["provisioner"] == DRIVER);
-        said.classes = ours.filter_map(|class| class["metadata"]["name"].as_str()).map(str::to_owned).collect();
+        published.classes = ours.filter_map(|class| class["metadata"]["name"].as_str()).map(str::to_owned).collect();
         Ok(())
     }
 
-    /// Says how much room there is on each node for each class, where that has changed.
-    async fn say_rooms(&self, calls: &Calls, said: &mut Said) -> Result<(), Refused> {
+    /// Publishes the capacity of each node for each class, if it has changed.
+    async fn publish_capacity(&self, client: &ApiClient, published: &mut Published) -> Result<(), CallError> {
         let free: Vec<(String, i128)> = {
-            let rooms = self.rooms();
-            rooms.nodes().map(|node| (node.to_owned(), rooms.free(node))).collect()
+            let capacity = self.capacity();
+            capacity.nodes().map(|node| (node.to_owned(), capacity.free(node))).collect()
         };
-        for class in said.classes.clone() {
+        for class in published.classes.clone() {
             for (node, free) in &free {
-                let name = offer::capacity_name(&class, node);
-                if said.rooms.get(&name) != Some(free) {
-                    say_capacity(calls, &class, node, *free).await?;
-                    said.rooms.insert(name, *free);
+                let name = objects::capacity_name(&class, node);
+                if published.capacity.get(&name) != Some(free) {
+                    write_capacity(client, &class, node, *free).await?;
+                    published.capacity.insert(name, *free);
                 }
             }
         }
         Ok(())
     }
 
-    fn make(&self, ask: ProvisionContext<'_>) -> Result<Value, Failure> {
+    fn provision(&self, ask: ProvisionContext<'_>) -> Result<Value, Failure> {
         let request = &ask.claim["spec"]["resources"]["requests"]["storage"];
-        let bytes = bytes(request).ok_or_else(|| Failure::new("the claim asks for no amount of storage"))?;
-        let places = match &ask.request.topology {
-            Ok(places) => places.as_ref().map(|places| places.preferred.as_slice()).unwrap_or_default(),
+        let bytes = bytes(request).ok_or_else(|| Failure::new("the claim requests no storage"))?;
+        let topology = match &ask.request.topology {
+            Ok(topology) => topology.as_ref().map(|topology| topology.preferred.as_slice()).unwrap_or_default(),
             Err(failure) => return Err(failure.clone()),
         };
         let mut nodes: Vec<&str> = Vec::new();
-        nodes.extend(places.iter().flatten().filter(|(key, _)| key == HOSTNAME).map(|(_, node)| node.as_str()));
+        nodes.extend(topology.iter().flatten().filter(|(key, _)| key == HOSTNAME).map(|(_, node)| node.as_str()));
         let volume = ask.request.volume.as_str();
-        let taken = self.rooms().take(volume, bytes, &nodes);
-        let node = taken.map_err(|full| {
-            let node = full.node.as_deref().unwrap_or("any node");
+        let allocated = self.capacity().allocate(volume, bytes, &nodes);
+        let node = allocated.map_err(|insufficient| {
+            let node = insufficient.node.as_deref().unwrap_or("any node");
             let error = format!(
-                "rpc error: code = ResourceExhausted desc = not enough simulated storage: {} asked for, {} left on {node}",
-                offer::amount(bytes),
-                offer::amount(full.free)
+                "rpc error: code = ResourceExhausted desc = not enough simulated storage: {} requested, {} left on {node}",
+                objects::quantity(bytes),
+                objects::quantity(insufficient.free)
             );
             let after = if ask.request.node.is_some() { FailureEffect::Reschedule } else { FailureEffect::Nothing };
             Failure::new(error).with(after)
         })?;
         self.shared.changed.notify_one();
-        Ok(offer::volume(volume, &node, bytes, ask.claim, ask.class))
+        Ok(objects::volume(volume, &node, bytes, ask.claim, ask.class))
     }
 }
 
@@ -170,33 +175,35 @@ impl Storage for Driver {
     }
 
     fn create<'a>(&'a self, ask: ProvisionContext<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(ready(self.make(ask)))
+        Box::pin(ready(self.provision(ask)))
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {
-        self.rooms().give_back(volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default());
+        self.capacity().release(volume["spec"]["csi"]["volumeHandle"].as_str().unwrap_or_default());
         self.shared.changed.notify_one();
         Box::pin(ready(Ok(())))
     }
 }
 
-async fn say_capacity(calls: &Calls, class: &str, node: &str, free: i128) -> Result<(), Refused> {
-    let path = format!("{CAPACITIES}/{}", offer::capacity_name(class, node));
-    match calls.read(&path).await {
+async fn write_capacity(client: &ApiClient, class: &str, node: &str, free: i128) -> Result<(), CallError> {
+    let path = format!("{CAPACITIES}/{}", objects::capacity_name(class, node));
+    match client.read(&path).await {
         Ok(seen) => {
-            let change = json!({"capacity": offer::amount(free), "maximumVolumeSize": offer::amount(free)});
-            calls.patch(&path, &seen, Patch::Merge, change).await.map(|_| ())
+            let change = json!({"capacity": objects::quantity(free), "maximumVolumeSize": objects::quantity(free)});
+            client.patch(&path, &seen, Patch::Merge, change).await.map(|_| ())
         }
-        Err(Refused::NotFound) => unless_there(calls.make(CAPACITIES, &offer::capacity(class, node, free)).await),
-        Err(why) => Err(why),
+        Err(CallError::NotFound) => {
+            ignore_existing(client.create(CAPACITIES, &objects::capacity(class, node, free)).await)
+        }
+        Err(error) => Err(error),
     }
 }
 
-/// What is there already need not be made.
-fn unless_there(made: Result<Value, Refused>) -> Result<(), Refused> {
-    match made {
-        Ok(_) | Err(Refused::Conflict) => Ok(()),
-        Err(why) => Err(why),
+/// Treats an object that exists already as created.
+fn ignore_existing(created: Result<Value, CallError>) -> Result<(), CallError> {
+    match created {
+        Ok(_) | Err(CallError::Conflict) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a kubelet does for its node: it makes the node, says that it is ready, and renews its lease.
+//! What a kubelet does for its node: creates the Node, reports it Ready, and renews its lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,157 +9,152 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::addresses::Range;
-use crate::calls::{Calls, Patch, Refused, now};
-use crate::shape;
+use crate::addresses::PodRange;
+use crate::client::{ApiClient, CallError, Patch, now};
+use crate::node;
 
 const NODES: &str = "/api/v1/nodes";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-/// How often a lease is renewed, as by a kubelet.
+/// How often a kubelet renews its lease.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// FailureEffect how many renewals the node's conditions are said again. A kubelet does it every five minutes too.
-const SAY_EVERY: u32 = 30;
-/// How long to wait before trying again what failed.
-pub const AGAIN: Duration = Duration::from_secs(1);
+/// How many renewals there are between two status updates: five minutes, as for a kubelet.
+const STATUS_EVERY: u32 = 30;
+/// The delay before a retry.
+pub const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// A simulated node whose kubelet is played.
+/// A simulated node whose kubelet is running.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Met {
-    /// Its name.
+pub struct NodeInfo {
+    /// The node's name.
     pub name: Name,
-    /// Which node of that name it is.
+    /// The node's UID.
     pub uid: Name,
-    /// Its address, if it has one.
+    /// The node's IP address.
     pub host: Option<String>,
-    /// The addresses that its pods get, if it has any for them.
-    pub range: Option<Range>,
+    /// The range of its pods' addresses.
+    pub range: Option<PodRange>,
 }
 
-impl Met {
-    fn of(node: &Value) -> Met {
+impl NodeInfo {
+    fn of(node: &Value) -> NodeInfo {
         let addresses = node["status"]["addresses"].as_array();
         let own = addresses.into_iter().flatten().find(|one| one["type"] == "InternalIP");
-        Met {
+        NodeInfo {
             name: node["metadata"]["name"].as_str().unwrap_or_default().into(),
             uid: node["metadata"]["uid"].as_str().unwrap_or_default().into(),
             host: own.and_then(|one| one["address"].as_str()).map(str::to_owned),
-            range: node["spec"]["podCIDR"].as_str().and_then(Range::parse),
+            range: node["spec"]["podCIDR"].as_str().and_then(PodRange::parse),
         }
     }
 }
 
-/// Makes the nodes that are not there, many at a time.
-pub async fn make_nodes(calls: &Arc<Calls>, count: u32) {
-    let made = futures::stream::iter(1..=count).map(|number| make_node(calls, number)).buffer_unordered(64);
-    let made = made.filter(|is_new| std::future::ready(*is_new)).count().await;
-    tracing::info!(
-        asked = count,
-        made,
-        "simulated nodes: no machine stands behind them, and a fake kubelet plays theirs"
-    );
+/// Creates the nodes that do not exist yet, concurrently.
+pub async fn create_nodes(client: &Arc<ApiClient>, count: u32) {
+    let created = futures::stream::iter(1..=count).map(|number| create_node(client, number)).buffer_unordered(64);
+    let created = created.filter(|is_new| std::future::ready(*is_new)).count().await;
+    tracing::info!(requested = count, created, "simulated nodes created; no containers will run on them");
 }
 
-/// Makes a node if there is none of its name. Says whether it did.
-async fn make_node(calls: &Calls, number: u32) -> bool {
+/// Creates a node unless it exists. Returns whether it was created.
+async fn create_node(client: &ApiClient, number: u32) -> bool {
     loop {
-        match calls.make(NODES, &shape::node(number, &now())).await {
+        match client.create(NODES, &node::node(number, &now())).await {
             Ok(_) => return true,
-            Err(Refused::Conflict) => return false,
-            Err(why) => tracing::warn!(number, %why, "a simulated node cannot be made"),
+            Err(CallError::Conflict) => return false,
+            Err(error) => tracing::warn!(number, %error, "cannot create simulated node"),
         }
-        sleep(AGAIN).await;
+        sleep(RETRY_DELAY).await;
     }
 }
 
-/// Meets a node: says that it is ready, and takes off the taint that kept pods away until then. None if it is gone.
-pub async fn meet(calls: &Calls, name: &Name) -> Option<Met> {
+/// Reports a node Ready, and removes the not-ready taint. `None` if the node does not exist.
+pub async fn mark_ready(client: &ApiClient, name: &Name) -> Option<NodeInfo> {
     loop {
-        match say_ready(calls, name).await {
-            Ok(node) => return Some(Met::of(&node)),
-            Err(Refused::NotFound) => return None,
-            // Somebody else wrote to it at the same time.
-            Err(Refused::Conflict) => {}
-            Err(why) => {
-                tracing::warn!(node = %name, %why, "the fake kubelet cannot say that its node is ready");
-                sleep(AGAIN).await;
+        match report_ready(client, name).await {
+            Ok(node) => return Some(NodeInfo::of(&node)),
+            Err(CallError::NotFound) => return None,
+            // Written concurrently: try again.
+            Err(CallError::Conflict) => {}
+            Err(error) => {
+                tracing::warn!(node = %name, %error, "cannot report simulated node ready");
+                sleep(RETRY_DELAY).await;
             }
         }
     }
 }
 
-/// Says what a node's conditions are. Where it bears the taint of a node that is not ready, that goes: on a cluster
-/// kube-controller-manager takes it off.
-async fn say_ready(calls: &Calls, name: &Name) -> Result<Value, Refused> {
+/// Updates a node's conditions, and removes the not-ready taint, which kube-controller-manager
+/// removes in a real cluster.
+async fn report_ready(client: &ApiClient, name: &Name) -> Result<Value, CallError> {
     let path = format!("{NODES}/{name}");
-    let node = calls.read(&path).await?;
-    let change = json!({"status": {"conditions": shape::conditions(&node, &now())}});
-    let node = calls.patch(&format!("{path}/status"), &node, Patch::Strategic, change).await?;
-    match shape::taints_when_ready(&node) {
+    let node = client.read(&path).await?;
+    let change = json!({"status": {"conditions": node::conditions(&node, &now())}});
+    let node = client.patch(&format!("{path}/status"), &node, Patch::Strategic, change).await?;
+    match node::taints_when_ready(&node) {
         None => Ok(node),
-        Some(taints) => calls.patch(&path, &node, Patch::Merge, json!({"spec": {"taints": taints}})).await,
+        Some(taints) => client.patch(&path, &node, Patch::Merge, json!({"spec": {"taints": taints}})).await,
     }
 }
 
-/// Keeps a node alive, for as long as it is there: renews its lease, and says now and then that it is ready. `offset` is when
-/// in each ten seconds, so that not all nodes come at once.
-pub async fn beat(calls: Arc<Calls>, met: Met, offset: Duration) {
-    let mut lease = Lease { calls: &calls, met: &met, seen: None };
+/// Renews a node's lease and updates its status, forever. `offset` spreads the renewals of many
+/// nodes.
+pub async fn run_heartbeat(client: Arc<ApiClient>, node: NodeInfo, offset: Duration) {
+    let mut lease = Lease { client: &client, node: &node, seen: None };
     lease.renew().await;
     let start = Instant::now() + offset;
     for round in 1_u32.. {
         sleep_until(start + RENEW_EVERY * round).await;
         lease.renew().await;
-        if round % SAY_EVERY == 0
-            && let Err(why) = say_ready(&calls, &met.name).await
+        if round % STATUS_EVERY == 0
+            && let Err(error) = report_ready(&client, &node.name).await
         {
-            tracing::debug!(node = %met.name, %why, "the fake kubelet did not say that its node is ready");
+            tracing::debug!(node = %node.name, %error, "cannot report simulated node ready");
         }
     }
 }
 
-/// When in each ten seconds a node's lease is renewed.
+/// The offset of a node's renewals within the renewal interval.
 pub fn offset(name: &Name) -> Duration {
     use std::hash::BuildHasher as _;
     let hash = rustc_hash::FxBuildHasher.hash_one(name);
     Duration::from_millis(hash % u64::try_from(RENEW_EVERY.as_millis()).unwrap_or(1))
 }
 
-/// A node's lease.
 struct Lease<'a> {
-    calls: &'a Calls,
-    met: &'a Met,
-    /// The lease as it was last seen; none if that is not known.
+    client: &'a ApiClient,
+    node: &'a NodeInfo,
+    /// The lease as last read or written, if known.
     seen: Option<Value>,
 }
 
 impl Lease<'_> {
-    /// Renews the lease, or makes it. What fails is tried again when it is next due.
+    /// Renews or creates the lease. A failure is retried at the next renewal.
     async fn renew(&mut self) {
         match self.try_renew().await {
             Ok(lease) => self.seen = Some(lease),
-            Err(why) => {
+            Err(error) => {
                 self.seen = None;
-                tracing::debug!(node = %self.met.name, %why, "the lease of a simulated node was not renewed");
+                tracing::debug!(node = %self.node.name, %error, "cannot renew lease of simulated node");
             }
         }
     }
 
-    async fn try_renew(&mut self) -> Result<Value, Refused> {
-        let path = format!("{LEASES}/{}", self.met.name);
-        let mut change = shape::lease(&self.met.name, &self.met.uid, Timestamp::now());
+    async fn try_renew(&mut self) -> Result<Value, CallError> {
+        let path = format!("{LEASES}/{}", self.node.name);
+        let mut change = node::lease(&self.node.name, &self.node.uid, Timestamp::now());
         let seen = match self.seen.take() {
             Some(seen) => Ok(seen),
-            None => self.calls.read(&path).await,
+            None => self.client.read(&path).await,
         };
         match seen {
-            Ok(seen) => self.calls.patch(&path, &seen, Patch::Merge, change).await,
-            Err(Refused::NotFound) => {
+            Ok(seen) => self.client.patch(&path, &seen, Patch::Merge, change).await,
+            Err(CallError::NotFound) => {
                 change["apiVersion"] = "coordination.k8s.io/v1".into();
                 change["kind"] = "Lease".into();
-                change["metadata"]["name"] = self.met.name.as_str().into();
-                self.calls.make(LEASES, &change).await
+                change["metadata"]["name"] = self.node.name.as_str().into();
+                self.client.create(LEASES, &change).await
             }
-            Err(why) => Err(why),
+            Err(error) => Err(error),
         }
     }
 }

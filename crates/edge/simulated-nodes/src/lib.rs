@@ -1,40 +1,44 @@
-//! Simulated nodes, and a fake kubelet that plays theirs.
+//! Simulated nodes and kubelets for `bindery up --nodes`.
 //!
-//! No machine stands behind a simulated node, and no container runs in its pods: they are objects of the API that look as if.
-//! A node is simulated if it bears the label [`SIMULATED`], whoever made it; nodes without it, and their pods, are never touched.
+//! A simulated node is only a Node object that is reported Ready, and its pods are reported Running
+//! without any container being started. A simulated CSI driver provisions PersistentVolumes without
+//! any storage. Everything else is real: scheduling, binding, provisioning and deletion work as in
+//! a cluster. A node is simulated if it has the label [`SIMULATED`]. Other
+//! nodes and their pods are never touched.
 //!
-//! - [`shape`](self): what a simulated node and its lease look like.
-//! - `kubelet`: what the fake kubelet does next about a pod. Synchronous, and without a client.
-//! - `status`: what it says of a pod that runs; `addresses`: which address it gives to whom.
-//! - `heartbeat`, `life`: the calls that follow.
-//! - `driver`: a simulated CSI driver, which serves the default class from storage that is not there; `rooms`: who has how much of
-//!   it; `offer`: what it puts into the API.
+//! - `node`: the Node object and its lease.
+//! - `kubelet`: what the simulated kubelet does next about a pod. Synchronous, without a client.
+//! - `pod_status`: the status of a running pod; `addresses`: pod IP addresses.
+//! - `heartbeat`, `runner`: the resulting API calls.
+//! - `driver`: the simulated CSI driver, which serves the default class; `capacity`: the storage of
+//!   each node; `objects`: the objects that the driver creates.
 //!
-//! This room does not know any rule of volumes, and binds nothing: it sees whether a claim is bound, as a kubelet does.
+//! This crate makes no decisions about volumes: it only sees whether a claim is bound, as a kubelet
+//! does.
 
 mod addresses;
-mod calls;
+mod capacity;
+mod client;
 mod driver;
 mod heartbeat;
 mod kubelet;
-mod life;
-mod offer;
-mod rooms;
-mod shape;
-mod status;
+mod node;
+mod objects;
+mod pod_status;
+mod runner;
 
 use std::sync::Arc;
 
 use bindery_runtime::Api;
 
 pub use driver::Driver;
-pub use offer::{CLASS, DRIVER};
-pub use shape::{MOST, SIMULATED};
+pub use node::{NODES_MAX, SIMULATED};
+pub use objects::{CLASS, DRIVER};
 
-/// Makes the nodes `node-1` to `node-<count>` where there are none of these names, and plays the kubelet of every simulated
-/// node, for ever.
+/// Creates the nodes `node-1` to `node-<count>` unless they exist, and simulates the kubelet of
+/// every simulated node, forever.
 pub async fn run(api: Arc<Api>, count: u32) {
-    let calls = Arc::new(calls::Calls::new(api));
-    heartbeat::make_nodes(&calls, count).await;
-    life::Life::new(calls).await.run().await;
+    let client = Arc::new(client::ApiClient::new(api));
+    heartbeat::create_nodes(&client, count).await;
+    runner::KubeletRunner::new(client).await.run().await;
 }

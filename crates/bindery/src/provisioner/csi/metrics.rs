@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bindery_csi::capacity::Counts;
-use bindery_csi::{Called, Calls};
+use bindery_csi::{CallObserver, FinishedCall};
 use bindery_engine::{Decided, Measured};
 use bindery_model::migration::Plugin;
 use bindery_rules_api::Timed;
@@ -104,14 +104,14 @@ impl CsiMetrics {
     }
 }
 
-impl Calls for CsiMetrics {
-    fn met(&self, driver: &str) {
+impl CallObserver for CsiMetrics {
+    fn identified(&self, driver: &str) {
         // Set once, when the driver is first connected.
         let _ = self.0.driver.set(driver.to_owned());
     }
 
-    fn called(&self, called: Called) {
-        let Called { method, code, took, is_migrated } = called;
+    fn finished(&self, called: FinishedCall) {
+        let FinishedCall { method, code, took, is_migrated } = called;
         let driver = self.0.driver.get().cloned().unwrap_or_else(|| "unknown-driver".into());
         // csi-provisioner has this label only for drivers that replace an in-tree plugin.
         let migrated = Plugin::of_driver(&driver).map(|_| ("migrated", is_migrated.to_string()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_local_disks::agent::{Cleaned, Cleanings, Hears, State};
+use bindery_local_disks::agent::{Cleaned, Cleanings, DiskObserver, CleaningState};
 use bindery_model::{Volume, VolumeMode};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -62,13 +62,13 @@ fn capacity(bytes: i128) -> String {
     format!("{}G", steps * 500)
 }
 
-impl Hears for Metrics {
-    fn offered(&self, volume_mode: VolumeMode, took: Duration) {
+impl DiskObserver for Metrics {
+    fn discovered(&self, volume_mode: VolumeMode, took: Duration) {
         self.discovered.get_or_create(&vec![mode(volume_mode)]).inc();
         self.discovery_seconds.get_or_create(&vec![mode(volume_mode)]).observe(took.as_secs_f64());
     }
 
-    fn created(&self, took: Duration, succeeded: bool) {
+    fn create_finished(&self, took: Duration, succeeded: bool) {
         let labels = vec![("method", "create".to_owned())];
         self.requests.get_or_create(&labels).inc();
         if !succeeded {
@@ -122,9 +122,9 @@ impl Metrics {
             registry.register(name, help, family.clone());
         }
         let states = [
-            ("proctable_running", State::Running),
-            ("proctable_failed", State::Failed),
-            ("proctable_succeeded", State::Succeeded),
+            ("proctable_running", CleaningState::Running),
+            ("proctable_failed", CleaningState::Failed),
+            ("proctable_succeeded", CleaningState::Succeeded),
         ];
         for (name, state) in states {
             let gauge = Gauge::<i64>::default();
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn metrics_have_the_names_of_upstream() {
         let (metrics, cleanings) = (Metrics::default(), Cleanings::default());
-        metrics.offered(VolumeMode::Block, Duration::from_millis(3));
-        metrics.created(Duration::from_millis(3), false);
+        metrics.discovered(VolumeMode::Block, Duration::from_millis(3));
+        metrics.create_finished(Duration::from_millis(3), false);
         let cleaned = |succeeded| Cleaned {
             mode: VolumeMode::Block,
             bytes: 501 << 30,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_local_disks::agent::{
-    Cleanings, Knowledge, LocalDisks, Rounds, provisioner_config, read_node, remove_taint,
+    Cleanings, EngineVolumes, LocalDisks, Discovery, provisioner_config, read_node, remove_taint,
 };
 use bindery_local_disks::discover::Owner;
 use bindery_local_disks::{Config, disk};
@@ -137,7 +137,7 @@ impl Agent {
             tracing::warn!("storageClassMap has no class, no volumes will be created");
         }
         let owner = Owner::new(&config, &self.node);
-        let knowledge = Knowledge::default();
+        let knowledge = EngineVolumes::default();
         let provisioner = provisioner_config(&owner, self.predecessors(&owner).await?);
         let component = provisioner.component;
         let engine_config =
@@ -148,29 +148,29 @@ impl Agent {
             api: self.api.clone(),
             config: config.clone(),
             node: self.node.clone(),
-            knowledge: knowledge.clone(),
+            engine_volumes: knowledge.clone(),
             cleanings: self.cleanings.clone(),
             events,
             component,
-            hears: Arc::new(self.metrics.clone()),
+            observer: Arc::new(self.metrics.clone()),
         };
         let mut host = EngineHost::start_with(&self.api, engine, &observer, |events| {
             Arc::new(ProvisioningWorker::new(self.api.clone(), Arc::new(disks(events)))) as Arc<dyn RunOperation>
         });
-        knowledge.is_at(host.outbox.clone());
+        knowledge.connect(host.outbox.clone());
         self.status.set_volumes(knowledge.clone(), owner.clone());
         host.lead(true)?;
-        let rounds = Rounds {
+        let rounds = Discovery {
             api: self.api.clone(),
             config: config.clone(),
             node: self.node.clone(),
             owner,
-            knowledge,
+            engine_volumes: knowledge,
             cleanings: self.cleanings.clone(),
             events: host.events.clone(),
             component,
-            hears: Arc::new(self.metrics.clone()),
-            said: BTreeMap::new(),
+            observer: Arc::new(self.metrics.clone()),
+            logged: BTreeMap::new(),
             failed: BTreeSet::new(),
         };
         tokio::select! {
@@ -195,15 +195,15 @@ impl Agent {
     }
 
     /// Searches for disks, forever.
-    async fn discover(&self, args: &Args, mut rounds: Rounds) -> std::convert::Infallible {
-        while rounds.knowledge.volumes().await.is_none() {
+    async fn discover(&self, args: &Args, mut rounds: Discovery) -> std::convert::Infallible {
+        while rounds.engine_volumes.list().await.is_none() {
             sleep(SYNC_POLL_PERIOD).await;
         }
         let mut ticks = every(args.discovery_period);
         let mut taint = rounds.config.taint.clone();
         loop {
             ticks.tick().await;
-            let problems = rounds.round().await;
+            let problems = rounds.run_once().await;
             let succeeded = problems.is_empty();
             self.status.set_discovery(problems);
             if let Some(key) = taint.as_deref().filter(|_| succeeded) {

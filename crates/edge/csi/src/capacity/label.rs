@@ -1,23 +1,23 @@
-//! The label by which a provisioner knows the objects that it looks after.
+//! The label that identifies the provisioner that manages a CSIStorageCapacity object.
 
 use bindery_model::hash::fnv1a;
 
-/// Who looks after objects, where there is one provisioner for the whole cluster.
+/// The label's value for one provisioner for the whole cluster.
 const CENTRAL: &str = "external-provisioner";
-/// As long as a label's value may be.
+/// The maximum length of a label value.
 const LENGTH_MAX: usize = 63;
 
-/// Who looks after objects: one provisioner for the cluster, or one on each node.
+/// The label's value: for one provisioner for the whole cluster, or one on each node.
 pub fn managed_by(node: Option<&str>) -> String {
     match node {
         None => CENTRAL.to_owned(),
-        Some(node) => joined(CENTRAL, node),
+        Some(node) => join(CENTRAL, node),
     }
 }
 
-/// Two words with a dash between. Where that is too long, the first is cut and its hash put in; where the second alone is too
-/// long, it is left out, and the hash is that of both.
-fn joined(base: &str, suffix: &str) -> String {
+/// Joins both with a dash. If that is too long, base is cut and its hash inserted; if the suffix
+/// alone is too long, it is dropped, and the hash covers both.
+fn join(base: &str, suffix: &str) -> String {
     let whole = format!("{base}-{suffix}");
     if whole.len() <= LENGTH_MAX {
         return whole;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_as_long_as_they_may_be() {
+    fn labels_are_shortened_to_the_maximum_length() {
         assert_eq!(managed_by(None), "external-provisioner");
         assert_eq!(managed_by(Some("node-1")), "external-provisioner-node-1");
         let fits = "n".repeat(42);

@@ -1,19 +1,18 @@
-//! How much room there is, told to schedulers: a CSIStorageCapacity for every class and every place.
+//! CSIStorageCapacity objects: one for every StorageClass and topology segment, read by the
+//! scheduler.
 //!
 //! ```text
-//!   classes × places ─▶ GetCapacity for each ─▶ plan (pure) ─▶ create, change, delete
+//!   classes × segments ─▶ GetCapacity for each ─▶ plan (pure) ─▶ create, patch, delete
 //! ```
-//!
-//! Everything is keyed by what it is, a class and a place, so that nothing is asked or written twice.
 
-mod keeper;
 mod label;
 mod owner;
 mod plan;
+mod publisher;
 mod segments;
 
-pub use keeper::{Counts, Keeper, Wanted};
 pub use label::managed_by;
 pub use owner::owner;
-pub use plan::{Deed, Identity, Room, plan};
-pub use segments::{Place, segments};
+pub use plan::{Capacity, CapacityWrite, Identity, plan};
+pub use publisher::{CapacityPublisher, Counts, Targets};
+pub use segments::{Segment, segments};

@@ -1,100 +1,103 @@
-//! What has to be written so that what is told is what is.
+//! The writes that make the CSIStorageCapacity objects match the driver's capacity.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::segments::Place;
-use crate::answer::in_binary_units;
+use super::segments::Segment;
 use crate::facts::Patch;
 use crate::fields::{bytes, text_or_empty, texts};
+use crate::volume::in_binary_units;
 
-/// How much room there is.
+/// The capacity of a class in a topology segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
-    /// So much, and so much at most for one volume, if the driver says so.
+pub enum Capacity {
+    /// As the driver reports it.
     Known {
-        /// All together, in bytes.
+        /// The available capacity in bytes.
         bytes: i64,
-        /// For one volume, in bytes.
-        largest: Option<i64>,
+        /// The maximum volume size in bytes.
+        maximum: Option<i64>,
     },
-    /// The driver could not be asked: whatever was told stays.
+    /// GetCapacity failed: an existing object is kept.
     Unknown,
 }
 
-/// Whose objects they are.
+/// The labels and owner of a provisioner's objects.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Identity {
-    /// The namespace that they are in.
+    /// The objects' namespace.
     pub namespace: String,
-    /// The driver that has the room.
+    /// The driver's name.
     pub driver: String,
-    /// Who looks after them.
+    /// The provisioner that manages the objects.
     pub managed_by: String,
-    /// With whom they go, as an owner reference.
+    /// The owner reference.
     pub owner: Option<Value>,
 }
 
 impl Identity {
-    /// The objects' labels.
     pub(super) fn labels(&self) -> [(&'static str, &str); 2] {
         [("csi.storage.k8s.io/drivername", &self.driver), ("csi.storage.k8s.io/managed-by", &self.managed_by)]
     }
 
-    /// Where the objects are.
+    /// The API path of the collection.
     pub(super) fn collection(&self) -> String {
         format!("/apis/storage.k8s.io/v1/namespaces/{}/csistoragecapacities", self.namespace)
     }
 }
 
-/// Something to be done.
+/// A write.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Deed {
-    /// Create this.
+pub enum CapacityWrite {
+    /// Create this object.
     Create(Value),
-    /// Change one.
-    Change(Patch),
-    /// Delete the one at this path, if it still is the one that was seen.
+    /// Patch an object.
+    Patch(Patch),
+    /// Delete an object, if it has not changed.
     Delete {
-        /// Where it is.
+        /// The object's path.
         path: String,
-        /// What has to hold: its UID, and its resourceVersion.
+        /// The UID and resourceVersion that were read.
         preconditions: Value,
     },
 }
 
-/// What is to be done so that there is one object for every class and place, and no other.
-pub fn plan(identity: &Identity, wanted: &BTreeMap<(String, Place), Room>, existing: &[Value]) -> Vec<Deed> {
-    let (mut kept, mut deeds) = (BTreeMap::new(), Vec::new());
+/// The writes after which there is exactly one object for every class and segment.
+pub fn plan(
+    identity: &Identity,
+    wanted: &BTreeMap<(String, Segment), Capacity>,
+    existing: &[Value],
+) -> Vec<CapacityWrite> {
+    let (mut kept, mut writes) = (BTreeMap::new(), Vec::new());
     for object in existing {
         let key = key_of(object);
-        // Of two that say the same, the second goes.
+        // Delete duplicates.
         if !wanted.contains_key(&key) || kept.insert(key, object).is_some() {
-            deeds.push(delete(identity, object));
+            writes.push(delete(identity, object));
         }
     }
-    for (key, room) in wanted {
-        let Room::Known { bytes, largest } = *room else { continue };
+    for (key, capacity) in wanted {
+        let Capacity::Known { bytes, maximum } = *capacity else { continue };
         match kept.get(key) {
-            None => deeds.push(Deed::Create(create(identity, key, bytes, largest))),
-            Some(object) => deeds.extend(change(identity, object, bytes, largest)),
+            None => writes.push(CapacityWrite::Create(create(identity, key, bytes, maximum))),
+            Some(object) => writes.extend(change(identity, object, bytes, maximum)),
         }
     }
-    deeds
+    writes
 }
 
-fn key_of(object: &Value) -> (String, Place) {
+fn key_of(object: &Value) -> (String, Segment) {
     let class = text_or_empty(object, "/storageClassName").to_owned();
     let is_plain = object.pointer("/nodeTopology/matchExpressions").is_none();
     match object.pointer("/nodeTopology").filter(|_| is_plain) {
         Some(_) => (class, texts(object, "/nodeTopology/matchLabels")),
-        // No place of ours: none at all matches no node, and expressions we do not write.
-        None => (String::new(), Place::new()),
+        // Not written by us: no topology matches no node, and we do not use expressions.
+        None => (String::new(), Segment::new()),
     }
 }
 
-fn create(identity: &Identity, (class, place): &(String, Place), bytes: i64, largest: Option<i64>) -> Value {
+fn create(identity: &Identity, (class, segment): &(String, Segment), bytes: i64, maximum: Option<i64>) -> Value {
     let labels: Map<String, Value> =
         identity.labels().into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
     let mut object = json!({
@@ -102,11 +105,11 @@ fn create(identity: &Identity, (class, place): &(String, Place), bytes: i64, lar
         "kind": "CSIStorageCapacity",
         "metadata": {"generateName": "csisc-", "namespace": identity.namespace, "labels": labels},
         "storageClassName": class,
-        "nodeTopology": if place.is_empty() { json!({}) } else { json!({"matchLabels": place}) },
+        "nodeTopology": if segment.is_empty() { json!({}) } else { json!({"matchLabels": segment}) },
         "capacity": in_binary_units(bytes),
     });
-    if let Some(largest) = largest {
-        object["maximumVolumeSize"] = in_binary_units(largest).into();
+    if let Some(maximum) = maximum {
+        object["maximumVolumeSize"] = in_binary_units(maximum).into();
     }
     if let Some(owner) = &identity.owner {
         object["metadata"]["ownerReferences"] = json!([owner]);
@@ -114,11 +117,11 @@ fn create(identity: &Identity, (class, place): &(String, Place), bytes: i64, lar
     object
 }
 
-/// What has to be changed of an object that is there, if anything.
-fn change(identity: &Identity, object: &Value, bytes_now: i64, largest: Option<i64>) -> Option<Deed> {
+/// The patch for an existing object, if it is out of date.
+fn change(identity: &Identity, object: &Value, bytes_now: i64, maximum: Option<i64>) -> Option<CapacityWrite> {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array).cloned().unwrap_or_default();
     let missing = identity.owner.as_ref().filter(|owner| !owners.iter().any(|other| other["uid"] == owner["uid"]));
-    let is_same = bytes(object, "/capacity") == Some(bytes_now) && bytes(object, "/maximumVolumeSize") == largest;
+    let is_same = bytes(object, "/capacity") == Some(bytes_now) && bytes(object, "/maximumVolumeSize") == maximum;
     if is_same && missing.is_none() {
         return None;
     }
@@ -129,16 +132,16 @@ fn change(identity: &Identity, object: &Value, bytes_now: i64, largest: Option<i
     let body = json!({
         "metadata": metadata,
         "capacity": in_binary_units(bytes_now),
-        "maximumVolumeSize": largest.map(in_binary_units),
+        "maximumVolumeSize": maximum.map(in_binary_units),
     });
-    Some(Deed::Change(Patch { path: path(identity, object), body }))
+    Some(CapacityWrite::Patch(Patch { path: path(identity, object), body }))
 }
 
-fn delete(identity: &Identity, object: &Value) -> Deed {
-    Deed::Delete { path: path(identity, object), preconditions: seen(object) }
+fn delete(identity: &Identity, object: &Value) -> CapacityWrite {
+    CapacityWrite::Delete { path: path(identity, object), preconditions: seen(object) }
 }
 
-/// Which object was seen, in which state.
+/// The preconditions for a write.
 fn seen(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]})

@@ -1,10 +1,9 @@
-//! What a fake driver is told to answer.
+//! The scripted answers of a fake driver.
 
 use std::fmt;
 
 use tonic::Code;
 
-/// An answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     Ok,
@@ -18,7 +17,7 @@ pub(super) enum Answer {
     Code(Code),
 }
 
-/// The codes, as specifications spell them.
+/// The gRPC codes as the CSI specification spells them.
 const CODES: [(&str, Code); 16] = [
     ("CANCELLED", Code::Cancelled),
     ("UNKNOWN", Code::Unknown),
@@ -38,8 +37,7 @@ const CODES: [(&str, Code); 16] = [
     ("UNAUTHENTICATED", Code::Unauthenticated),
 ];
 
-/// A code as specifications spell it.
-pub(super) fn word(code: Code) -> &'static str {
+pub(super) fn code_name(code: Code) -> &'static str {
     CODES.iter().find(|(_, known)| *known == code).map_or("OK", |(word, _)| word)
 }
 
@@ -59,12 +57,12 @@ impl Answer {
             "twice" => Answer::Twice,
             code => {
                 let known = CODES.iter().find(|(known, _)| *known == code);
-                Answer::Code(known.unwrap_or_else(|| panic!("a test tells a driver to answer {code}")).1)
+                Answer::Code(known.unwrap_or_else(|| panic!("unknown answer in the script: {code}")).1)
             }
         }
     }
 
-    /// How large the volume is said to be.
+    /// The size that the response reports.
     pub(super) fn size(self, wanted: i64) -> i64 {
         match self {
             Answer::Small => wanted - 1,
@@ -86,7 +84,7 @@ impl fmt::Display for Answer {
             Answer::Drop => "drop",
             Answer::Unsure => "unsure",
             Answer::Twice => "twice",
-            Answer::Code(code) => word(*code),
+            Answer::Code(code) => code_name(*code),
         })
     }
 }

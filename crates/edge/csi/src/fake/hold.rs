@@ -1,4 +1,4 @@
-//! Holding a call, so that whoever made it can be killed at a moment that the test knows.
+//! Holding a call, so that a test can kill the caller at a known moment.
 
 use std::future::{Future, pending};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// When a call is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// It has been received, and is not carried out.
+    /// After it was received, before it is carried out.
     Received,
-    /// It is carried out, and not answered.
+    /// After it was carried out, before it is answered.
     Done,
 }
 
-/// Which call is held, if any is to be.
+/// The call to hold, if any.
 #[derive(Default)]
 pub(super) struct Hold(Mutex<State>);
 
@@ -36,7 +36,7 @@ impl Hold {
         self.state().arrived
     }
 
-    /// Carries out a call, and holds it before or after that for ever, if it is the one.
+    /// Carries out a call; the selected one is held forever, before or after.
     pub(super) async fn around<A>(&self, call: impl Future<Output = A>) -> A {
         let when = self.count();
         if when == Some(When::Received) {
@@ -49,7 +49,7 @@ impl Hold {
         answer
     }
 
-    /// Counts a call. Returns when it is to be held, if it is the one.
+    /// Counts a call. Returns when to hold it, if it is the selected one.
     fn count(&self) -> Option<When> {
         let mut state = self.state();
         state.arrived += 1;

@@ -1,4 +1,4 @@
-//! Requests as JSON, with the names of fields as they are in `csi.proto`; what is not set is left out.
+//! Requests as JSON with the field names of `csi.proto`. Unset fields are omitted.
 
 use serde_json::{Map, Value, json};
 
@@ -29,8 +29,8 @@ pub(super) fn create(request: &CreateVolumeRequest) -> Value {
         put("volume_content_source", content(source));
     }
     if let Some(wanted) = &request.accessibility_requirements {
-        let places = |places: &[Topology]| places.iter().map(place).collect::<Value>();
-        let pair = [("requisite", places(&wanted.requisite)), ("preferred", places(&wanted.preferred))];
+        let topologies = |topologies: &[Topology]| topologies.iter().map(topology).collect::<Value>();
+        let pair = [("requisite", topologies(&wanted.requisite)), ("preferred", topologies(&wanted.preferred))];
         put("accessibility_requirements", set(pair));
     }
     out.into()
@@ -50,12 +50,12 @@ fn is_unset(value: &Value) -> bool {
     }
 }
 
-/// Those fields that are set.
+/// The fields that are set.
 fn set<const N: usize>(fields: [(&str, Value); N]) -> Value {
     fields.into_iter().filter(|(_, value)| !is_unset(value)).map(|(field, value)| (field.to_owned(), value)).collect()
 }
 
-/// A large number is a text in JSON; none at all when it is zero.
+/// 64-bit numbers are strings in protobuf's JSON; zero is unset.
 fn number(number: i64) -> Value {
     if number == 0 { Value::Null } else { number.to_string().into() }
 }
@@ -87,6 +87,6 @@ fn content(source: &VolumeContentSource) -> Value {
     }
 }
 
-fn place(place: &Topology) -> Value {
-    json!({"segments": place.segments})
+fn topology(topology: &Topology) -> Value {
+    json!({"segments": topology.segments})
 }

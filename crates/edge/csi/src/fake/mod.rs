@@ -1,22 +1,22 @@
-//! A driver that answers as the request's parameters tell it to, and remembers every call. For tests.
+//! A scriptable CSI driver for tests, which records every call and stores nothing.
 //!
-//! `create=A,B,…` in a class's parameters is the answer to the first, second, … call for one volume, and the last one repeats;
-//! `delete=A,B,…` is likewise for its removal:
+//! The class parameter `create=A,B,…` scripts the answers to the first, second, … CreateVolume call
+//! for one volume; the last one repeats. `delete=A,B,…` scripts DeleteVolume:
 //!
-//! | | |
+//! | answer | meaning |
 //! |---|---|
-//! | `ok` | as asked |
-//! | `small` | a byte less than was asked for |
-//! | `zero` | done, and nobody knows how large |
-//! | `nosource` | done, and nothing is said of what it was filled from |
-//! | `hang` | done, and no answer |
-//! | `drop` | done, and the connection is cut instead of an answer |
-//! | `unsure` | done, and answered with `UNAVAILABLE` |
-//! | `twice` | done, and answered two times over |
+//! | `ok` | as requested |
+//! | `small` | one byte smaller than requested |
+//! | `zero` | created, with a size of 0 (unknown) |
+//! | `nosource` | created, without a content source in the response |
+//! | `hang` | done, but never answered |
+//! | `drop` | done, but the connection is closed instead of an answer |
+//! | `unsure` | done, but answered with `UNAVAILABLE` |
+//! | `twice` | done, and the response message is sent twice |
 //! | a gRPC code such as `ABORTED` | not done |
 //!
-//! A volume's handle is `vol-` and its name (`handle` in the parameters is put in the place of `vol-`), and it is reachable from the
-//! first place that was preferred.
+//! A volume's handle is `vol-` followed by its name (the parameter `handle` replaces `vol-`). The
+//! volume is accessible from the first preferred topology segment.
 
 mod answer;
 mod hold;
@@ -49,16 +49,16 @@ use crate::proto::{
 use answer::Answer;
 use hold::Hold;
 
-/// Longer than anybody waits.
-const HANGS: Duration = Duration::from_secs(3600);
+/// Longer than any client waits.
+const FOREVER: Duration = Duration::from_secs(3600);
 
-/// A driver that answers as told.
-pub struct Fake {
+/// A scriptable CSI driver.
+pub struct FakeDriver {
     name: String,
     log: Option<PathBuf>,
-    room: i64,
+    capacity: i64,
     node: BTreeMap<String, String>,
-    attaches: bool,
+    publishes_volumes: bool,
     state: Mutex<State>,
     hold: Hold,
     cut: Notify,
@@ -67,87 +67,87 @@ pub struct Fake {
 #[derive(Default)]
 struct State {
     calls: Vec<Value>,
-    /// How often each volume was asked for, and its removal.
-    asked: BTreeMap<(&'static str, String), usize>,
-    volumes: BTreeMap<String, Made>,
-    /// What the removal of each volume that ever was is answered with.
-    removals: BTreeMap<String, String>,
+    /// How many CreateVolume and DeleteVolume calls each volume has received.
+    attempts: BTreeMap<(&'static str, String), usize>,
+    volumes: BTreeMap<String, FakeVolume>,
+    /// The script for DeleteVolume, for every volume ever created.
+    delete_scripts: BTreeMap<String, String>,
 }
 
-/// A volume that a fake driver has.
+/// A volume of the fake driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
-    /// Its name.
+pub struct FakeVolume {
+    /// The name from the request.
     pub name: String,
-    /// How large it is.
+    /// The size in bytes.
     pub bytes: i64,
-    /// From where it is reachable.
+    /// The topology segment from which it is accessible.
     pub topology: Option<BTreeMap<String, String>>,
 }
 
-impl Fake {
-    /// A driver of that name.
-    pub fn new(name: &str) -> Fake {
-        Fake {
+impl FakeDriver {
+    /// A driver with this name and unlimited capacity.
+    pub fn new(name: &str) -> FakeDriver {
+        FakeDriver {
             name: name.to_owned(),
             log: None,
-            room: i64::MAX,
+            capacity: i64::MAX,
             node: BTreeMap::new(),
-            attaches: false,
+            publishes_volumes: false,
             state: Mutex::default(),
             hold: Hold::default(),
             cut: Notify::new(),
         }
     }
 
-    /// The same, which also puts every call down in a file, as a line of JSON.
-    pub fn logging_to(self, file: PathBuf) -> Fake {
-        Fake { log: Some(file), ..self }
+    /// Appends every call to a file, as a line of JSON.
+    pub fn logging_to(self, file: PathBuf) -> FakeDriver {
+        FakeDriver { log: Some(file), ..self }
     }
 
-    /// The same, with so much room, on a node in that place.
-    pub fn on_node(self, room: i64, place: &[(&str, &str)]) -> Fake {
-        let node = place.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-        Fake { room, node, ..self }
+    /// Limits the capacity, and reports this topology in NodeGetInfo.
+    pub fn on_node(self, capacity: i64, segment: &[(&str, &str)]) -> FakeDriver {
+        let node = segment.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        FakeDriver { capacity, node, ..self }
     }
 
-    /// The same, which says that its volumes are attached to nodes.
-    pub fn attaching(self) -> Fake {
-        Fake { attaches: true, ..self }
+    /// Reports that volumes are attached to nodes.
+    pub fn attaching(self) -> FakeDriver {
+        FakeDriver { publishes_volumes: true, ..self }
     }
 
-    /// Every call to make or to remove a volume so far.
+    /// All CreateVolume and DeleteVolume calls so far.
     pub fn calls(&self) -> Vec<Value> {
         self.state().calls.clone()
     }
 
-    /// The volumes that there are, by their handles.
-    pub fn volumes(&self) -> BTreeMap<String, Made> {
+    /// The existing volumes, by handle.
+    pub fn volumes(&self) -> BTreeMap<String, FakeVolume> {
         self.state().volumes.clone()
     }
 
-    /// How much room is left.
-    pub fn left(&self) -> i64 {
-        let used: i64 = self.state().volumes.values().map(|made| made.bytes).sum();
-        self.room.saturating_sub(used).max(0)
+    /// The remaining capacity in bytes.
+    pub fn available(&self) -> i64 {
+        let used: i64 = self.state().volumes.values().map(|volume_record| volume_record.bytes).sum();
+        self.capacity.saturating_sub(used).max(0)
     }
 
-    /// Holds the n-th call from now on, counted from one, of whatever kind it is: it is never answered.
+    /// Holds the n-th call from now on (of any kind, counted from one): it is never answered.
     pub fn hold(&self, nth: usize, when: When) {
         self.hold.set(nth, when);
     }
 
-    /// Whether a call is held.
+    /// Whether a call is being held.
     pub fn is_holding(&self) -> bool {
         self.hold.is_holding()
     }
 
-    /// How many calls there were since it was last told to hold one.
+    /// How many calls arrived since the last `hold`.
     pub fn arrived(&self) -> usize {
         self.hold.arrived()
     }
 
-    /// Cuts all connections, as if the driver had died.
+    /// Closes all connections, as if the driver had died.
     pub fn cut(&self) {
         self.cut.notify_waiters();
     }
@@ -156,53 +156,55 @@ impl Fake {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, method: &str, request: Value) {
+    fn record(&self, method: &str, request: Value) {
         let call = json!({"method": method, "request": request});
         if let Some(file) = &self.log {
             let line = format!("{call}\n");
             let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
             let written = opened.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes()));
-            written.expect("a test's own file can be written");
+            written.expect("the log file of the test is writable");
         }
         self.state().calls.push(call);
     }
 
-    /// What this call is to be answered with.
-    fn told(&self, what: &'static str, of: &str, script: &str) -> Answer {
+    /// The scripted answer to this call.
+    fn scripted(&self, what: &'static str, of: &str, script: &str) -> Answer {
         let mut state = self.state();
-        let asked = state.asked.entry((what, of.to_owned())).or_default();
-        *asked += 1;
-        Answer::nth(script, *asked)
+        let attempts = state.attempts.entry((what, of.to_owned())).or_default();
+        *attempts += 1;
+        Answer::nth(script, *attempts)
     }
 
-    /// Holds an answer back, where that is what was told.
-    async fn held_back(&self, answer: Answer) -> Result<(), Status> {
+    /// Delays or fails the call, as its answer says.
+    async fn delay_or_fail(&self, answer: Answer) -> Result<(), Status> {
         match answer {
-            Answer::Hang => tokio::time::sleep(HANGS).await,
+            Answer::Hang => tokio::time::sleep(FOREVER).await,
             Answer::Drop => {
                 self.cut();
-                tokio::time::sleep(HANGS).await;
+                tokio::time::sleep(FOREVER).await;
             }
-            Answer::Unsure => return Err(Status::unavailable("nobody knows")),
-            Answer::Code(code) => return Err(Status::new(code, format!("told to answer {}", answer::word(code)))),
+            Answer::Unsure => return Err(Status::unavailable("unknown outcome")),
+            Answer::Code(code) => {
+                return Err(Status::new(code, format!("told to answer {}", answer::code_name(code))));
+            }
             Answer::Ok | Answer::Small | Answer::Zero | Answer::NoSource | Answer::Twice => {}
         }
         Ok(())
     }
 
-    async fn made(&self, request: CreateVolumeRequest) -> Result<Response<CreateVolumeResponse>, Status> {
-        self.note("CreateVolume", json::create(&request));
-        let script = |word: &str| request.parameters.get(word).map_or("ok", String::as_str).to_owned();
-        let answer = self.told("create", &request.name, &script("create"));
+    async fn create(&self, request: CreateVolumeRequest) -> Result<Response<CreateVolumeResponse>, Status> {
+        self.record("CreateVolume", json::create(&request));
+        let script = |key: &str| request.parameters.get(key).map_or("ok", String::as_str).to_owned();
+        let answer = self.scripted("create", &request.name, &script("create"));
         if matches!(answer, Answer::Code(_)) {
-            self.held_back(answer).await?;
+            self.delay_or_fail(answer).await?;
         }
         let wanted = request.capacity_range.map_or(0, |range| range.required_bytes);
         let handle = request.parameters.get("handle").map_or("vol-", String::as_str);
         let volume_id = format!("{handle}{}", request.name);
         let is_new = !self.volumes().contains_key(&volume_id);
-        if is_new && wanted > self.left() {
-            return Err(Status::resource_exhausted("there is no room"));
+        if is_new && wanted > self.available() {
+            return Err(Status::resource_exhausted("not enough capacity"));
         }
         let preferred = request.accessibility_requirements.and_then(|wanted| wanted.preferred.into_iter().next());
         let volume = Volume {
@@ -212,37 +214,37 @@ impl Fake {
             content_source: request.volume_content_source.filter(|_| answer != Answer::NoSource),
             accessible_topology: preferred.into_iter().collect(),
         };
-        let made = Made {
+        let volume_record = FakeVolume {
             name: request.name,
             bytes: wanted,
-            topology: volume.accessible_topology.first().map(|place| place.segments.clone()),
+            topology: volume.accessible_topology.first().map(|segment| segment.segments.clone()),
         };
         {
             let mut state = self.state();
-            state.volumes.insert(volume.volume_id.clone(), made);
-            state.removals.insert(
+            state.volumes.insert(volume.volume_id.clone(), volume_record);
+            state.delete_scripts.insert(
                 volume.volume_id.clone(),
                 request.parameters.get("delete").cloned().unwrap_or_else(|| "ok".into()),
             );
         }
-        self.held_back(answer).await?;
+        self.delay_or_fail(answer).await?;
         let response = Response::new(CreateVolumeResponse { volume: Some(volume) });
         Ok(if answer == Answer::Twice { twice::marked(response) } else { response })
     }
 
-    async fn removed(&self, request: DeleteVolumeRequest) -> Result<(), Status> {
-        self.note("DeleteVolume", json::delete(&request));
-        let script = self.state().removals.get(&request.volume_id).cloned().unwrap_or_else(|| "ok".into());
-        let answer = self.told("delete", &request.volume_id, &script);
+    async fn delete(&self, request: DeleteVolumeRequest) -> Result<(), Status> {
+        self.record("DeleteVolume", json::delete(&request));
+        let script = self.state().delete_scripts.get(&request.volume_id).cloned().unwrap_or_else(|| "ok".into());
+        let answer = self.scripted("delete", &request.volume_id, &script);
         if !matches!(answer, Answer::Code(_)) {
             self.state().volumes.remove(&request.volume_id);
         }
-        self.held_back(answer).await
+        self.delay_or_fail(answer).await
     }
 }
 
 #[tonic::async_trait]
-impl identity_server::Identity for Fake {
+impl identity_server::Identity for FakeDriver {
     async fn get_plugin_info(
         &self,
         _: Request<GetPluginInfoRequest>,
@@ -272,23 +274,23 @@ impl identity_server::Identity for Fake {
 }
 
 #[tonic::async_trait]
-impl controller_server::Controller for Fake {
+impl controller_server::Controller for FakeDriver {
     async fn create_volume(
         &self,
         request: Request<CreateVolumeRequest>,
     ) -> Result<Response<CreateVolumeResponse>, Status> {
-        self.hold.around(self.made(request.into_inner())).await
+        self.hold.around(self.create(request.into_inner())).await
     }
 
     async fn delete_volume(
         &self,
         request: Request<DeleteVolumeRequest>,
     ) -> Result<Response<DeleteVolumeResponse>, Status> {
-        self.hold.around(self.removed(request.into_inner())).await.map(|()| Response::new(DeleteVolumeResponse {}))
+        self.hold.around(self.delete(request.into_inner())).await.map(|()| Response::new(DeleteVolumeResponse {}))
     }
 
     async fn get_capacity(&self, _: Request<GetCapacityRequest>) -> Result<Response<GetCapacityResponse>, Status> {
-        let available_capacity = self.left();
+        let available_capacity = self.available();
         Ok(Response::new(GetCapacityResponse {
             available_capacity,
             maximum_volume_size: Some(available_capacity),
@@ -312,14 +314,14 @@ impl controller_server::Controller for Fake {
             rpc::Type::ModifyVolume,
             rpc::Type::GetCapacity,
         ];
-        let attaches = self.attaches.then_some(rpc::Type::PublishUnpublishVolume);
-        let capabilities = all.into_iter().chain(attaches).map(able).collect();
+        let publishes_volumes = self.publishes_volumes.then_some(rpc::Type::PublishUnpublishVolume);
+        let capabilities = all.into_iter().chain(publishes_volumes).map(able).collect();
         Ok(Response::new(ControllerGetCapabilitiesResponse { capabilities }))
     }
 }
 
 #[tonic::async_trait]
-impl node_server::Node for Fake {
+impl node_server::Node for FakeDriver {
     async fn node_get_info(&self, _: Request<NodeGetInfoRequest>) -> Result<Response<NodeGetInfoResponse>, Status> {
         let accessible_topology = (!self.node.is_empty()).then(|| Topology { segments: self.node.clone() });
         Ok(Response::new(NodeGetInfoResponse { node_id: "node".into(), max_volumes_per_node: 0, accessible_topology }))

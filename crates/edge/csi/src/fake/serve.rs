@@ -1,4 +1,4 @@
-//! A fake driver on a socket, whose connections can be cut.
+//! Serving a fake driver on a socket, with connections that a test can close.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,20 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
 
-use super::Fake;
+use super::FakeDriver;
 use super::twice::Twice;
 use crate::proto::controller_server::ControllerServer;
 use crate::proto::identity_server::IdentityServer;
 use crate::proto::node_server::NodeServer;
 
-/// A driver that is served until this is dropped.
+/// A served driver. It stops when this is dropped.
 pub struct Serving {
     socket: PathBuf,
     tasks: [JoinHandle<()>; 2],
 }
 
-impl Fake {
-    /// Serves on a socket, in place of whatever was there.
+impl FakeDriver {
+    /// Serves on a socket and replaces an existing one.
     pub fn serve(self: &Arc<Self>, socket: &Path) -> io::Result<Serving> {
         match std::fs::remove_file(socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -36,15 +36,19 @@ impl Fake {
             .add_service(Twice(ControllerServer::from_arc(self.clone())))
             .add_service(NodeServer::from_arc(self.clone()));
         let served = tokio::spawn(async move {
-            server.serve_with_incoming(incoming).await.expect("a fake driver is served");
+            server.serve_with_incoming(incoming).await.expect("the fake driver serves");
         });
         let accepted = tokio::spawn(accept(self.clone(), listener, connections));
         Ok(Serving { socket: socket.to_owned(), tasks: [served, accepted] })
     }
 }
 
-/// Hands connections on, with somebody between who can cut them.
-async fn accept(fake: Arc<Fake>, listener: UnixListener, connections: mpsc::UnboundedSender<io::Result<UnixStream>>) {
+/// Accepts connections and proxies them, so that they can be closed.
+async fn accept(
+    fake: Arc<FakeDriver>,
+    listener: UnixListener,
+    connections: mpsc::UnboundedSender<io::Result<UnixStream>>,
+) {
     while let Ok((mut outside, _)) = listener.accept().await {
         let Ok((mut inside, server)) = UnixStream::pair() else { return };
         if connections.unbounded_send(Ok(server)).is_err() {
@@ -61,7 +65,7 @@ async fn accept(fake: Arc<Fake>, listener: UnixListener, connections: mpsc::Unbo
 }
 
 impl Serving {
-    /// The socket.
+    /// The path of the socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
@@ -70,7 +74,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
-        // Whoever still has a connection keeps it until it is cut; nobody gets a new one.
+        // Open connections stay open until they are cut.
         let _ = std::fs::remove_file(&self.socket);
     }
 }

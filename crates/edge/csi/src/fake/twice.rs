@@ -1,4 +1,4 @@
-//! Answers that come two times over, where they are marked so: the same message again in one answer, as no driver should send it.
+//! Responses that send the same message twice, as no correct driver does.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -13,13 +13,13 @@ use tonic::server::NamedService;
 
 const MARK: &str = "x-twice";
 
-/// Marks an answer.
+/// Marks a response to be sent twice.
 pub(super) fn marked<A>(mut answer: Response<A>) -> Response<A> {
     answer.metadata_mut().insert(MARK, tonic::metadata::MetadataValue::from_static("yes"));
     answer
 }
 
-/// A service whose marked answers come twice.
+/// A service that sends marked responses twice.
 #[derive(Clone)]
 pub(super) struct Twice<S>(pub S);
 

@@ -1,4 +1,4 @@
-//! A class's parameters in the driver's words.
+//! In-tree class parameters, translated for the CSI driver.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::fields::texts;
 
 const FS_TYPE: &str = "csi.storage.k8s.io/fstype";
 
-/// What vSphere's driver has of its own for the plugin's parameters; nothing else is known to it.
+/// The vSphere parameters that have a CSI equivalent. Others are dropped.
 const VSPHERE: [(&str, &str); 10] = [
     ("fstype", FS_TYPE),
     ("storagepolicyname", "storagepolicyname"),
@@ -23,42 +23,42 @@ const VSPHERE: [(&str, &str); 10] = [
     ("iopslimit", "iopslimit-migrationparam"),
 ];
 
-/// The secrets that Portworx has one parameter for.
+/// The secrets that one Portworx parameter stands for.
 const PORTWORX_SECRETS: [&str; 6] =
     ["provisioner", "controller-publish", "node-publish", "node-stage", "controller-expand", "node-expand"];
 
-/// The parameters of a plugin's class, in the words of its driver. Names are the same in whatever case.
+/// Translates the parameters of an in-tree class. Parameter names are case-insensitive.
 pub(crate) fn parameters(plugin: Plugin, class: &Value) -> Result<BTreeMap<String, String>, String> {
-    let mut theirs = BTreeMap::new();
+    let mut translated = BTreeMap::new();
     let mut has_zones = false;
     for (key, value) in texts(class, "/parameters") {
         let name = key.to_lowercase();
         if plugin.takes_zones() && (name == ZONE_PARAMETER || name == ZONES_PARAMETER) {
             has_zones = true;
         } else {
-            theirs.extend(parameter(plugin, &name, key).into_iter().map(|key| (key, value.clone())));
+            translated.extend(parameter(plugin, &name, key).into_iter().map(|key| (key, value.clone())));
         }
         if plugin == Plugin::AwsEbs && name == "iopspergb" {
-            // The plugin asks for no less than what Amazon has at the least.
-            theirs.insert("allowautoiopspergbincrease".into(), "true".into());
+            // The in-tree plugin raises IOPS to Amazon's minimum.
+            translated.insert("allowautoiopspergbincrease".into(), "true".into());
         }
     }
     if has_zones && class["allowedTopologies"].as_array().is_some_and(|terms| !terms.is_empty()) {
         return Err("cannot simultaneously set allowed topologies and zone/zones parameters".into());
     }
     if plugin == Plugin::Vsphere {
-        // So that the driver tells the path by which the plugin knows a volume.
-        theirs.insert("csimigration".into(), "true".into());
+        // Makes the driver return the volume path, by which the in-tree plugin identifies a volume.
+        translated.insert("csimigration".into(), "true".into());
     }
-    Ok(theirs)
+    Ok(translated)
 }
 
-/// What one parameter, by its name in lower case and as it is written, is called by the driver.
+/// The CSI names of one parameter, given in lower case and as written.
 fn parameter(plugin: Plugin, name: &str, written: String) -> Vec<String> {
     match plugin {
         Plugin::AwsEbs | Plugin::GcePd | Plugin::Cinder if name == "fstype" => vec![FS_TYPE.into()],
         Plugin::Vsphere => {
-            VSPHERE.iter().filter(|(known, _)| *known == name).map(|(_, theirs)| (*theirs).into()).collect()
+            VSPHERE.iter().filter(|(known, _)| *known == name).map(|(_, translated)| (*translated).into()).collect()
         }
         Plugin::Portworx => match name.strip_prefix("openstorage.io/auth-secret-") {
             Some(end @ ("name" | "namespace")) => {

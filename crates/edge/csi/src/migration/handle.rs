@@ -1,4 +1,4 @@
-//! The driver's handle of a plugin's volume.
+//! The CSI volume handle of an in-tree volume.
 
 use bindery_model::Volume;
 use bindery_model::migration::{Plugin, csi_id};
@@ -8,7 +8,8 @@ use super::field;
 use super::source::{ACCOUNT_SECRET, RESOURCE_GROUP};
 use crate::fields::{text, text_or_empty, texts};
 
-/// What the driver calls a volume of the plugin that it has taken over from; `None` where the volume is not the plugin's.
+/// The handle by which the driver knows an in-tree volume; `None` if the volume is not of this
+/// plugin.
 pub(crate) fn handle(plugin: Plugin, volume: &Value) -> Result<Option<String>, String> {
     let Some(source) = volume["spec"].get(field(plugin)).filter(|source| !source.is_null()) else { return Ok(None) };
     let handle = match plugin {
@@ -17,19 +18,19 @@ pub(crate) fn handle(plugin: Plugin, volume: &Value) -> Result<Option<String>, S
         Plugin::Vsphere => text_or_empty(source, "/volumePath").to_owned(),
     };
     match handle.is_empty() {
-        true => Err(format!("{} does not tell what it is called", field(plugin))),
+        true => Err(format!("{} does not identify a volume", field(plugin))),
         false => Ok(Some(handle)),
     }
 }
 
-/// By what a plugin that attaches knows it.
+/// The handle of a plugin whose volumes are attached.
 fn known(volume: &Value) -> Result<String, String> {
-    let volume = Volume::from_json(volume.to_string().as_bytes()).map_err(|flaw| flaw.to_string())?;
+    let volume = Volume::from_json(volume.to_string().as_bytes()).map_err(|error| error.to_string())?;
     let Some(handle) = &volume.handle else { return Ok(String::new()) };
     Ok(csi_id(handle, &volume)?.to_string())
 }
 
-/// A share's handle is made of where it is: `group#account#share#volume#namespace`.
+/// An Azure file share's handle: `group#account#share#volume#namespace`.
 fn azure_file(source: &Value, volume: &Value) -> Result<String, String> {
     let secret = text_or_empty(source, "/secretName");
     let (before, after) = ACCOUNT_SECRET;
@@ -38,7 +39,7 @@ fn azure_file(source: &Value, volume: &Value) -> Result<String, String> {
     let namespace =
         text(source, "/secretNamespace").unwrap_or_else(|| text_or_empty(volume, "/spec/claimRef/namespace"));
     if namespace.is_empty() {
-        return Err("neither the volume nor its claim tells the namespace of its secret".into());
+        return Err("neither the volume nor its claim gives the namespace of the secret".into());
     }
     let annotations = texts(volume, "/metadata/annotations");
     let group = annotations.get(RESOURCE_GROUP).map(String::as_str).unwrap_or_default();

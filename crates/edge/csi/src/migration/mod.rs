@@ -1,18 +1,18 @@
-//! Classes and volumes of in-tree plugins, which a CSI driver has taken over from: what they are in the driver's words, and what
-//! the driver's volumes are in the plugin's.
+//! CSI migration: translates classes and volumes of in-tree plugins to those of the CSI driver that
+//! replaces them, and back.
 //!
 //! ```text
 //!   class (in-tree) ─▶ parameters ─▶ CreateVolume ─▶ volume (CSI) ─▶ to_in_tree ─▶ volume (in-tree)
 //!                                    DeleteVolume ◀─ handle ◀──────────────────────────┘
 //! ```
 //!
-//! Where a class's volumes may be made is translated before an order is written, with the zones of nodes: see
-//! [`bindery_model::migration::topologies`].
+//! The topology of in-tree classes is translated earlier, when the provision request is written:
+//! see [`bindery_model::migration::topologies`].
 
 mod class;
 mod handle;
-mod places;
 mod source;
+mod topology;
 
 pub(crate) use class::parameters;
 pub(crate) use handle::handle;
@@ -24,12 +24,12 @@ use serde_json::Value;
 use crate::fields::text;
 use crate::setup::Setup;
 
-/// The plugin that a class asks for, where our driver has taken over from it.
+/// The in-tree plugin that a class names, if our driver replaces it.
 pub(crate) fn plugin_of(setup: &Setup, class: &Value) -> Option<Plugin> {
     Plugin::of_driver(&setup.driver).filter(|plugin| text(class, "/provisioner") == Some(plugin.name()))
 }
 
-/// The field of a volume's spec that is a plugin's.
+/// The field of `spec` that a plugin's volumes use.
 fn field(plugin: Plugin) -> &'static str {
     match plugin {
         Plugin::AwsEbs => "awsElasticBlockStore",

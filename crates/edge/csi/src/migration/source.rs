@@ -1,18 +1,18 @@
-//! A driver's volume as its plugin's.
+//! Translates a CSI volume to an in-tree volume.
 
 use bindery_model::migration::Plugin;
 use serde_json::{Map, Value, json};
 
-use super::{field, places};
+use super::{field, topology};
 use crate::fields::{text, text_or_empty, texts};
 
-/// The annotation that says which of Azure's resource groups a share is in.
+/// The annotation that names the Azure resource group of a share.
 pub(super) const RESOURCE_GROUP: &str = "kubernetes.io/azure-file-resource-group";
 
-/// What a secret of Azure's shares is called, before and after the account's name.
+/// Prefix and suffix of the secret's name for an Azure storage account.
 pub(super) const ACCOUNT_SECRET: (&str, &str) = ("azure-storage-account-", "-secret");
 
-/// The volume that a driver made, as one of the plugin that it has taken over from; why it cannot be, otherwise.
+/// Translates a volume that the driver created to one of the in-tree plugin that it replaces.
 pub(crate) fn to_in_tree(plugin: Plugin, mut volume: Value) -> Result<Value, String> {
     let csi = volume["spec"]["csi"].take();
     let source = match plugin {
@@ -23,7 +23,7 @@ pub(crate) fn to_in_tree(plugin: Plugin, mut volume: Value) -> Result<Value, Str
         Plugin::AzureFile => azure_file(&csi, &mut volume)?,
         Plugin::Vsphere => vsphere(&csi),
     };
-    places::to_in_tree(plugin, &mut volume)?;
+    topology::to_in_tree(plugin, &mut volume)?;
     if let Some(spec) = volume["spec"].as_object_mut() {
         spec.remove("csi");
         spec.insert(field(plugin).into(), source);
@@ -31,7 +31,7 @@ pub(crate) fn to_in_tree(plugin: Plugin, mut volume: Value) -> Result<Value, Str
     Ok(volume)
 }
 
-/// What most plugins say of a disk.
+/// The fields that most in-tree disks have.
 fn disk(id_field: &str, id: &str, csi: &Value, partition: Option<i32>) -> Value {
     let mut source = Map::from_iter([(id_field.to_owned(), Value::from(id))]);
     for same in ["fsType", "readOnly"] {
@@ -45,22 +45,22 @@ fn disk(id_field: &str, id: &str, csi: &Value, partition: Option<i32>) -> Value 
     source.into()
 }
 
-/// Which part of the disk it is. Google's driver may say that it is none with no word at all.
+/// The disk's partition. Google's driver may use an empty string for none.
 fn partition(csi: &Value, may_be_empty: bool) -> Result<Option<i32>, String> {
     let written = text(csi, "/volumeAttributes/partition").filter(|written| !(may_be_empty && written.is_empty()));
-    let number = |written: &str| written.parse().map_err(|_| format!("the partition {written:?} is not a number"));
+    let number = |written: &str| written.parse().map_err(|_| format!("partition {written:?} is not a number"));
     written.map(number).transpose()
 }
 
-/// The name of a disk of Google's: the last of a handle like `projects/p/zones/z/disks/name`.
+/// The disk name in a handle such as `projects/p/zones/z/disks/name`.
 fn gce_name(csi: &Value) -> Result<&str, String> {
     let handle = text_or_empty(csi, "/volumeHandle");
-    handle.split('/').nth(5).ok_or_else(|| format!("the handle {handle:?} does not tell a disk's name"))
+    handle.split('/').nth(5).ok_or_else(|| format!("volume handle {handle:?} contains no disk name"))
 }
 
 fn azure_disk(csi: &Value) -> Result<Value, String> {
     let uri = text_or_empty(csi, "/volumeHandle");
-    let name = azure_name(uri).ok_or_else(|| format!("the handle {uri:?} does not tell a disk's name"))?;
+    let name = azure_name(uri).ok_or_else(|| format!("volume handle {uri:?} contains no disk name"))?;
     let mut source = json!({
         "diskName": name,
         "diskURI": uri,
@@ -78,7 +78,7 @@ fn azure_disk(csi: &Value) -> Result<Value, String> {
     Ok(source)
 }
 
-/// The name of a disk of Azure's: what follows the last of the words that lead to it, in their order.
+/// The name at the end of an Azure disk URI.
 fn azure_name(uri: &str) -> Option<&str> {
     let is_blob = uri.len() > 4 && uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     let (before, name) = uri.rsplit_once(if is_blob { "/vhds/" } else { "/providers/Microsoft.Compute/disks/" })?;
@@ -105,11 +105,11 @@ fn azure_file(csi: &Value, volume: &mut Value) -> Result<Value, String> {
         namespace = Some(text_or_empty(csi, "/nodeStageSecretRef/namespace").to_owned());
     }
     if share.is_empty() || secret.is_empty() {
-        // A handle is like `group#account#share#disk`, and may go on.
+        // A handle starts with `group#account#share#disk`.
         let handle = text_or_empty(csi, "/volumeHandle");
         let mut words = handle.splitn(4, '#');
         let (Some(group), Some(account), Some(its_share)) = (words.next(), words.next(), words.next()) else {
-            return Err(format!("the handle {handle:?} does not tell a share's name"));
+            return Err(format!("volume handle {handle:?} contains no share name"));
         };
         if share.is_empty() {
             share = its_share.to_owned();
@@ -129,7 +129,7 @@ fn azure_file(csi: &Value, volume: &mut Value) -> Result<Value, String> {
     Ok(source)
 }
 
-/// The plugin knows a disk by its path, which the driver tells beside the handle.
+/// The in-tree plugin identifies a disk by its path, which the driver reports as an attribute.
 fn vsphere(csi: &Value) -> Value {
     let mut source = json!({"volumePath": text_or_empty(csi, "/volumeAttributes/initialvolumefilepath")});
     if let Some(fs_type) = csi.get("fsType") {

@@ -1,4 +1,4 @@
-//! Every plugin: its class, its volume, and the way back.
+//! Every in-tree plugin: class parameters, volume, and handle.
 
 use bindery_model::migration::{BETA_ZONE, ZONE};
 use serde_json::json;
@@ -10,7 +10,7 @@ fn parameters_of(plugin: Plugin, given: Value) -> Value {
 }
 
 #[test]
-fn parameters_are_the_drivers() {
+fn parameters_are_translated() {
     let all = [
         (
             Plugin::AwsEbs,
@@ -59,8 +59,8 @@ fn parameters_are_the_drivers() {
 }
 
 #[test]
-fn zones_are_named_in_one_place() {
-    for (plugin, is_refused) in [
+fn zones_and_allowed_topologies_are_mutually_exclusive() {
+    for (plugin, is_rejected) in [
         (Plugin::AwsEbs, true),
         (Plugin::GcePd, true),
         (Plugin::AzureDisk, true),
@@ -70,12 +70,12 @@ fn zones_are_named_in_one_place() {
         (Plugin::Portworx, false),
     ] {
         let class = json!({"parameters": {"zone": "a"}, "allowedTopologies": [{"matchLabelExpressions": []}]});
-        let refused = "cannot simultaneously set allowed topologies and zone/zones parameters";
-        assert_eq!(parameters(plugin, &class).err().as_deref(), is_refused.then_some(refused), "{plugin:?}");
+        let rejected = "cannot simultaneously set allowed topologies and zone/zones parameters";
+        assert_eq!(parameters(plugin, &class).err().as_deref(), is_rejected.then_some(rejected), "{plugin:?}");
     }
 }
 
-/// A driver's volume, which is in these zones.
+/// A CSI volume in these zones.
 fn volume(plugin: Plugin, source: Value, zones: &[&str]) -> Value {
     let mut volume = json!({"metadata": {"name": "pv", "annotations": {}}, "spec": {"csi": source}});
     let term = |zone| json!({"matchExpressions": [{"key": plugin.zone_key(), "operator": "In", "values": [zone]}]});
@@ -87,7 +87,7 @@ fn volume(plugin: Plugin, source: Value, zones: &[&str]) -> Value {
 }
 
 #[test]
-fn volumes_are_the_plugins_and_are_found_again() {
+fn volumes_are_translated_and_their_handles_found_again() {
     let disk = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/d";
     let all = [
         (
@@ -141,23 +141,23 @@ fn volumes_are_the_plugins_and_are_found_again() {
         ),
     ];
     for (plugin, source, expected, found) in all {
-        let made = to_in_tree(plugin, volume(plugin, source, &[])).expect("the plugin's");
-        assert_eq!(made["spec"], json!({field(plugin): expected}), "{plugin:?}");
-        assert_eq!(handle(plugin, &made), Ok(Some(found.to_owned())), "{plugin:?}");
+        let translated = to_in_tree(plugin, volume(plugin, source, &[])).expect("the plugin's");
+        assert_eq!(translated["spec"], json!({field(plugin): expected}), "{plugin:?}");
+        assert_eq!(handle(plugin, &translated), Ok(Some(found.to_owned())), "{plugin:?}");
     }
 }
 
 #[test]
-fn what_cannot_be_the_plugins_is_refused() {
+fn untranslatable_volumes_are_rejected() {
     let all = [
         (
             Plugin::AwsEbs,
             json!({"volumeHandle": "v", "volumeAttributes": {"partition": ""}}),
-            "the partition \"\" is not a number",
+            "partition \"\" is not a number",
         ),
-        (Plugin::GcePd, json!({"volumeHandle": "d"}), "the handle \"d\" does not tell a disk's name"),
-        (Plugin::AzureDisk, json!({"volumeHandle": "/disks/d"}), "the handle \"/disks/d\" does not tell a disk's name"),
-        (Plugin::AzureFile, json!({"volumeHandle": "a#b"}), "the handle \"a#b\" does not tell a share's name"),
+        (Plugin::GcePd, json!({"volumeHandle": "d"}), "volume handle \"d\" contains no disk name"),
+        (Plugin::AzureDisk, json!({"volumeHandle": "/disks/d"}), "volume handle \"/disks/d\" contains no disk name"),
+        (Plugin::AzureFile, json!({"volumeHandle": "a#b"}), "volume handle \"a#b\" contains no share name"),
     ];
     for (plugin, source, error) in all {
         assert_eq!(to_in_tree(plugin, volume(plugin, source, &[])), Err(error.into()), "{plugin:?}");
@@ -167,7 +167,7 @@ fn what_cannot_be_the_plugins_is_refused() {
 }
 
 #[test]
-fn handles_are_only_of_what_is_the_plugins() {
+fn only_volumes_of_the_plugin_have_a_handle() {
     let aws = |id: &str| json!({"metadata": {"name": "pv"}, "spec": {"awsElasticBlockStore": {"volumeID": id}}});
     assert_eq!(handle(Plugin::AwsEbs, &aws("aws://us-east-1a/vol-1")), Ok(Some("vol-1".into())));
     assert!(handle(Plugin::AwsEbs, &aws("aws://us-east-1a/disk")).is_err());
@@ -176,46 +176,47 @@ fn handles_are_only_of_what_is_the_plugins() {
     let disk = json!({"diskName": "d", "diskURI": "https://a/vhds/d", "kind": "Dedicated"});
     assert!(handle(Plugin::AzureDisk, &json!({"metadata": {"name": "pv"}, "spec": {"azureDisk": disk}})).is_err());
     let share = json!({"metadata": {"name": "pv"}, "spec": {"azureFile": {"shareName": "s", "secretName": "x"}}});
-    assert!(handle(Plugin::AzureFile, &share).is_err(), "nothing tells the namespace");
-    for (label, place) in [("us-east1-b", "zones/us-east1-b"), ("us-east1-b__us-east1-c", "regions/us-east1")] {
+    assert!(handle(Plugin::AzureFile, &share).is_err(), "the namespace is unknown");
+    for (label, location) in [("us-east1-b", "zones/us-east1-b"), ("us-east1-b__us-east1-c", "regions/us-east1")] {
         for key in [ZONE, BETA_ZONE] {
             let spec = json!({"gcePersistentDisk": {"pdName": "d"}});
             let disk = json!({"metadata": {"name": "pv", "labels": {key: label}}, "spec": spec});
-            assert_eq!(handle(Plugin::GcePd, &disk), Ok(Some(format!("projects/UNSPECIFIED/{place}/disks/d"))));
+            assert_eq!(handle(Plugin::GcePd, &disk), Ok(Some(format!("projects/UNSPECIFIED/{location}/disks/d"))));
         }
     }
 }
 
 #[test]
-fn places_are_the_plugins() {
-    let demand = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
+fn topology_is_translated() {
+    let expression = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
     let region = "topology.kubernetes.io/region";
     let handle = json!({"volumeHandle": "projects/p/zones/z/disks/d"});
-    let made = to_in_tree(Plugin::GcePd, volume(Plugin::GcePd, handle.clone(), &["us-east1-c", "us-east1-b"]));
-    let made = made.expect("the plugin's");
-    let terms = &made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
-    let term = |zone| json!({"matchExpressions": [demand(ZONE, zone), demand(region, "us-east1")]});
+    let translated = to_in_tree(Plugin::GcePd, volume(Plugin::GcePd, handle.clone(), &["us-east1-c", "us-east1-b"]));
+    let translated = translated.expect("the plugin's");
+    let terms = &translated["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+    let term = |zone| json!({"matchExpressions": [expression(ZONE, zone), expression(region, "us-east1")]});
     assert_eq!(*terms, json!([term("us-east1-c"), term("us-east1-b")]));
-    assert_eq!(made["metadata"]["labels"], json!({ZONE: "us-east1-b__us-east1-c", region: "us-east1"}));
+    assert_eq!(translated["metadata"]["labels"], json!({ZONE: "us-east1-b__us-east1-c", region: "us-east1"}));
 
-    let made = to_in_tree(Plugin::Cinder, volume(Plugin::Cinder, handle.clone(), &["nova"])).expect("the plugin's");
-    assert_eq!(made["metadata"]["labels"], json!({ZONE: "nova"}));
+    let translated =
+        to_in_tree(Plugin::Cinder, volume(Plugin::Cinder, handle.clone(), &["nova"])).expect("the plugin's");
+    assert_eq!(translated["metadata"]["labels"], json!({ZONE: "nova"}));
     assert_eq!(
-        made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"],
-        json!([{"matchExpressions": [demand(ZONE, "nova")]}])
+        translated["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"],
+        json!([{"matchExpressions": [expression(ZONE, "nova")]}])
     );
 
     let mut there = volume(Plugin::Vsphere, handle, &["b", "a"]);
     let first = &mut there["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"];
-    first.as_array_mut().expect("a list").push(demand("topology.csi.vmware.com/region", "r"));
-    let made = to_in_tree(Plugin::Vsphere, there).expect("the plugin's");
-    assert_eq!(made["metadata"]["labels"], json!({ZONE: "a", region: "r"}));
-    let terms = &made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
-    assert_eq!(terms[0], json!({"matchExpressions": [demand(ZONE, "b"), demand(region, "r")]}));
+    first.as_array_mut().expect("a list").push(expression("topology.csi.vmware.com/region", "r"));
+    let translated = to_in_tree(Plugin::Vsphere, there).expect("the plugin's");
+    assert_eq!(translated["metadata"]["labels"], json!({ZONE: "a", region: "r"}));
+    let terms = &translated["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+    assert_eq!(terms[0], json!({"matchExpressions": [expression(ZONE, "b"), expression(region, "r")]}));
 }
 
 #[test]
-fn classes_are_of_the_drivers_own_plugin() {
+fn only_the_plugin_that_the_driver_replaces_is_matched() {
     let setup = Setup { driver: "ebs.csi.aws.com".into(), ..Setup::default() };
     let of = |provisioner: &str| plugin_of(&setup, &json!({"provisioner": provisioner}));
     assert_eq!(of("kubernetes.io/aws-ebs"), Some(Plugin::AwsEbs));

@@ -1,7 +1,9 @@
-//! Everything that has to be known before a volume is asked for, in the order in which users are told what is wrong.
+//! Preparing a CreateVolume request: all checks, in the order in which csi-provisioner reports
+//! errors.
 //!
-//! [`next`] is shown what was found out so far and names the next step: an object to read, a finalizer to put on a source so that
-//! it does not go away meanwhile, or the request itself. It starts over each time, so that it needs no memory.
+//! [`next`] looks at the objects read so far and returns the next step: an object to read, a
+//! finalizer to add to a data source so that it is not deleted in the meantime, or the request. It
+//! starts over each time, so it keeps no state.
 
 mod access;
 mod clone;
@@ -14,11 +16,11 @@ mod source;
 pub use prepared::{Prepared, SecretRef, Secrets, Source};
 
 pub(crate) use secrets::{Kind as SecretKind, Names as SecretNames, credentials, reference};
-pub(crate) use source::SNAPSHOT_KEPT;
+pub(crate) use source::SNAPSHOT_FINALIZER;
 
 use std::collections::BTreeMap;
 
-use crate::facts::{Facts, Flow, Found, Halt, Patch, fail, nothing, untried};
+use crate::facts::{Facts, Flow, Halt, Patch, ReadResult, fail, fail_before_call, reject};
 use crate::fields::{is_block, list, requested, text, text_or_empty, texts};
 use crate::migration;
 use crate::path;
@@ -26,20 +28,20 @@ use crate::setup::Setup;
 use bindery_provisioner_sdk::{Failure, FailureEffect};
 use source::Kind;
 
-/// What is next.
+/// The next step of preparation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Read what is at this path.
+    /// Read the object at this path.
     Read(String),
-    /// Write this.
+    /// Write this patch.
     Write(Patch),
-    /// All is known.
+    /// The request is complete.
     Ready(Box<Prepared>),
-    /// It cannot be done.
+    /// Preparation failed.
     Fail(Failure),
 }
 
-/// What is next for a claim.
+/// The next step of preparing a claim.
 pub fn next(facts: &Facts<'_>) -> Step {
     match prepared(facts) {
         Ok(prepared) => Step::Ready(Box::new(prepared)),
@@ -53,27 +55,27 @@ fn prepared(facts: &Facts<'_>) -> Flow<Prepared> {
     let (claim, class, order) = (facts.ask.claim, facts.ask.class, facts.ask.request);
     let parameters = match migration::plugin_of(facts.setup, class) {
         Some(plugin) => migration::parameters(plugin, class)
-            .or_else(|error| nothing(format!("failed to translate storage class: {error}")))?,
+            .or_else(|error| reject(format!("failed to translate storage class: {error}")))?,
         None => texts(class, "/parameters"),
     };
-    let source = source::named(facts)?;
+    let source = source::source_ref(facts)?;
     let attributes_class = attributes_class(facts);
-    able(facts.setup, source.as_ref().map(|source| source.kind), attributes_class.is_some())?;
+    check_capabilities(facts.setup, source.as_ref().map(|source| source.kind), attributes_class.is_some())?;
     if claim.pointer("/spec/selector").is_some_and(|selector| !selector.is_null()) {
-        return nothing("claim Selector is not supported");
+        return reject("claim Selector is not supported");
     }
-    let fs_type = parameters::fs_type(&parameters, &facts.setup.default_fs_type).or_else(nothing)?;
+    let fs_type = parameters::fs_type(&parameters, &facts.setup.default_fs_type).or_else(reject)?;
     let modes = list(claim, "/spec/accessModes");
     let modes: Result<Vec<_>, String> =
-        modes.iter().map(|mode| access::mode(mode, facts.setup.abilities.single_pods)).collect();
-    let access_modes = modes.or_else(nothing)?;
-    let content = source.as_ref().map(|source| source::content(facts, source)).transpose()?;
+        modes.iter().map(|mode| access::mode(mode, facts.setup.capabilities.single_node_multi_writer)).collect();
+    let access_modes = modes.or_else(reject)?;
+    let content = source.as_ref().map(|source| source::resolve(facts, source)).transpose()?;
     let topology = topology(facts)?;
     let names = SecretNames::of_claim(&order.volume, claim);
     let secrets = secrets(facts, &parameters, &names)?;
-    let mut stripped = parameters::stripped(&parameters).or_else(nothing)?;
+    let mut driver_parameters = parameters::for_driver(&parameters).or_else(reject)?;
     if facts.setup.extra_metadata {
-        stripped.extend(parameters::metadata(&order.claim, &order.volume));
+        driver_parameters.extend(parameters::metadata(&order.claim, &order.volume));
     }
     let mutable_parameters = attributes_class.map(|name| attributes(facts, name)).transpose()?.unwrap_or_default();
     Ok(Prepared {
@@ -83,7 +85,7 @@ fn prepared(facts: &Facts<'_>) -> Flow<Prepared> {
         block: is_block(claim),
         fs_type,
         mount_flags: list(class, "/mountOptions"),
-        parameters: stripped,
+        parameters: driver_parameters,
         mutable_parameters,
         source: content,
         topology,
@@ -91,60 +93,62 @@ fn prepared(facts: &Facts<'_>) -> Flow<Prepared> {
     })
 }
 
-/// The attributes class that a claim names, where they are heeded.
+/// The claim's VolumeAttributesClass, if the feature is enabled.
 fn attributes_class<'a>(facts: &Facts<'a>) -> Option<&'a str> {
     text(facts.ask.claim, "/spec/volumeAttributesClassName")
         .filter(|name| facts.setup.attributes_classes && !name.is_empty())
 }
 
-/// Whether the driver can do all of what is asked.
-fn able(setup: &Setup, source: Option<Kind>, attributes: bool) -> Flow<()> {
-    if let Some(missing) = unable(setup) {
-        return nothing(missing);
+/// Checks that the driver has every capability that the claim needs.
+fn check_capabilities(setup: &Setup, source: Option<Kind>, attributes: bool) -> Flow<()> {
+    if let Some(missing) = missing_capability(setup) {
+        return reject(missing);
     }
     match source {
-        Some(Kind::Snapshot) if !setup.abilities.snapshots => nothing(
+        Some(Kind::Snapshot) if !setup.capabilities.create_delete_snapshot => reject(
             "CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported",
         ),
-        Some(Kind::Claim) if !setup.abilities.clones => {
-            nothing("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
+        Some(Kind::Claim) if !setup.capabilities.clone_volume => {
+            reject("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported")
         }
-        Some(Kind::Snapshot | Kind::Claim) | None if attributes && !setup.abilities.attributes => nothing(
+        Some(Kind::Snapshot | Kind::Claim) | None if attributes && !setup.capabilities.modify_volume => reject(
             "CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported",
         ),
         Some(Kind::Snapshot | Kind::Claim) | None => Ok(()),
     }
 }
 
-/// Why the driver makes and removes no volumes at all, if it does not.
-pub(crate) fn unable(setup: &Setup) -> Option<&'static str> {
-    if !setup.abilities.controller {
+/// Why the driver cannot create and delete volumes at all, if it cannot.
+pub(crate) fn missing_capability(setup: &Setup) -> Option<&'static str> {
+    if !setup.capabilities.controller_service {
         return Some(
             "CSI driver does not support dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported",
         );
     }
     let without =
         "CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported";
-    (!setup.abilities.volumes).then_some(without)
+    (!setup.capabilities.create_delete_volume).then_some(without)
 }
 
-/// From where the volume has to be reachable, if the driver cares.
+/// The topology requirement, if the driver supports topology.
 fn topology(facts: &Facts<'_>) -> Flow<Option<bindery_provisioner_sdk::Accessibility>> {
-    if !facts.setup.abilities.topology {
+    if !facts.setup.capabilities.topology {
         return Ok(None);
     }
     facts.ask.request.topology.clone().map_err(Halt::Fail)
 }
 
-/// The secrets that a volume goes with. The one that it is made with has to be there already.
+/// The secrets that the class names. The provisioner secret has to exist already.
 fn secrets(facts: &Facts<'_>, parameters: &BTreeMap<String, String>, names: &SecretNames) -> Flow<Secrets> {
-    let of = |kind: SecretKind| reference(kind, parameters, names).or_else(untried);
+    let of = |kind: SecretKind| reference(kind, parameters, names).or_else(fail_before_call);
     let provisioner = of(SecretKind::Provisioner)?;
     if let Some(secret) = &provisioner {
-        let at = path::secret(&secret.namespace, &secret.name).or_else(untried)?;
+        let at = path::secret(&secret.namespace, &secret.name).or_else(fail_before_call)?;
         match facts.at(&at)? {
-            Found::Object(_) => {}
-            Found::Missing(error) | Found::Failed(error) => return untried(secret.unreadable(error)),
+            ReadResult::Object(_) => {}
+            ReadResult::Missing(error) | ReadResult::Failed(error) => {
+                return fail_before_call(secret.unreadable(error));
+            }
         }
     }
     Ok(Secrets {
@@ -158,23 +162,23 @@ fn secrets(facts: &Facts<'_>, parameters: &BTreeMap<String, String>, names: &Sec
     })
 }
 
-/// The parameters of an attributes class.
+/// The parameters of a VolumeAttributesClass.
 fn attributes(facts: &Facts<'_>, name: &str) -> Flow<BTreeMap<String, String>> {
-    let at = path::attributes_class(name).or_else(untried)?;
+    let at = path::attributes_class(name).or_else(fail_before_call)?;
     let class = match facts.at(&at)? {
-        Found::Object(class) => class,
-        Found::Missing(error) | Found::Failed(error) => return untried(error.as_str()),
+        ReadResult::Object(class) => class,
+        ReadResult::Missing(error) | ReadResult::Failed(error) => return fail_before_call(error.as_str()),
     };
-    let (theirs, ours) = (text_or_empty(class, "/driverName"), &facts.setup.driver);
-    if theirs != ours {
-        return nothing(format!(
-            "VAC {name} referenced in PVC is for driver {theirs} which does not match driver name {ours}"
+    let (driver, our_driver) = (text_or_empty(class, "/driverName"), &facts.setup.driver);
+    if driver != our_driver {
+        return reject(format!(
+            "VAC {name} referenced in PVC is for driver {driver} which does not match driver name {our_driver}"
         ));
     }
     Ok(texts(class, "/parameters"))
 }
 
-/// Somebody else fills this claim.
+/// Fails because another controller provisions this claim.
 fn not_ours<T>(error: &str) -> Flow<T> {
     fail(error, FailureEffect::NotOurs)
 }

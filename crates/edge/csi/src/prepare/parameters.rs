@@ -1,13 +1,13 @@
-//! A class's parameters: which are the driver's, and which are meant for whoever asks it.
+//! Class parameters: those for the driver, and the reserved ones for the provisioner.
 
 use std::collections::BTreeMap;
 
 use bindery_model::{ClaimKey, Name};
 
-/// What is meant for us begins like this.
+/// The prefix of parameters that are reserved for the provisioner.
 pub(super) const RESERVED: &str = "csi.storage.k8s.io/";
 
-/// All kinds of secrets, as they are called in parameters. The first stands in for any of the others.
+/// The kinds of secrets as parameters spell them. The first is the fallback for all others.
 const SECRETS: [&str; 8] = [
     "secret",
     "provisioner-secret",
@@ -19,7 +19,7 @@ const SECRETS: [&str; 8] = [
     "controller-modify-secret",
 ];
 
-/// The file system that a class asks for, under the reserved key or the older one.
+/// The filesystem type, from the reserved key or the deprecated one.
 pub(super) fn fs_type(parameters: &BTreeMap<String, String>, default: &str) -> Result<String, String> {
     let reserved = format!("{RESERVED}fstype");
     let mut named = parameters.iter().filter(|(key, _)| key.to_lowercase() == "fstype" || **key == reserved);
@@ -30,8 +30,8 @@ pub(super) fn fs_type(parameters: &BTreeMap<String, String>, default: &str) -> R
     Ok(if found.is_empty() { default } else { found }.to_owned())
 }
 
-/// The parameters that the driver gets. A reserved one that nobody knows is somebody's mistake.
-pub(super) fn stripped(parameters: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+/// The parameters to pass to the driver. An unknown reserved key is an error.
+pub(super) fn for_driver(parameters: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
     let mut left = BTreeMap::new();
     for (key, value) in parameters {
         match key.strip_prefix(RESERVED) {
@@ -59,7 +59,7 @@ fn is_known(key: &str) -> bool {
     key == "fstype" || secret()
 }
 
-/// What a driver is told of whom it works for, if it is.
+/// The parameters of `--extra-create-metadata`: the names of claim and volume.
 pub(super) fn metadata(claim: &ClaimKey, volume: &Name) -> [(String, String); 3] {
     [
         (format!("{RESERVED}pvc/name"), claim.name.to_string()),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_is_named_once() {
+    fn fs_type_is_given_once() {
         let of = |pairs: &[(&str, &str)]| fs_type(&map(pairs), "ext4");
         assert_eq!(of(&[]).as_deref(), Ok("ext4"));
         assert_eq!(of(&[("fsType", "xfs")]).as_deref(), Ok("xfs"));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_is_not_passed_on() {
+    fn reserved_parameters_are_not_passed_to_the_driver() {
         let mut given = map(&[("color", "blue"), ("fstype", "xfs"), ("csiProvisionerSecretName", "s")]);
         let kept = given.clone();
         given.insert("csi.storage.k8s.io/fstype".into(), "xfs".into());
@@ -99,12 +99,12 @@ mod tests {
             }
         }
         assert_eq!(given.len(), 3 + 1 + 16);
-        assert_eq!(stripped(&given), Ok(kept));
+        assert_eq!(for_driver(&given), Ok(kept));
         for unknown in ["nonsense", "", "secret", "node-stage-secret-", "pvc/name"] {
             let key = format!("csi.storage.k8s.io/{unknown}");
-            let error = stripped(&map(&[(key.as_str(), "x")])).expect_err("unknown");
-            let said = format!("found unknown parameter key \"{key}\" with reserved namespace csi.storage.k8s.io/");
-            assert_eq!(error, format!("failed to strip CSI Parameters of prefixed keys: {said}"));
+            let error = for_driver(&map(&[(key.as_str(), "x")])).expect_err("unknown");
+            let reason = format!("found unknown parameter key \"{key}\" with reserved namespace csi.storage.k8s.io/");
+            assert_eq!(error, format!("failed to strip CSI Parameters of prefixed keys: {reason}"));
         }
     }
 }

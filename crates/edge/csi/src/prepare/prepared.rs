@@ -1,4 +1,5 @@
-//! A request for a volume, ready to be sent but for its secrets, which are read only when it is sent and kept nowhere.
+//! A CreateVolume request without its secrets, which are read only when it is sent and never
+//! stored.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +13,34 @@ use crate::proto::{
 };
 use bindery_provisioner_sdk::{Accessibility, Term};
 
-/// A request for a volume, and what its answer will be made into.
+/// A CreateVolume request, and what the PersistentVolume needs besides the response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     /// The volume's name.
     pub name: String,
-    /// How much it has to hold.
+    /// The requested capacity.
     pub required_bytes: i64,
-    /// How it is to be reached, by the names that the interface has for it.
+    /// The access modes, by their CSI names.
     pub access_modes: Vec<String>,
-    /// Whether it is a bare device.
+    /// Whether the volume is a raw block device.
     pub block: bool,
-    /// The file system on it, otherwise.
+    /// The filesystem type, for mounted volumes.
     pub fs_type: String,
-    /// How that is mounted.
+    /// The mount options.
     pub mount_flags: Vec<String>,
-    /// What the class tells the driver.
+    /// The class's parameters for the driver.
     pub parameters: BTreeMap<String, String>,
-    /// What the attributes class tells the driver.
+    /// The VolumeAttributesClass's parameters.
     pub mutable_parameters: BTreeMap<String, String>,
-    /// What it is filled from.
+    /// The content source.
     pub source: Option<Source>,
-    /// From where it has to be reachable.
+    /// The topology requirement.
     pub topology: Option<Accessibility>,
-    /// The secrets that go with it, by name.
+    /// References to the volume's secrets.
     pub secrets: Secrets,
 }
 
-/// What a volume is filled from, by the driver's own handles.
+/// The content source of a volume, by the driver's handle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// A snapshot.
@@ -48,43 +49,43 @@ pub enum Source {
     Volume(String),
 }
 
-/// A secret's place.
+/// A reference to a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretRef {
-    /// Its name.
+    /// The secret's name.
     pub name: String,
-    /// Its namespace.
+    /// The secret's namespace.
     pub namespace: String,
 }
 
 impl SecretRef {
-    /// What is said when it cannot be read.
+    /// csi-provisioner's message for a secret that cannot be read.
     pub(crate) fn unreadable(&self, error: &str) -> String {
         format!("error getting secret {} in namespace {}: {error}", self.name, self.namespace)
     }
 }
 
-/// The secrets that go with a volume.
+/// References to the secrets for each CSI call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
-    /// With which it is made and removed.
+    /// For CreateVolume and DeleteVolume.
     pub provisioner: Option<SecretRef>,
-    /// With which it is attached to a node.
+    /// For ControllerPublishVolume.
     pub controller_publish: Option<SecretRef>,
-    /// With which a node makes it ready.
+    /// For NodeStageVolume.
     pub node_stage: Option<SecretRef>,
-    /// With which a node shows it to a pod.
+    /// For NodePublishVolume.
     pub node_publish: Option<SecretRef>,
-    /// With which it is made to grow.
+    /// For ControllerExpandVolume.
     pub controller_expand: Option<SecretRef>,
-    /// With which its file system is made to grow.
+    /// For NodeExpandVolume.
     pub node_expand: Option<SecretRef>,
-    /// With which its attributes are changed.
+    /// For ControllerModifyVolume.
     pub controller_modify: Option<SecretRef>,
 }
 
 impl Prepared {
-    /// The request, with the secrets that were read for it.
+    /// The request with its secrets.
     pub fn request(&self, secrets: BTreeMap<String, String>) -> CreateVolumeRequest {
         CreateVolumeRequest {
             name: self.name.clone(),
@@ -98,7 +99,7 @@ impl Prepared {
         }
     }
 
-    /// How the volume is to be reached: one capability for each access mode.
+    /// One volume capability for each access mode.
     pub fn capabilities(&self) -> Vec<VolumeCapability> {
         let access_type = || match self.block {
             true => AccessType::Block(BlockVolume {}),

@@ -1,4 +1,4 @@
-//! Secrets, which a class names by templates.
+//! Secrets that a class names with templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use super::parameters::RESERVED;
 use super::prepared::SecretRef;
 use crate::fields::{text_or_empty, texts};
 
-/// What a secret is for.
+/// The CSI call that a secret is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Whatever has no secret of its own.
+    /// The fallback for calls without a secret of their own.
     Default,
     Provisioner,
     ControllerPublish,
@@ -25,8 +25,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// How it is called in messages, in reserved parameters, and in older parameters if there are any.
-    fn words(self) -> (&'static str, &'static str, Option<&'static str>) {
+    /// The name in error messages, in `csi.storage.k8s.io/` parameters, and in deprecated
+    /// parameters if any.
+    fn names(self) -> (&'static str, &'static str, Option<&'static str>) {
         match self {
             Kind::Default => ("Default", "secret", None),
             Kind::Provisioner => ("Provisioner", "provisioner-secret", Some("csiProvisionerSecret")),
@@ -41,9 +42,9 @@ impl Kind {
         }
     }
 
-    /// The templates of name and namespace, if the parameters have any. Each is given once, and both or none.
+    /// The templates for name and namespace. Both or neither must be given, each at most once.
     fn templates(self, parameters: &BTreeMap<String, String>) -> Result<Option<(&str, &str)>, String> {
-        let (word, reserved, older) = self.words();
+        let (word, reserved, older) = self.names();
         let given = |end: &str, older_end: &str| -> Vec<&str> {
             let keys = [older.map(|older| format!("{older}{older_end}")), Some(format!("{RESERVED}{reserved}{end}"))];
             keys.iter().flatten().filter_map(|key| parameters.get(key).map(String::as_str)).collect()
@@ -64,14 +65,14 @@ impl Kind {
     }
 }
 
-/// The names that templates can use.
+/// The values that templates can refer to.
 pub(crate) struct Names {
     for_namespaces: BTreeMap<String, String>,
     for_names: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// Of a volume and its claim, whose annotations its users write.
+    /// For a volume and its claim, including the claim's annotations.
     pub(crate) fn of_claim(volume: &str, claim: &Value) -> Names {
         let mut names =
             Names::of(volume, text_or_empty(claim, "/metadata/namespace"), text_or_empty(claim, "/metadata/name"));
@@ -80,7 +81,7 @@ impl Names {
         names
     }
 
-    /// Of a volume and of a claim of which only the name is left.
+    /// For a volume whose claim no longer exists: only its name is known.
     pub(crate) fn of(volume: &str, namespace: &str, claim: &str) -> Names {
         let pair = |token: &str, value: &str| (token.to_owned(), value.to_owned());
         let for_namespaces = BTreeMap::from([pair("pv.name", volume), pair("pvc.namespace", namespace)]);
@@ -90,7 +91,8 @@ impl Names {
     }
 }
 
-/// The secret of a kind that a class's parameters name, if they name one. Whether it exists is another matter.
+/// The secret that a class's parameters name for a call, if any. Whether the secret exists is not
+/// checked.
 pub(crate) fn reference(
     kind: Kind,
     parameters: &BTreeMap<String, String>,
@@ -105,19 +107,18 @@ pub(crate) fn reference(
         None => Kind::Default.templates(parameters).map_err(wrong_default)?,
     };
     let Some((name, namespace)) = found else { return Ok(None) };
-    let namespace = resolved(namespace, &names.for_namespaces, is_dns_label, "namespace")?;
-    let name = resolved(name, &names.for_names, is_dns_subdomain, "secret")?;
+    let namespace = resolve(namespace, &names.for_namespaces, is_dns_label, "namespace")?;
+    let name = resolve(name, &names.for_names, is_dns_subdomain, "secret")?;
     Ok(Some(SecretRef { name, namespace }))
 }
 
-fn resolved(
+fn resolve(
     template: &str,
     values: &BTreeMap<String, String>,
     is_valid: fn(&str) -> bool,
     what: &str,
 ) -> Result<String, String> {
-    let expanded =
-        expanded(template, values).map_err(|error| format!("error resolving value {template:?}: {error}"))?;
+    let expanded = expand(template, values).map_err(|error| format!("error resolving value {template:?}: {error}"))?;
     match is_valid(&expanded) {
         true => Ok(expanded),
         false if expanded == template => Err(format!("{template:?} is not a valid {what} name")),
@@ -125,8 +126,8 @@ fn resolved(
     }
 }
 
-/// A template with its tokens filled in: `${token}` or `$token`, as a shell has them.
-fn expanded(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
+/// Expands `${token}` and `$token` in a template, as Go's `os.Expand` does.
+fn expand(template: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut out, mut rest, mut unknown) = (String::new(), template, BTreeSet::new());
     while let Some((before, after)) = rest.split_once('$') {
         out.push_str(before);
@@ -151,12 +152,12 @@ fn expanded(template: &str, values: &BTreeMap<String, String>) -> Result<String,
     Err(format!("invalid tokens: [{}]", unknown.join(" ")))
 }
 
-/// What follows a dollar.
+/// What follows a dollar sign.
 enum Token<'a> {
     Named(&'a str),
-    /// No name: the dollar stands for itself.
+    /// No name: the dollar sign is literal.
     Dollar,
-    /// A brace that is not closed, or with nothing in it: it is left out.
+    /// An empty or unclosed brace: dropped.
     Broken,
 }
 
@@ -178,7 +179,7 @@ fn token(after: &str) -> (Token<'_>, &str) {
     }
 }
 
-/// What a secret holds, as texts.
+/// The decoded data of a secret.
 pub(crate) fn credentials(secret: &Value) -> BTreeMap<String, String> {
     let decode = |text: String| {
         let bytes = base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();

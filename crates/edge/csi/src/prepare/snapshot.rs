@@ -1,61 +1,61 @@
-//! Filling a claim from a snapshot.
+//! Restoring: a claim whose data source is a VolumeSnapshot.
 
 use serde_json::Value;
 
 use super::prepared::Source;
-use super::source::{Named, SNAPSHOT_KEPT};
-use crate::facts::{Facts, Flow, Found, untried};
+use super::source::{SNAPSHOT_FINALIZER, SourceRef};
+use crate::facts::{Facts, Flow, ReadResult, fail_before_call};
 use crate::fields::{bytes, has_finalizer, is_deleting, requested, text, text_or_empty};
 use crate::path;
 
-/// On a snapshot's content: volumes of another mode may be made from it.
+/// On a VolumeSnapshotContent: volumes with another volume mode may be created from it.
 const MODE_MAY_CHANGE: &str = "snapshot.storage.kubernetes.io/allow-volume-mode-change";
 
 /// The handle of the snapshot.
-pub(super) fn handle(facts: &Facts<'_>, named: &Named<'_>) -> Flow<Source> {
-    let name = named.name;
-    let snapshot = match facts.at(&path::snapshot(named.namespace, name).or_else(untried)?)? {
-        Found::Object(snapshot) => snapshot,
-        Found::Missing(error) | Found::Failed(error) => {
-            return untried(format!("error getting snapshot {name} from api server: {error}"));
+pub(super) fn handle(facts: &Facts<'_>, source_ref: &SourceRef<'_>) -> Flow<Source> {
+    let name = source_ref.name;
+    let snapshot = match facts.at(&path::snapshot(source_ref.namespace, name).or_else(fail_before_call)?)? {
+        ReadResult::Object(snapshot) => snapshot,
+        ReadResult::Missing(error) | ReadResult::Failed(error) => {
+            return fail_before_call(format!("error getting snapshot {name} from api server: {error}"));
         }
     };
-    // One that was in use before it was to go is used to the end.
-    if is_deleting(snapshot) && !has_finalizer(snapshot, SNAPSHOT_KEPT) {
-        return untried(format!("snapshot {name} is being deleted"));
+    // A snapshot that was in use before its deletion stays usable.
+    if is_deleting(snapshot) && !has_finalizer(snapshot, SNAPSHOT_FINALIZER) {
+        return fail_before_call(format!("snapshot {name} is being deleted"));
     }
     let Some(content_name) = text(snapshot, "/status/boundVolumeSnapshotContentName") else {
-        return untried(format!("snapshot {name} not bound"));
+        return fail_before_call(format!("snapshot {name} not bound"));
     };
-    let content = match facts.at(&path::snapshot_content(content_name).or_else(untried)?)? {
-        Found::Object(content) => content,
-        Found::Missing(error) | Found::Failed(error) => {
-            tracing::warn!(content = content_name, snapshot = name, error, "a snapshot's content cannot be read");
-            return untried(format!("error getting snapshotcontent {content_name} for snapshot {name}"));
+    let content = match facts.at(&path::snapshot_content(content_name).or_else(fail_before_call)?)? {
+        ReadResult::Object(content) => content,
+        ReadResult::Missing(error) | ReadResult::Failed(error) => {
+            tracing::warn!(content = content_name, snapshot = name, error, "cannot read VolumeSnapshotContent");
+            return fail_before_call(format!("error getting snapshotcontent {content_name} for snapshot {name}"));
         }
     };
-    belongs(snapshot, content, content_name, name).or_else(untried)?;
+    check_binding(snapshot, content, content_name, name).or_else(fail_before_call)?;
     if text_or_empty(content, "/spec/driver") != text_or_empty(facts.ask.class, "/provisioner") {
         let class = text_or_empty(facts.ask.class, "/metadata/name");
-        return untried(format!(
+        return fail_before_call(format!(
             "snapshotcontent {content_name} for snapshot {name} is not handled by CSI driver of StorageClass {class}"
         ));
     }
     if snapshot.pointer("/status/readyToUse").and_then(Value::as_bool) != Some(true) {
-        return untried(format!("snapshot {name} is not Ready"));
+        return fail_before_call(format!("snapshot {name} is not Ready"));
     }
     let Some(handle) = text(content, "/status/snapshotHandle") else {
-        return untried(format!("snapshot handle {name} is not available"));
+        return fail_before_call(format!("snapshot handle {name} is not available"));
     };
-    large_enough(facts.ask.claim, snapshot, name).or_else(untried)?;
+    check_size(facts.ask.claim, snapshot, name).or_else(fail_before_call)?;
     if facts.setup.keep_volume_mode {
-        mode_kept(facts.ask.claim, content).or_else(untried)?;
+        check_mode(facts.ask.claim, content).or_else(fail_before_call)?;
     }
     Ok(Source::Snapshot(handle.to_owned()))
 }
 
-/// Whether snapshot and content point at each other.
-fn belongs(snapshot: &Value, content: &Value, content_name: &str, name: &str) -> Result<(), String> {
+/// Checks that snapshot and content refer to each other.
+fn check_binding(snapshot: &Value, content: &Value, content_name: &str, name: &str) -> Result<(), String> {
     let same = |field: &str| {
         text_or_empty(content, &format!("/spec/volumeSnapshotRef/{field}"))
             == text_or_empty(snapshot, &format!("/metadata/{field}"))
@@ -66,7 +66,7 @@ fn belongs(snapshot: &Value, content: &Value, content_name: &str, name: &str) ->
     Err(format!("snapshotcontent {content_name} for snapshot {name} is bound to a different snapshot"))
 }
 
-fn large_enough(claim: &Value, snapshot: &Value, name: &str) -> Result<(), String> {
+fn check_size(claim: &Value, snapshot: &Value, name: &str) -> Result<(), String> {
     let Some(least) = bytes(snapshot, "/status/restoreSize") else { return Ok(()) };
     let Some(wanted) = requested(claim) else {
         let claim = text_or_empty(claim, "/metadata/name");
@@ -80,8 +80,8 @@ fn large_enough(claim: &Value, snapshot: &Value, name: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// Whether the claim has the mode that the snapshot was taken in, or may have another.
-fn mode_kept(claim: &Value, content: &Value) -> Result<(), String> {
+/// Checks that the claim's volume mode is the snapshot's, or that a change is allowed.
+fn check_mode(claim: &Value, content: &Value) -> Result<(), String> {
     let (taken, wanted) = (text(content, "/spec/sourceVolumeMode"), text(claim, "/spec/volumeMode"));
     if taken.is_none() || wanted.is_none() || taken == wanted {
         return Ok(());

@@ -1,37 +1,37 @@
-//! What a claim is to be filled from, and whether it may be.
+//! The data source of a claim, and whether the claim may use it.
 
 use bindery_model::finalizer;
 use serde_json::Value;
 
 use super::prepared::Source;
 use super::{clone, not_ours, snapshot};
-use crate::facts::{Facts, Flow, Found, Halt, Patch, nothing, untried};
+use crate::facts::{Facts, Flow, Halt, Patch, ReadResult, fail_before_call, reject};
 use crate::fields::{has_finalizer, list, text, text_or_empty};
 use crate::path;
 use bindery_provisioner_sdk::Failure;
 
-/// The API group of snapshots.
+/// The API group of VolumeSnapshots.
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 
-/// Keeps a snapshot while a claim is filled from it.
-pub(crate) const SNAPSHOT_KEPT: &str = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection";
+/// Protects a VolumeSnapshot from deletion while a volume is created from it.
+pub(crate) const SNAPSHOT_FINALIZER: &str = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection";
 
-/// What drivers can fill a volume from.
+/// The kinds of data sources that CSI drivers support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Snapshot,
     Claim,
 }
 
-/// What a claim names as its source.
-pub(super) struct Named<'a> {
+/// A claim's data source.
+pub(super) struct SourceRef<'a> {
     pub kind: Kind,
     pub name: &'a str,
     pub namespace: &'a str,
 }
 
-/// The source that a claim names, if it names one that drivers can fill it from.
-pub(super) fn named<'a>(facts: &Facts<'a>) -> Flow<Option<Named<'a>>> {
+/// The claim's data source, if CSI drivers support its kind.
+pub(super) fn source_ref<'a>(facts: &Facts<'a>) -> Flow<Option<SourceRef<'a>>> {
     let claim = facts.ask.claim;
     let at = |field: &str| claim.pointer(field).filter(|source| !source.is_null());
     let home = text_or_empty(claim, "/metadata/namespace");
@@ -40,7 +40,7 @@ pub(super) fn named<'a>(facts: &Facts<'a>) -> Flow<Option<Named<'a>>> {
         (None, Some(source)) => match text(source, "/namespace").filter(|namespace| !namespace.is_empty()) {
             None => (source, home),
             Some(_) if !facts.setup.cross_namespace => {
-                return nothing(
+                return reject(
                     "dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled",
                 );
             }
@@ -49,15 +49,15 @@ pub(super) fn named<'a>(facts: &Facts<'a>) -> Flow<Option<Named<'a>>> {
         (None, None) => return Ok(None),
     };
     if namespace != home {
-        granted(facts, source, namespace, home)?;
+        check_grant(facts, source, namespace, home)?;
     }
     let (name, group) = (text_or_empty(source, "/name"), text_or_empty(source, "/apiGroup"));
     if name.is_empty() {
-        return nothing(format!("the PVC source not found for PVC {}", text_or_empty(claim, "/metadata/name")));
+        return reject(format!("the PVC source not found for PVC {}", text_or_empty(claim, "/metadata/name")));
     }
     let kind = match text_or_empty(source, "/kind") {
         "VolumeSnapshot" if group != SNAPSHOTS => {
-            return nothing(format!(
+            return reject(format!(
                 "the PVC source does not belong to the right APIGroup. Expected {SNAPSHOTS}, Got {group}"
             ));
         }
@@ -65,16 +65,18 @@ pub(super) fn named<'a>(facts: &Facts<'a>) -> Flow<Option<Named<'a>>> {
         "PersistentVolumeClaim" => Kind::Claim,
         _ => return not_ours("Assuming an external populator will provision the volume"),
     };
-    Ok(Some(Named { kind, name, namespace }))
+    Ok(Some(SourceRef { kind, name, namespace }))
 }
 
-/// Whether another namespace lets its sources be used from here.
-fn granted(facts: &Facts<'_>, source: &Value, namespace: &str, home: &str) -> Flow<()> {
-    let at = path::reference_grants(namespace).or_else(nothing)?;
+/// Checks that a ReferenceGrant in the source's namespace allows the reference.
+fn check_grant(facts: &Facts<'_>, source: &Value, namespace: &str, home: &str) -> Flow<()> {
+    let at = path::reference_grants(namespace).or_else(reject)?;
     let grants = match facts.at(&at)? {
-        Found::Object(list) => list.pointer("/items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default(),
-        Found::Missing(error) | Found::Failed(error) => {
-            return nothing(format!("error getting ReferenceGrants in {namespace} namespace from api server: {error}"));
+        ReadResult::Object(list) => {
+            list.pointer("/items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+        }
+        ReadResult::Missing(error) | ReadResult::Failed(error) => {
+            return reject(format!("error getting ReferenceGrants in {namespace} namespace from api server: {error}"));
         }
     };
     let entries =
@@ -96,15 +98,15 @@ fn granted(facts: &Facts<'_>, source: &Value, namespace: &str, home: &str) -> Fl
         return Ok(());
     }
     let (claim, name) = (facts.ask.claim, text_or_empty(source, "/name"));
-    nothing(format!(
+    reject(format!(
         "accessing {namespace}/{name} of {} dataSource from {home}/{} isn't allowed",
         text_or_empty(source, "/kind"),
         text_or_empty(claim, "/metadata/name"),
     ))
 }
 
-/// The driver's handle of a source that is fit to be used, once a finalizer keeps it from going away.
-pub(super) fn content(facts: &Facts<'_>, source: &Named<'_>) -> Flow<Source> {
+/// The driver's handle for a usable data source, after the source has got its protection finalizer.
+pub(super) fn resolve(facts: &Facts<'_>, source: &SourceRef<'_>) -> Flow<Source> {
     let (word, found) = match source.kind {
         Kind::Snapshot => ("VolumeSnapshot", snapshot::handle(facts, source)),
         Kind::Claim => ("PersistentVolumeClaim", clone::handle(facts, source)),
@@ -118,25 +120,28 @@ pub(super) fn content(facts: &Facts<'_>, source: &Named<'_>) -> Flow<Source> {
         Halt::Write(patch) => Halt::Write(patch),
     })?;
     match source.kind {
-        Kind::Snapshot => kept(facts, &path::snapshot(source.namespace, source.name), SNAPSHOT_KEPT, true)?,
-        Kind::Claim => kept(facts, &path::claim(source.namespace, source.name), finalizer::CLONING, false)?,
+        Kind::Snapshot => {
+            ensure_finalizer(facts, &path::snapshot(source.namespace, source.name), SNAPSHOT_FINALIZER, true)?
+        }
+        Kind::Claim => ensure_finalizer(facts, &path::claim(source.namespace, source.name), finalizer::CLONING, false)?,
     }
     Ok(handle)
 }
 
-/// Sees to it that a source has the finalizer that keeps it. Where we may not write, a source that can do without is used as it is.
-fn kept(facts: &Facts<'_>, at: &Result<String, String>, finalizer: &str, can_do_without: bool) -> Flow<()> {
-    let at = at.as_ref().or_else(|error| untried(error.as_str()))?;
+/// Adds the finalizer that protects a source. If writing is forbidden, an `optional` finalizer is
+/// skipped.
+fn ensure_finalizer(facts: &Facts<'_>, at: &Result<String, String>, finalizer: &str, optional: bool) -> Flow<()> {
+    let at = at.as_ref().or_else(|error| fail_before_call(error.as_str()))?;
     let source = match facts.at(at)? {
-        Found::Object(source) => source,
-        Found::Missing(error) | Found::Failed(error) => return untried(error.as_str()),
+        ReadResult::Object(source) => source,
+        ReadResult::Missing(error) | ReadResult::Failed(error) => return fail_before_call(error.as_str()),
     };
     if has_finalizer(source, finalizer) {
         return Ok(());
     }
     match facts.unwritten(at) {
-        Some((_, true)) if can_do_without => Ok(()),
-        Some((error, _)) => untried(error),
+        Some((_, true)) if optional => Ok(()),
+        Some((error, _)) => fail_before_call(error),
         None => {
             let mut finalizers = list(source, "/metadata/finalizers");
             finalizers.push(finalizer.to_owned());

@@ -1,4 +1,4 @@
-//! A storage with a driver that answers as told, on a socket.
+//! The storage with a fake driver on a socket.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,46 +7,46 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::*;
-use crate::driver::{Called, Calls};
-use crate::facts::{Patch, Wrote};
-use crate::fake::{Fake, Serving};
+use crate::driver::{CallObserver, FinishedCall};
+use crate::facts::{Patch, WriteResult};
+use crate::fake::{FakeDriver, Serving};
 use bindery_provisioner_sdk::ProvisionRequest;
 use serde_json::json;
 
 mod migrated;
 
-/// Objects in a map.
+/// Objects by path.
 #[derive(Default)]
 struct Map(BTreeMap<String, Value>);
 
-impl Look for Map {
-    fn get<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Found> {
+impl ObjectClient for Map {
+    fn get<'a>(&'a self, path: &'a str) -> BoxFuture<'a, ReadResult> {
         let found = self.0.get(path).cloned();
-        Box::pin(async move { found.map_or_else(|| Found::Missing("it is not there".into()), Found::Object) })
+        Box::pin(async move { found.map_or_else(|| ReadResult::Missing("not found".into()), ReadResult::Object) })
     }
 
-    fn patch<'a>(&'a self, patch: &'a Patch) -> BoxFuture<'a, Wrote> {
-        Box::pin(async move { Wrote::Failed(format!("{} is not written in these tests", patch.path)) })
+    fn patch<'a>(&'a self, patch: &'a Patch) -> BoxFuture<'a, WriteResult> {
+        Box::pin(async move { WriteResult::Failed(format!("{} is not written in these tests", patch.path)) })
     }
 }
 
-/// Who counts calls.
+/// Records calls.
 #[derive(Default)]
-struct Counted(Mutex<Vec<(&'static str, &'static str)>>);
+struct RecordedCalls(Mutex<Vec<(&'static str, &'static str)>>);
 
-impl Calls for Counted {
-    fn met(&self, _: &str) {}
+impl CallObserver for RecordedCalls {
+    fn identified(&self, _: &str) {}
 
-    fn called(&self, called: Called) {
+    fn finished(&self, called: FinishedCall) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((called.method, called.code));
     }
 }
 
-/// A storage, the driver behind it, and who counts.
+/// A storage, its fake driver, and the recorded calls.
 struct Bench {
     csi: Csi,
-    fake: Arc<Fake>,
-    counted: Arc<Counted>,
+    fake: Arc<FakeDriver>,
+    recorded: Arc<RecordedCalls>,
     _serving: Serving,
 }
 
@@ -61,30 +61,30 @@ async fn bench(timeout: Duration) -> Bench {
 }
 
 async fn bench_of(driver_name: &str, timeout: Duration) -> Bench {
-    let fake = Arc::new(Fake::new(driver_name));
+    let fake = Arc::new(FakeDriver::new(driver_name));
     let serving = fake.serve(&socket()).expect("served");
-    let counted = Arc::new(Counted::default());
+    let recorded = Arc::new(RecordedCalls::default());
     let driver =
-        Driver::connect(&serving.socket().display().to_string(), timeout, counted.clone()).await.expect("there");
-    let introduced = driver.meet().await.expect("introduced");
+        Driver::connect(&serving.socket().display().to_string(), timeout, recorded.clone()).await.expect("there");
+    let introduced = driver.identify().await.expect("introduced");
     assert_eq!((introduced.name.as_str(), introduced.version.as_str()), (driver_name, "1"));
-    let setup = Setup { driver: introduced.name, abilities: introduced.abilities, ..Setup::default() };
+    let setup = Setup { driver: introduced.name, capabilities: introduced.capabilities, ..Setup::default() };
     let secret = json!({"data": {"user": "YWRtaW4="}});
     let class = json!({"parameters": {
         "csi.storage.k8s.io/provisioner-secret-name": "${pvc.name}",
         "csi.storage.k8s.io/provisioner-secret-namespace": "ns",
     }});
-    let look = Map(BTreeMap::from([
+    let objects = Map(BTreeMap::from([
         ("/api/v1/namespaces/ns/secrets/c".to_owned(), secret),
         ("/apis/storage.k8s.io/v1/storageclasses/k".to_owned(), class),
     ]));
-    Bench { csi: Csi::new(setup, driver, Arc::new(look)), fake, counted, _serving: serving }
+    Bench { csi: Csi::new(setup, driver, Arc::new(objects)), fake, recorded, _serving: serving }
 }
 
 const PLENTY: Duration = Duration::from_secs(60);
 
 impl Bench {
-    /// Has a volume made for a claim, with these parameters and on this node.
+    /// Provisions a volume with these parameters and on this node.
     async fn create(&self, parameters: &[(&str, &str)], node: Option<&str>) -> Result<Value, Failure> {
         let order = ProvisionRequest {
             claim: bindery_model::ClaimKey::new("ns", "c"),
@@ -115,29 +115,29 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn every_code_is_passed_on_with_what_is_certain() {
+async fn every_code_is_passed_on_with_its_effect() {
     let bench = bench(PLENTY).await;
     for (node, exhausted) in [(None, FailureEffect::Nothing), (Some("n"), FailureEffect::Reschedule)] {
-        for (told, word, after) in [
+        for (code, word, after) in [
             ("INTERNAL", "Internal", FailureEffect::Nothing),
             ("ABORTED", "Aborted", FailureEffect::Unknown),
             ("UNAVAILABLE", "Unavailable", FailureEffect::Unknown),
             ("INVALID_ARGUMENT", "InvalidArgument", FailureEffect::Infeasible),
             ("RESOURCE_EXHAUSTED", "ResourceExhausted", exhausted),
         ] {
-            let failure = bench.create(&[("create", told)], node).await.expect_err("told to fail");
-            let error = format!("rpc error: code = {word} desc = told to answer {told}");
+            let failure = bench.create(&[("create", code)], node).await.expect_err("scripted to fail");
+            let error = format!("rpc error: code = {word} desc = told to answer {code}");
             assert_eq!(failure, Failure { error, effect: after });
         }
     }
     assert!(bench.fake.volumes().is_empty());
-    let counted = bench.counted.0.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(counted.contains(&("/csi.v1.Identity/Probe", "OK")));
-    assert!(counted.contains(&("/csi.v1.Controller/CreateVolume", "ResourceExhausted")));
+    let recorded = bench.recorded.0.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(recorded.contains(&("/csi.v1.Identity/Probe", "OK")));
+    assert!(recorded.contains(&("/csi.v1.Controller/CreateVolume", "ResourceExhausted")));
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_made_once_however_often_it_is_answered() {
+async fn volume_is_created_once_however_often_it_is_requested() {
     let bench = bench(PLENTY).await;
     for answer in ["ok", "zero", "twice", "nosource"] {
         let volume = bench.create(&[("create", answer)], None).await.expect("made");
@@ -157,46 +157,46 @@ async fn what_was_asked_for_is_made_once_however_often_it_is_answered() {
 }
 
 #[tokio::test]
-async fn a_volume_that_is_too_small_is_removed_again() {
+async fn volume_that_is_too_small_is_deleted() {
     let bench = bench(PLENTY).await;
-    let said = "created volume capacity 1073741823 less than requested capacity 1073741824";
+    let error_message = "created volume capacity 1073741823 less than requested capacity 1073741824";
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL,ok")], None).await.expect_err("small");
-    assert_eq!(failure, Failure { error: said.into(), effect: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: error_message.into(), effect: FailureEffect::Nothing });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL")], None).await.expect_err("small");
     let why = "rpc error: code = Internal desc = told to answer INTERNAL";
-    let error = format!("{said}. Cleanup of volume pvc-1 failed, volume is orphaned: {why}");
+    let error = format!("{error_message}. Cleanup of volume pvc-1 failed, volume is orphaned: {why}");
     assert_eq!(failure, Failure { error, effect: FailureEffect::Unknown });
-    assert_eq!(bench.called().len(), 3 + 1 + REMOVED_TRIES);
+    assert_eq!(bench.called().len(), 3 + 1 + DELETE_ATTEMPTS);
 }
 
 #[tokio::test]
-async fn no_answer_is_no_certainty() {
+async fn missing_answer_means_unknown_outcome() {
     let bench = bench(Duration::from_secs(3)).await;
     let late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
     let failure = bench.create(&[("create", "hang"), ("delete", "hang")], None).await.expect_err("no answer");
     assert_eq!(failure, Failure { error: late.into(), effect: FailureEffect::Unknown });
-    assert_eq!(bench.fake.volumes().len(), 1, "it was made all the same");
+    assert_eq!(bench.fake.volumes().len(), 1, "the volume was created nevertheless");
     let volume = json!({"spec": {"csi": {"volumeHandle": "vol-pvc-1"}}});
     let failure = bench.csi.delete(&volume).await.expect_err("no answer");
     assert_eq!(failure, Failure { error: late.into(), effect: FailureEffect::Unknown });
 }
 
 #[tokio::test]
-async fn a_connection_that_is_cut_is_no_certainty_and_is_told_of() {
+async fn cut_connection_means_unknown_outcome_and_is_not_reestablished() {
     let bench = bench(PLENTY).await;
     let failure = bench.create(&[("create", "drop")], None).await.expect_err("cut off");
     assert_eq!(failure.effect, FailureEffect::Unknown, "{}", failure.error);
-    assert_eq!(bench.fake.volumes().len(), 1, "it was made all the same");
+    assert_eq!(bench.fake.volumes().len(), 1, "the volume was created nevertheless");
     bench.csi.driver.lost().await;
     let failure = bench.create(&[], None).await.expect_err("there is no connection");
     assert_eq!(failure.effect, FailureEffect::Unknown, "{}", failure.error);
-    assert_eq!(bench.called(), ["CreateVolume"], "and none is made again");
+    assert_eq!(bench.called(), ["CreateVolume"], "no new connection is made");
 }
 
 #[tokio::test]
-async fn a_volume_is_removed_with_the_secret_that_it_names() {
+async fn volume_is_deleted_with_the_secret_that_it_names() {
     let bench = bench(PLENTY).await;
     let annotated = |name: &str, namespace: &str| {
         json!({
@@ -231,7 +231,7 @@ async fn a_volume_is_removed_with_the_secret_that_it_names() {
 }
 
 #[tokio::test]
-async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
+async fn secret_deleted_after_preparation_fails_before_the_driver_is_called() {
     let bench = bench(PLENTY).await;
     let secret = SecretRef { name: "gone".into(), namespace: "ns".into() };
     let secrets = prepare::Secrets { provisioner: Some(secret), ..prepare::Secrets::default() };
@@ -252,7 +252,7 @@ async fn a_secret_that_goes_between_is_missed_before_anything_is_asked() {
     let nothing = json!({});
     let ask = ProvisionContext { request: &order, claim: &nothing, class: &nothing };
     let failure = bench.csi.create(ask, &prepared).await.expect_err("no secret");
-    let error = "error getting secret gone in namespace ns: it is not there".to_owned();
+    let error = "error getting secret gone in namespace ns: not found".to_owned();
     assert_eq!(failure, Failure { error, effect: FailureEffect::NotAttempted });
     assert!(bench.fake.calls().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What is asked of a driver for a claim, step by step, with the objects in a map.
+//! Preparing CreateVolume requests, step by step, with objects in a map.
 
 mod sources;
 mod world;
@@ -9,8 +9,8 @@ use serde_json::json;
 use world::{World, failed, world};
 
 #[test]
-fn a_plain_claim_needs_nothing_read() {
-    let made = world().prepare();
+fn plain_claim_needs_no_reads() {
+    let outcome = world().prepare();
     let expected = json!({
         "name": "pvc-1", "required_bytes": 1_610_612_736_i64, "access_modes": ["SINGLE_NODE_MULTI_WRITER"], "block": false,
         "fs_type": "ext4", "mount_flags": [], "parameters": {}, "mutable_parameters": {}, "source": null, "topology": null,
@@ -19,29 +19,29 @@ fn a_plain_claim_needs_nothing_read() {
             "controller_expand": null, "node_expand": null, "controller_modify": null,
         },
     });
-    assert_eq!(made.result, Ok(expected));
-    assert_eq!((made.read, made.written), (vec![], vec![]));
+    assert_eq!(outcome.result, Ok(expected));
+    assert_eq!((outcome.read, outcome.written), (vec![], vec![]));
 }
 
 #[test]
-fn a_request_has_all_that_claim_and_class_say() {
+fn request_combines_claim_and_class() {
     let world = world()
         .claim("/spec/accessModes", json!(["ReadWriteOncePod", "ReadOnlyMany"]))
         .claim("/spec/volumeMode", json!("Block"))
         .class("/mountOptions", json!(["noatime"]))
         .class("/parameters", json!({"color": "blue", "csi.storage.k8s.io/fstype": "xfs"}))
         .setup(|setup| Setup { extra_metadata: true, ..setup });
-    let made = world.prepare().result.expect("prepared");
-    assert_eq!(made["access_modes"], json!(["SINGLE_NODE_SINGLE_WRITER", "MULTI_NODE_READER_ONLY"]));
+    let outcome = world.prepare().result.expect("prepared");
+    assert_eq!(outcome["access_modes"], json!(["SINGLE_NODE_SINGLE_WRITER", "MULTI_NODE_READER_ONLY"]));
     assert_eq!(
-        (&made["block"], &made["mount_flags"], &made["fs_type"]),
+        (&outcome["block"], &outcome["mount_flags"], &outcome["fs_type"]),
         (&json!(true), &json!(["noatime"]), &json!("xfs"))
     );
     let parameters = json!({
         "color": "blue", "csi.storage.k8s.io/pv/name": "pvc-1", "csi.storage.k8s.io/pvc/name": "c",
         "csi.storage.k8s.io/pvc/namespace": "ns",
     });
-    assert_eq!(made["parameters"], parameters);
+    assert_eq!(outcome["parameters"], parameters);
 }
 
 #[test]
@@ -54,16 +54,16 @@ fn sizes_are_rounded_up_to_bytes() {
         ("1500m", 2),
         ("100Ki", 102_400),
     ] {
-        let made = world().claim("/spec/resources/requests/storage", json!(request)).prepare();
-        assert_eq!(made.result.expect("prepared")["required_bytes"], json!(bytes), "{request}");
+        let outcome = world().claim("/spec/resources/requests/storage", json!(request)).prepare();
+        assert_eq!(outcome.result.expect("prepared")["required_bytes"], json!(bytes), "{request}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_told_in_order() {
+fn errors_are_reported_in_order() {
     let clone = json!({"kind": "PersistentVolumeClaim", "name": "src"});
     let snapshot = json!({"kind": "VolumeSnapshot", "name": "s", "apiGroup": "snapshot.storage.k8s.io"});
-    // Each is wrong in one more way than the next, and the first is told of.
+    // Each state has one error more than the next, and the first error is reported.
     let everything = world()
         .claim("/spec/selector", json!({}))
         .class(
@@ -97,11 +97,17 @@ fn what_is_wrong_is_told_in_order() {
             nothing("dataSourceRef namespace specified but the CrossNamespaceVolumeDataSource feature is disabled"),
         ),
         (
-            everything.clone().claim("/spec/dataSource", clone).able(|able| able.clones = false),
+            everything
+                .clone()
+                .claim("/spec/dataSource", clone)
+                .capabilities(|capabilities| capabilities.clone_volume = false),
             nothing("CSI driver does not support clone operations: controller CLONE_VOLUME capability is not reported"),
         ),
         (
-            everything.clone().claim("/spec/dataSource", snapshot).able(|able| able.snapshots = false),
+            everything
+                .clone()
+                .claim("/spec/dataSource", snapshot)
+                .capabilities(|capabilities| capabilities.create_delete_snapshot = false),
             nothing(
                 "CSI driver does not support snapshot restore: controller CREATE_DELETE_SNAPSHOT capability is not reported",
             ),
@@ -110,19 +116,19 @@ fn what_is_wrong_is_told_in_order() {
             everything
                 .clone()
                 .claim("/spec/volumeAttributesClassName", json!("gold"))
-                .able(|able| able.attributes = false),
+                .capabilities(|capabilities| capabilities.modify_volume = false),
             nothing(
                 "CSI driver does not support VolumeAttributesClass: controller MODIFY_VOLUME capability is not reported",
             ),
         ),
         (
-            everything.clone().able(|able| able.controller = false),
+            everything.clone().capabilities(|capabilities| capabilities.controller_service = false),
             nothing(
                 "CSI driver does not support dynamic provisioning: plugin CONTROLLER_SERVICE capability is not reported",
             ),
         ),
         (
-            everything.clone().able(|able| able.volumes = false),
+            everything.clone().capabilities(|capabilities| capabilities.create_delete_volume = false),
             nothing(
                 "CSI driver does not support dynamic provisioning: controller CREATE_DELETE_VOLUME capability is not reported",
             ),
@@ -151,7 +157,7 @@ fn what_is_wrong_is_told_in_order() {
 }
 
 #[test]
-fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
+fn provisioner_secret_must_exist_and_is_not_stored() {
     let wanted = world().class(
         "/parameters",
         json!({
@@ -164,16 +170,16 @@ fn the_secret_that_a_volume_is_made_with_is_there_and_is_not_kept() {
     let at = "/api/v1/namespaces/ns/secrets/blue";
     let missing = "error getting secret blue in namespace ns: secrets \"blue\" not found";
     assert_eq!(wanted.prepare().result, Err(failed(FailureEffect::NotAttempted, missing)));
-    let made = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
-    assert_eq!(made.read, [at], "the others are only named");
-    let made = made.result.expect("prepared");
-    assert_eq!(made["secrets"]["provisioner"], json!({"name": "blue", "namespace": "ns"}));
-    assert_eq!(made["secrets"]["node_stage"], json!({"name": "other", "namespace": "ns"}));
-    assert!(!made.to_string().contains("admin") && !made.to_string().contains("YWRtaW4="));
+    let outcome = wanted.object(at, json!({"data": {"user": "YWRtaW4="}})).prepare();
+    assert_eq!(outcome.read, [at], "the other secrets are only referenced");
+    let outcome = outcome.result.expect("prepared");
+    assert_eq!(outcome["secrets"]["provisioner"], json!({"name": "blue", "namespace": "ns"}));
+    assert_eq!(outcome["secrets"]["node_stage"], json!({"name": "other", "namespace": "ns"}));
+    assert!(!outcome.to_string().contains("admin") && !outcome.to_string().contains("YWRtaW4="));
 }
 
 #[test]
-fn an_attributes_class_is_the_drivers_own() {
+fn attributes_class_must_belong_to_the_driver() {
     let wanted = world().claim("/spec/volumeAttributesClassName", json!("gold"));
     let at = "/apis/storage.k8s.io/v1/volumeattributesclasses/gold";
     let missing = "volumeattributesclasses \"gold\" not found";
@@ -183,6 +189,6 @@ fn an_attributes_class_is_the_drivers_own() {
     assert_eq!(other.prepare().result, Err(failed(FailureEffect::Nothing, error)));
     let ours = wanted.object(at, json!({"driverName": "d.example.com", "parameters": {"iops": "9"}}));
     assert_eq!(ours.prepare().result.expect("prepared")["mutable_parameters"], json!({"iops": "9"}));
-    let unheeded = ours.setup(|setup| Setup { attributes_classes: false, ..setup }).prepare();
-    assert_eq!(unheeded.result.expect("prepared")["mutable_parameters"], json!({}));
+    let disabled = ours.setup(|setup| Setup { attributes_classes: false, ..setup }).prepare();
+    assert_eq!(disabled.result.expect("prepared")["mutable_parameters"], json!({}));
 }

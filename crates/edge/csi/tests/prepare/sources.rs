@@ -1,4 +1,4 @@
-//! Claims that are filled from something.
+//! Claims with a data source.
 
 use bindery_csi::Setup;
 use bindery_provisioner_sdk::FailureEffect;
@@ -13,7 +13,7 @@ const CONTENT: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents/c
 const CLONING: &str = "provisioner.storage.kubernetes.io/cloning-protection";
 const RESTORING: &str = "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection";
 
-/// A claim that is filled from another, which is bound and large enough.
+/// A clone of a claim that is bound and large enough.
 fn clone() -> World {
     let source = json!({
         "metadata": {"name": "src", "namespace": "ns", "uid": "2", "resourceVersion": "7", "finalizers": ["x/y"]},
@@ -31,7 +31,7 @@ fn clone() -> World {
     world().claim("/spec/dataSource", named).object(SOURCE, source).object(VOLUME, volume)
 }
 
-/// A claim that is filled from a snapshot, which is ready.
+/// A claim that is restored from a snapshot that is ready.
 fn restore() -> World {
     let snapshot = json!({
         "metadata": {"name": "snap", "namespace": "ns", "uid": "3", "resourceVersion": "8"},
@@ -46,14 +46,14 @@ fn restore() -> World {
     world().claim("/spec/dataSource", named).object(SNAPSHOT, snapshot).object(CONTENT, content)
 }
 
-/// What a claim gets as its source, and what is written on the way.
+/// The content source of a claim, and the patches written before.
 fn filled(world: &World) -> (Value, Vec<Value>) {
-    let made = world.prepare();
-    (made.result.expect("prepared")["source"].clone(), made.written.into_iter().map(|patch| patch.body).collect())
+    let outcome = world.prepare();
+    (outcome.result.expect("prepared")["source"].clone(), outcome.written.into_iter().map(|patch| patch.body).collect())
 }
 
 #[test]
-fn a_clones_source_is_kept_while_it_is_used() {
+fn source_claim_of_a_clone_gets_a_finalizer() {
     let kept = json!({"metadata": {"uid": "2", "resourceVersion": "7", "finalizers": ["x/y", CLONING]}});
     assert_eq!(filled(&clone()), (json!({"Volume": "h"}), vec![kept]));
     let kept_already = clone().change(SOURCE, "/metadata/finalizers", json!([CLONING]));
@@ -62,18 +62,18 @@ fn a_clones_source_is_kept_while_it_is_used() {
 }
 
 #[test]
-fn a_source_that_others_change_too_is_read_again() {
+fn source_is_read_again_after_a_conflict() {
     for world in [clone().busy(SOURCE, 3), restore().busy(SNAPSHOT, 3)] {
-        let made = world.prepare();
-        assert!(made.result.is_ok(), "{:?}", made.result);
-        assert_eq!(made.written.len(), 4);
+        let outcome = world.prepare();
+        assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+        assert_eq!(outcome.written.len(), 4);
     }
     let never = clone().busy(SOURCE, usize::MAX).prepare().result;
-    assert_eq!(never, Err(failed(FailureEffect::NotAttempted, "it has changed")), "it is put off at last");
+    assert_eq!(never, Err(failed(FailureEffect::NotAttempted, "it has changed")), "fails in the end");
 }
 
 #[test]
-fn a_snapshot_is_kept_while_it_is_used_where_we_may() {
+fn source_snapshot_gets_a_finalizer_if_allowed() {
     let kept = json!({"metadata": {"uid": "3", "resourceVersion": "8", "finalizers": [RESTORING]}});
     assert_eq!(filled(&restore()), (json!({"Snapshot": "sh"}), vec![kept.clone()]));
     assert_eq!(filled(&restore().forbid(SNAPSHOT)), (json!({"Snapshot": "sh"}), vec![kept]));
@@ -85,18 +85,18 @@ fn a_snapshot_is_kept_while_it_is_used_where_we_may() {
     assert_eq!(filled(&in_use), (json!({"Snapshot": "sh"}), vec![]));
 }
 
-/// Each state is told of in these words, and nothing is written.
+/// Checks that each state fails with its error, and nothing is written.
 fn check(kind: &str, name: &str, table: Vec<(World, &str)>) {
     for (world, error) in table {
-        let made = world.prepare();
-        let said = format!("error getting handle for DataSource Type {kind} by Name {name}: {error}");
-        assert_eq!(made.result, Err(failed(FailureEffect::NotAttempted, &said)));
-        assert_eq!(made.written, [], "{error}");
+        let outcome = world.prepare();
+        let message = format!("error getting handle for DataSource Type {kind} by Name {name}: {error}");
+        assert_eq!(outcome.result, Err(failed(FailureEffect::NotAttempted, &message)));
+        assert_eq!(outcome.written, [], "{error}");
     }
 }
 
 #[test]
-fn a_clones_source_is_bound_and_small_enough() {
+fn source_claim_of_a_clone_must_be_bound_and_not_larger() {
     let vague = "claim in dataSource not bound or invalid";
     let deleted = json!("2026-01-01T00:00:00Z");
     let mode = "the source PVC and destination PVCs must have the same volume mode for cloning.  Source is";
@@ -149,7 +149,7 @@ fn a_clones_source_is_bound_and_small_enough() {
 }
 
 #[test]
-fn a_snapshot_is_ready_and_ours_and_small_enough() {
+fn source_snapshot_must_be_ready_of_this_driver_and_not_larger() {
     let deleted = json!("2026-01-01T00:00:00Z");
     check(
         "VolumeSnapshot",
@@ -187,17 +187,18 @@ fn a_snapshot_is_ready_and_ours_and_small_enough() {
 }
 
 #[test]
-fn a_snapshots_mode_is_kept_unless_it_may_change() {
+fn volume_mode_of_a_snapshot_may_change_only_if_allowed() {
     let other = restore()
         .change(CONTENT, "/spec/sourceVolumeMode", json!("Filesystem"))
         .claim("/spec/volumeMode", json!("Block"));
     let key = "snapshot.storage.kubernetes.io/allow-volume-mode-change";
     let allowed = |value: &str| other.clone().change(CONTENT, "/metadata/annotations", json!({key: value}));
-    let refused = "requested volume ns/c modifies the mode of the source volume but does not have permission to do so.";
-    let absent = format!("{refused} {key} annotation is not present on snapshotcontent cont");
-    let no = format!("{refused} {key} is set to false on snapshotcontent cont");
+    let rejected =
+        "requested volume ns/c modifies the mode of the source volume but does not have permission to do so.";
+    let absent = format!("{rejected} {key} annotation is not present on snapshotcontent cont");
+    let no = format!("{rejected} {key} is set to false on snapshotcontent cont");
     let nonsense = format!(
-        "{refused} failed to convert {key} annotation value to boolean with error: strconv.ParseBool: parsing \"perhaps\": \
+        "{rejected} failed to convert {key} annotation value to boolean with error: strconv.ParseBool: parsing \"perhaps\": \
          invalid syntax"
     );
     check(
@@ -206,12 +207,12 @@ fn a_snapshots_mode_is_kept_unless_it_may_change() {
         vec![(other.clone(), &absent), (allowed("false"), &no), (allowed("perhaps"), &nonsense)],
     );
     assert_eq!(filled(&allowed("true")).0, json!({"Snapshot": "sh"}));
-    let heedless = other.setup(|setup| Setup { keep_volume_mode: false, ..setup });
-    assert_eq!(filled(&heedless).0, json!({"Snapshot": "sh"}));
+    let unchecked = other.setup(|setup| Setup { keep_volume_mode: false, ..setup });
+    assert_eq!(filled(&unchecked).0, json!({"Snapshot": "sh"}));
 }
 
 #[test]
-fn another_namespace_has_to_grant_it() {
+fn other_namespace_must_grant_the_reference() {
     let grants = "/apis/gateway.networking.k8s.io/v1beta1/namespaces/other/referencegrants";
     let theirs = "/apis/snapshot.storage.k8s.io/v1/namespaces/other/volumesnapshots/snap";
     let named =
@@ -220,7 +221,7 @@ fn another_namespace_has_to_grant_it() {
         "metadata": {"name": "snap", "namespace": "other", "uid": "3"},
         "status": {"boundVolumeSnapshotContentName": "cont", "readyToUse": true},
     });
-    let asked = restore()
+    let cross_namespace = restore()
         .claim("/spec/dataSource", json!(null))
         .claim("/spec/dataSourceRef", named)
         .object(theirs, snapshot)
@@ -229,11 +230,11 @@ fn another_namespace_has_to_grant_it() {
     let grant = |from: &str, kind: &str, name: Value| {
         let from = json!([{"group": "", "kind": "PersistentVolumeClaim", "namespace": from}]);
         let to = json!([{"group": "snapshot.storage.k8s.io", "kind": kind, "name": name}]);
-        asked.clone().object(grants, json!({"items": [{"spec": {"from": from, "to": to}}]}))
+        cross_namespace.clone().object(grants, json!({"items": [{"spec": {"from": from, "to": to}}]}))
     };
-    let refused = "accessing other/snap of VolumeSnapshot dataSource from ns/c isn't allowed";
+    let rejected = "accessing other/snap of VolumeSnapshot dataSource from ns/c isn't allowed";
     for (world, granted) in [
-        (asked.clone().object(grants, json!({"items": []})), false),
+        (cross_namespace.clone().object(grants, json!({"items": []})), false),
         (grant("elsewhere", "VolumeSnapshot", json!(null)), false),
         (grant("ns", "Book", json!(null)), false),
         (grant("ns", "VolumeSnapshot", json!("another")), false),
@@ -242,9 +243,9 @@ fn another_namespace_has_to_grant_it() {
         (grant("ns", "VolumeSnapshot", json!(null)), true),
     ] {
         match world.prepare().result {
-            Ok(made) => assert!(granted && made["source"] == json!({"Snapshot": "sh"})),
+            Ok(outcome) => assert!(granted && outcome["source"] == json!({"Snapshot": "sh"})),
             Err(failure) => {
-                assert_eq!(failure, failed(FailureEffect::Nothing, refused));
+                assert_eq!(failure, failed(FailureEffect::Nothing, rejected));
                 assert!(!granted);
             }
         }

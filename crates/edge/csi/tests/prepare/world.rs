@@ -1,13 +1,13 @@
-//! Objects in a map, and a claim that storage is prepared for.
+//! Objects in a map, and a claim to prepare.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bindery_csi::{Abilities, Facts, Found, Patch, Setup, Step, Wrote, next};
+use bindery_csi::{Capabilities, Facts, Patch, ReadResult, Setup, Step, WriteResult, next};
 use bindery_model::ClaimKey;
 use bindery_provisioner_sdk::{Accessibility, Failure, FailureEffect, ProvisionContext, ProvisionRequest};
 use serde_json::{Value, json};
 
-/// What there is.
+/// The state before preparation.
 #[derive(Clone)]
 pub struct World {
     setup: Setup,
@@ -19,30 +19,30 @@ pub struct World {
     busy: BTreeMap<String, usize>,
 }
 
-/// What came of preparing, and what was read and written for it.
+/// The result of preparation, and what was read and written.
 pub struct Outcome {
     pub result: Result<Value, Failure>,
     pub read: Vec<String>,
     pub written: Vec<Patch>,
 }
 
-/// A claim for 1.5Gi, a class, and a driver that can do everything.
+/// A claim for 1.5Gi, a class, and a driver with all capabilities.
 pub fn world() -> World {
-    let abilities = Abilities {
-        controller: true,
+    let capabilities = Capabilities {
+        controller_service: true,
         topology: true,
-        volumes: true,
-        snapshots: true,
-        clones: true,
-        single_pods: true,
-        attributes: true,
-        attachments: false,
-        capacity: false,
+        create_delete_volume: true,
+        create_delete_snapshot: true,
+        clone_volume: true,
+        single_node_multi_writer: true,
+        modify_volume: true,
+        publish_unpublish_volume: false,
+        get_capacity: false,
     };
     let setup = Setup {
         driver: "d.example.com".into(),
         identity: "id".into(),
-        abilities,
+        capabilities,
         default_fs_type: "ext4".into(),
         keep_volume_mode: true,
         attributes_classes: true,
@@ -64,12 +64,11 @@ pub fn world() -> World {
     }
 }
 
-/// A failure.
 pub fn failed(after: FailureEffect, error: &str) -> Failure {
     Failure { error: error.into(), effect: after }
 }
 
-/// Sets a field, or removes it with null; what it is in is made.
+/// Sets a field, or removes it with null. Missing parents are created.
 pub fn set(object: &mut Value, path: &str, value: Value) {
     let (parent, field) = path.rsplit_once('/').expect("a path");
     let parent = match parent {
@@ -78,7 +77,7 @@ pub fn set(object: &mut Value, path: &str, value: Value) {
             if object.pointer(parent).is_none() {
                 set(object, parent, json!({}));
             }
-            object.pointer_mut(parent).expect("just made")
+            object.pointer_mut(parent).expect("just created")
         }
     };
     let fields = parent.as_object_mut().expect("an object");
@@ -106,8 +105,8 @@ impl World {
         self
     }
 
-    pub fn able(mut self, change: impl FnOnce(&mut Abilities)) -> World {
-        change(&mut self.setup.abilities);
+    pub fn capabilities(mut self, change: impl FnOnce(&mut Capabilities)) -> World {
+        change(&mut self.setup.capabilities);
         self
     }
 
@@ -121,25 +120,25 @@ impl World {
         self
     }
 
-    /// An object that is there, changed.
+    /// Changes an object.
     pub fn change(mut self, path: &str, field: &str, value: Value) -> World {
-        set(self.objects.get_mut(path).expect("it is there"), field, value);
+        set(self.objects.get_mut(path).expect("the object exists"), field, value);
         self
     }
 
-    /// An object that may not be written.
+    /// Makes an object read-only.
     pub fn forbid(mut self, path: &str) -> World {
         self.forbidden.insert(path.into());
         self
     }
 
-    /// An object that others change just before it is written, so often.
+    /// Makes the first writes of an object conflict.
     pub fn busy(mut self, path: &str, times: usize) -> World {
         self.busy.insert(path.into(), times);
         self
     }
 
-    /// Prepares, one step after the other.
+    /// Prepares, step by step.
     pub fn prepare(&self) -> Outcome {
         let order = ProvisionRequest {
             claim: ClaimKey::new("ns", "c"),
@@ -157,15 +156,15 @@ impl World {
             Facts::new(&self.setup, ProvisionContext { request: &order, claim: &self.claim, class: &self.class });
         let (mut read, mut written) = (vec![], vec![]);
         let result = loop {
-            assert!(read.len() + written.len() < 20, "it does not come to an end");
+            assert!(read.len() + written.len() < 20, "preparation does not end");
             match next(&facts) {
                 Step::Read(path) => {
                     read.push(path.clone());
-                    facts.read(path.clone(), self.found(&path));
+                    facts.record_read(path.clone(), self.found(&path));
                 }
                 Step::Write(patch) => {
                     written.push(patch.clone());
-                    facts.wrote(patch.path.clone(), self.wrote(&patch, written.len()));
+                    facts.record_write(patch.path.clone(), self.wrote(&patch, written.len()));
                 }
                 Step::Ready(prepared) => break Ok(serde_json::to_value(*prepared).expect("JSON")),
                 Step::Fail(failure) => break Err(failure),
@@ -174,28 +173,28 @@ impl World {
         Outcome { result, read, written }
     }
 
-    fn found(&self, path: &str) -> Found {
+    fn found(&self, path: &str) -> ReadResult {
         match self.objects.get(path) {
-            Some(object) => Found::Object(object.clone()),
+            Some(object) => ReadResult::Object(object.clone()),
             None => {
                 let mut parts = path.rsplit('/');
                 let (name, plural) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-                Found::Missing(format!("{plural} {name:?} not found"))
+                ReadResult::Missing(format!("{plural} {name:?} not found"))
             }
         }
     }
 
-    fn wrote(&self, patch: &Patch, tries: usize) -> Wrote {
+    fn wrote(&self, patch: &Patch, tries: usize) -> WriteResult {
         if self.busy.get(&patch.path).is_some_and(|busy| tries <= *busy) {
-            return Wrote::Changed("it has changed".into());
+            return WriteResult::Conflict("it has changed".into());
         }
         if self.forbidden.contains(&patch.path) {
-            return Wrote::Forbidden("you may not".into());
+            return WriteResult::Forbidden("you may not".into());
         }
         let mut object = self.objects[&patch.path].clone();
         for (field, value) in patch.body["metadata"].as_object().expect("metadata") {
             object["metadata"][field] = value.clone();
         }
-        Wrote::Object(object)
+        WriteResult::Object(object)
     }
 }

@@ -1,16 +1,17 @@
-//! The node that this runs on: who it is, and the taint that is taken off it once its disks are there.
+//! The agent's node, and the taint that is removed once its volumes exist.
 
 use bindery_model::Node;
 use bindery_runtime::{Api, GetError};
 use serde_json::{Value, json};
 
-/// Reads a node.
+/// Reads a node from the API server.
 pub async fn read_node(api: &Api, name: &str) -> Result<Node, String> {
     let node = api.get(&path(name)).await.map_err(|error| format!("node {name:?}: {error}"))?;
-    Node::from_json(node.to_string().as_bytes()).map_err(|flaw| format!("node {name:?}: {flaw}"))
+    Node::from_json(node.to_string().as_bytes()).map_err(|error| format!("node {name:?}: {error}"))
 }
 
-/// Takes a taint off a node, if it is there, and if the node is as it was read. Says whether there was one.
+/// Removes a taint from a node, unless the node has changed since it was read. Returns whether
+/// there was one.
 pub async fn remove_taint(api: &Api, name: &str, key: &str) -> Result<bool, String> {
     let node = api.get(&path(name)).await.map_err(|error| error.to_string())?;
     let Some(patch) = without_taint(&node, key) else { return Ok(false) };
@@ -24,7 +25,7 @@ pub async fn remove_taint(api: &Api, name: &str, key: &str) -> Result<bool, Stri
     }
 }
 
-/// The patch after which a node is without a taint; `None` when it has none.
+/// The patch that removes a taint; `None` if the node does not have it.
 fn without_taint(node: &Value, key: &str) -> Option<Value> {
     let taints = node["spec"]["taints"].as_array()?;
     let rest: Vec<&Value> = taints.iter().filter(|taint| taint["key"] != key).collect();
@@ -46,16 +47,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_that_taint_goes() {
+    fn only_the_given_taint_is_removed() {
         let node =
             |taints: Value| json!({"metadata": {"uid": "u", "resourceVersion": "7"}, "spec": {"taints": taints}});
         let (ours, other) =
             (json!({"key": "ours", "effect": "NoSchedule"}), json!({"key": "other", "effect": "NoExecute"}));
-        let patch = without_taint(&node(json!([ours, other])), "ours").expect("there is something to do");
+        let patch = without_taint(&node(json!([ours, other])), "ours").expect("a patch");
         assert_eq!(
             patch,
             json!({"metadata": {"uid": "u", "resourceVersion": "7"}, "spec": {"taints": [other]}}),
-            "and only if the node is as it was read"
+            "only if the node has not changed"
         );
         assert_eq!(without_taint(&node(json!([other])), "ours"), None);
         assert_eq!(without_taint(&json!({"spec": {}}), "ours"), None);

@@ -1,10 +1,10 @@
-//! Removing everything in a directory, by descriptors: a link is never followed, another mount never entered, and the directory
-//! itself is kept.
+//! Removes everything in a directory through file descriptors. Never follows a symbolic link, never
+//! enters another mount, and keeps the directory itself.
 //!
-//! Every step is by one name in one open directory. What somebody swaps meanwhile is another thing of that name: a link is
-//! removed as a link, and a directory is entered only if it is one at that moment, and on the same mount. So nothing outside can
-//! be reached, however fast they are. Directories may be nested as deep as they like: few of them are open at a time, and those
-//! above are opened again from the top when it is their turn.
+//! Every step uses one name in one open directory. If an attacker swaps an entry between two steps,
+//! a link is removed as a link, and a directory is entered only if it is one at that moment and on
+//! the same mount. So nothing outside can be reached. Directories may be nested arbitrarily deep:
+//! only some are open at a time, and their parents are opened again from the root when needed.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -15,25 +15,25 @@ use rustix::io::Errno;
 
 use crate::disk::{Mount, open_directory, shown};
 
-/// How many directories are open at a time.
+/// The maximum number of open directories.
 const OPEN_MAX: usize = 128;
 
-/// How often a directory is listed again because something was found or made in it meanwhile.
+/// How often a directory is listed again because entries appeared in the meantime.
 const PASSES_MAX: u32 = 32;
 
-/// How often a name is tried that is now this and now that.
+/// How often to retry an entry that keeps changing between file and directory.
 const TRIES_MAX: u32 = 64;
 
-/// How many problems are told.
+/// The maximum number of problems to report.
 const PROBLEMS_MAX: usize = 5;
 
-/// Removes everything in an open directory. Goes on where it can, and then tells what could not be removed.
+/// Removes everything in an open directory. Continues after failures, and reports them at the end.
 pub fn remove(root: &OwnedFd) -> Result<(), String> {
-    remove_while(root, &mut || {})
+    remove_with_hook(root, &mut || {})
 }
 
-/// The same, while something else happens before every single step.
-fn remove_while(root: &OwnedFd, meanwhile: &mut dyn FnMut()) -> Result<(), String> {
+/// The same, with a hook before every step.
+fn remove_with_hook(root: &OwnedFd, before_step: &mut dyn FnMut()) -> Result<(), String> {
     let whole = |error: std::io::Error| error.to_string();
     let mut walk = Walk {
         root: root.as_fd(),
@@ -41,7 +41,7 @@ fn remove_while(root: &OwnedFd, meanwhile: &mut dyn FnMut()) -> Result<(), Strin
         levels: vec![Level::new(CString::default(), Dir::read_from(root).map_err(|error| error.to_string())?)],
         problems: Vec::new(),
         problem_count: 0,
-        meanwhile,
+        before_step,
     };
     while !walk.levels.is_empty() {
         walk.step();
@@ -51,26 +51,26 @@ fn remove_while(root: &OwnedFd, meanwhile: &mut dyn FnMut()) -> Result<(), Strin
     }
     let more = walk.problem_count.saturating_sub(walk.problems.len());
     let and_more = if more == 0 { String::new() } else { format!("; and {more} more") };
-    Err(format!("not everything could be removed: {}{and_more}", walk.problems.join("; ")))
+    Err(format!("cannot remove everything: {}{and_more}", walk.problems.join("; ")))
 }
 
 struct Walk<'a> {
     root: BorrowedFd<'a>,
     mount: Mount,
-    /// The directories from the root to where it stands. Never without the root until it is done.
+    /// The directories from the root to the current one. Contains at least the root until the end.
     levels: Vec<Level>,
     problems: Vec<String>,
     problem_count: usize,
-    /// What happens before every step: nothing, but in tests.
-    meanwhile: &'a mut dyn FnMut(),
+    /// Called before every step; for tests.
+    before_step: &'a mut dyn FnMut(),
 }
 
 struct Level {
-    /// Its name in the one above.
+    /// The name in its parent.
     name: CString,
-    /// Open, unless too many below it are.
+    /// Closed if too many below it are open.
     dir: Option<Dir>,
-    /// What could not be removed of it.
+    /// Entries that could not be removed.
     stuck: BTreeSet<CString>,
     /// Whether this pass has removed anything.
     changed: bool,
@@ -83,16 +83,16 @@ impl Level {
     }
 }
 
-/// What became of an entry.
-enum Fate {
+/// The result of removing an entry.
+enum Removal {
     Removed,
-    /// It is a directory that is not empty, now open.
+    /// A directory that is not empty, now open.
     Entered(Dir),
     Stuck(String),
 }
 
 impl Walk<'_> {
-    /// Deals with the next entry of the deepest directory, or leaves it.
+    /// Handles the next entry of the deepest directory, or leaves the directory.
     fn step(&mut self) {
         if let Err(problem) = self.open_deepest() {
             return self.give_up(&problem);
@@ -107,16 +107,16 @@ impl Walk<'_> {
                 if name == c"." || name == c".." || stuck.contains(name) {
                     return;
                 }
-                let fate = match dir.fd() {
-                    Ok(fd) => remove_one(fd, name, mount, self.meanwhile),
-                    Err(error) => Fate::Stuck(error.to_string()),
+                let removal = match dir.fd() {
+                    Ok(fd) => remove_one(fd, name, mount, self.before_step),
+                    Err(error) => Removal::Stuck(error.to_string()),
                 };
-                match fate {
-                    Fate::Removed => *changed = true,
-                    Fate::Entered(dir) => self.enter(name.to_owned(), dir),
-                    Fate::Stuck(problem) => {
+                match removal {
+                    Removal::Removed => *changed = true,
+                    Removal::Entered(dir) => self.enter(name.to_owned(), dir),
+                    Removal::Stuck(problem) => {
                         stuck.insert(name.to_owned());
-                        self.tell(Some(name), &problem);
+                        self.report(Some(name), &problem);
                     }
                 }
             }
@@ -125,23 +125,23 @@ impl Walk<'_> {
 
     fn enter(&mut self, name: CString, dir: Dir) {
         self.levels.push(Level::new(name, dir));
-        // The root stays open anyway. Who comes back finds the others by their names.
+        // The root stays open anyway. The others are reopened by name.
         if let Some(above) = self.levels.len().checked_sub(OPEN_MAX).filter(|above| *above > 0) {
             self.levels[above].dir = None;
         }
     }
 
-    /// The deepest directory was listed to its end.
+    /// Ends a pass over the deepest directory.
     fn leave(&mut self) {
         let Some(mut level) = self.levels.pop() else { return };
         level.passes += 1;
         let is_over = level.passes >= PASSES_MAX;
         let Some(above) = self.levels.last_mut() else {
-            // The root: listed again until a pass finds nothing to do.
+            // List the root again until a pass finds nothing to do.
             if level.changed && !is_over {
                 self.again(level);
             } else if level.changed {
-                self.tell(None, "something is written there all the time");
+                self.report(None, "new entries keep appearing");
             }
             return;
         };
@@ -150,25 +150,24 @@ impl Walk<'_> {
             return self.give_up(&problem);
         }
         let Some(Level { dir: Some(dir), stuck, .. }) = self.levels.last_mut() else { return };
-        (self.meanwhile)();
+        (self.before_step)();
         let removed = dir.fd().and_then(|fd| unlinkat(fd, level.name.as_c_str(), AtFlags::REMOVEDIR));
         match removed {
             Ok(()) | Err(Errno::NOENT) => {}
-            // What is stuck in it was told already.
+            // The stuck entries were reported already.
             Err(Errno::NOTEMPTY | Errno::EXIST) if !level.stuck.is_empty() => {
                 stuck.insert(level.name);
             }
             Err(Errno::NOTEMPTY | Errno::EXIST) if !is_over => self.again(level),
-            // It is something else by now: the next pass of the one above deals with it.
+            // No longer a directory: the next pass over the parent handles it.
             Err(Errno::NOTDIR) => {}
             Err(error) => {
                 stuck.insert(level.name.clone());
-                self.tell(Some(&level.name), &said(error));
+                self.report(Some(&level.name), &describe(error));
             }
         }
     }
 
-    /// Lists a directory again, from its beginning.
     fn again(&mut self, mut level: Level) {
         level.changed = false;
         if let Some(dir) = &mut level.dir {
@@ -177,9 +176,9 @@ impl Walk<'_> {
         self.levels.push(level);
     }
 
-    /// The deepest directory cannot be dealt with: it stays, and so does all above it.
+    /// Gives up on the deepest directory: it and its parents stay.
     fn give_up(&mut self, problem: &str) {
-        self.tell(None, problem);
+        self.report(None, problem);
         if let Some(level) = self.levels.pop()
             && let Some(above) = self.levels.last_mut()
         {
@@ -187,26 +186,26 @@ impl Walk<'_> {
         }
     }
 
-    /// Opens the deepest directory if it was closed: from the root, name by name.
+    /// Reopens the deepest directory from the root if it was closed.
     fn open_deepest(&mut self) -> Result<(), String> {
         if self.levels.last().is_none_or(|level| level.dir.is_some()) {
             return Ok(());
         }
         let mut open: Option<OwnedFd> = None;
         let first_kept = self.levels.len().saturating_sub(OPEN_MAX / 2);
-        for place in 1..self.levels.len() {
+        for level in 1..self.levels.len() {
             let parent = open.as_ref().map_or(self.root, |fd| fd.as_fd());
-            (self.meanwhile)();
-            let next = enter(parent, &self.levels[place].name, self.mount)?;
-            if place >= first_kept {
-                self.levels[place].dir = Some(Dir::read_from(&next).map_err(|error| error.to_string())?);
+            (self.before_step)();
+            let next = enter(parent, &self.levels[level].name, self.mount)?;
+            if level >= first_kept {
+                self.levels[level].dir = Some(Dir::read_from(&next).map_err(|error| error.to_string())?);
             }
             open = Some(next);
         }
         Ok(())
     }
 
-    fn tell(&mut self, name: Option<&CStr>, problem: &str) {
+    fn report(&mut self, name: Option<&CStr>, problem: &str) {
         self.problem_count += 1;
         if self.problems.len() == PROBLEMS_MAX {
             return;
@@ -222,39 +221,39 @@ impl Walk<'_> {
     }
 }
 
-/// Removes one entry of an open directory, if it can be; else opens it.
-fn remove_one(parent: BorrowedFd<'_>, name: &CStr, mount: Mount, meanwhile: &mut dyn FnMut()) -> Fate {
+/// Removes one entry of an open directory, or opens it if it is a directory that is not empty.
+fn remove_one(parent: BorrowedFd<'_>, name: &CStr, mount: Mount, before_step: &mut dyn FnMut()) -> Removal {
     for _ in 0..TRIES_MAX {
-        meanwhile();
+        before_step();
         match unlinkat(parent, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => return Fate::Removed,
+            Ok(()) | Err(Errno::NOENT) => return Removal::Removed,
             Err(Errno::ISDIR) => {}
-            Err(error) => return Fate::Stuck(said(error)),
+            Err(error) => return Removal::Stuck(describe(error)),
         }
-        meanwhile();
+        before_step();
         match unlinkat(parent, name, AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT) => return Fate::Removed,
+            Ok(()) | Err(Errno::NOENT) => return Removal::Removed,
             Err(Errno::NOTDIR) => continue,
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
-            Err(error) => return Fate::Stuck(said(error)),
+            Err(error) => return Removal::Stuck(describe(error)),
         }
-        meanwhile();
+        before_step();
         match open_directory(parent, name) {
             Ok(child) => {
                 return match entered(child, mount) {
-                    Ok(dir) => Fate::Entered(dir),
-                    Err(problem) => Fate::Stuck(problem),
+                    Ok(dir) => Removal::Entered(dir),
+                    Err(problem) => Removal::Stuck(problem),
                 };
             }
             Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::NOENT) => return Fate::Removed,
+                Some(Errno::NOENT) => return Removal::Removed,
                 // It was a directory a moment ago.
                 Some(Errno::NOTDIR | Errno::LOOP) => continue,
-                Some(_) | None => return Fate::Stuck(error.to_string()),
+                Some(_) | None => return Removal::Stuck(error.to_string()),
             },
         }
     }
-    Fate::Stuck("it is now this and now that".into())
+    Removal::Stuck("it keeps changing between file and directory".into())
 }
 
 fn entered(child: OwnedFd, mount: Mount) -> Result<Dir, String> {
@@ -271,15 +270,15 @@ fn enter(parent: BorrowedFd<'_>, name: &CStr, mount: Mount) -> Result<OwnedFd, S
 fn check_mount(child: &OwnedFd, mount: Mount) -> Result<(), String> {
     match Mount::of(child) {
         Ok(other) if other == mount => Ok(()),
-        Ok(_) => Err("something else is mounted there".into()),
+        Ok(_) => Err("another file system is mounted there".into()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-fn said(error: Errno) -> String {
+fn describe(error: Errno) -> String {
     match error {
-        Errno::BUSY => "something is mounted there, or uses it".into(),
-        Errno::PERM => "it may not be removed: it may be marked as immutable".into(),
+        Errno::BUSY => "something is mounted there, or it is in use".into(),
+        Errno::PERM => "not permitted; it may be immutable".into(),
         other => other.to_string(),
     }
 }
@@ -294,19 +293,21 @@ mod tests {
 
     use super::*;
 
-    /// A volume with directories, so deep that some are opened again; something precious beside it; and a link there.
+    /// A volume with nested directories, deep enough that some are reopened; files outside of it;
+    /// and a link to these.
     fn prepare(root: &Path, depth: usize) {
         let deep: std::path::PathBuf = (0..depth).map(|_| "d").collect();
-        fs::create_dir_all(root.join("volume/trap").join(deep)).expect("made");
+        fs::create_dir_all(root.join("volume/trap").join(deep)).expect("created");
         fs::write(root.join("volume/trap/file"), "").expect("written");
-        fs::create_dir_all(root.join("outside/d/d")).expect("made");
+        fs::create_dir_all(root.join("outside/d/d")).expect("created");
         for name in ["file", "d/file", "d/d/file"] {
             fs::write(root.join("outside").join(name), "").expect("written");
         }
         symlink(root.join("outside"), root.join("link")).expect("linked");
     }
 
-    /// Swaps a directory of the volume for the link at one step after the other, from the first to the last, and on request back at the next.
+    /// Swaps a directory of the volume for the link at one step, for each step in turn, and
+    /// optionally back at the next step.
     fn swap_at_every_step(depth: usize, stride: usize, swaps_back: bool) -> usize {
         let root = std::env::temp_dir().join(format!("bindery-steps-{}-{depth}-{swaps_back}", std::process::id()));
         let mut at = 0;
@@ -315,9 +316,9 @@ mod tests {
             prepare(&root, depth);
             let volume = OwnedFd::from(File::open(root.join("volume")).expect("opened"));
             let mut steps = 0;
-            let outcome = remove_while(&volume, &mut || {
+            let outcome = remove_with_hook(&volume, &mut || {
                 if steps == at || swaps_back && steps == at + 1 {
-                    // It may be gone by now.
+                    // It may have been removed already.
                     let (trap, link) = (root.join("volume/trap"), root.join("link"));
                     let _ = renameat_with(CWD, &trap, CWD, &link, RenameFlags::EXCHANGE);
                 }
@@ -328,7 +329,7 @@ mod tests {
             }
             let is_empty = fs::read_dir(root.join("volume")).expect("listed").count() == 0;
             assert_eq!(is_empty, outcome.is_ok(), "step {at}: {outcome:?}");
-            assert!(remove(&volume).is_ok(), "step {at}: it can be done again");
+            assert!(remove(&volume).is_ok(), "step {at}: a second removal succeeds");
             if at >= steps {
                 let _ = fs::remove_dir_all(&root);
                 return steps;
@@ -338,9 +339,9 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_swapped_for_a_link_at_any_step_leads_nowhere() {
+    fn directory_swapped_for_a_link_at_any_step_is_not_followed() {
         assert!(swap_at_every_step(2, 1, false) > 10, "there are steps");
         assert!(swap_at_every_step(2, 1, true) > 10, "there are steps");
-        assert!(swap_at_every_step(OPEN_MAX * 2, 97, false) > OPEN_MAX * 3, "some are opened again");
+        assert!(swap_at_every_step(OPEN_MAX * 2, 97, false) > OPEN_MAX * 3, "some are reopened");
     }
 }

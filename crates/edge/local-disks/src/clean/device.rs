@@ -1,4 +1,4 @@
-//! Cleaning a block device: by ourselves, or by a command.
+//! Cleans a block device with a built-in method or a command.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -12,44 +12,45 @@ use rustix::io::Errno;
 
 use crate::config::{Cleaner, Wipe};
 
-/// What is overwritten at both ends: past the second header of LUKS, which stands at 4 MiB at most.
+/// How much to overwrite at both ends: past the second LUKS header, which is at 4 MiB at most.
 const ENDS_BYTES: u64 = 8 << 20;
 
-/// Where copies of btrfs' superblock are, away from both ends.
+/// The offsets of btrfs superblock copies that are not near either end.
 const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
 
-/// How much of a copy has to go.
+/// How much of a superblock copy to overwrite.
 const COPY_BYTES: u64 = 64 << 10;
 
-/// How much is written at a time.
+/// How much to write at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// How much the kernel is asked to clear at a time: it cannot be interrupted meanwhile.
+/// How much to clear with one system call, which cannot be interrupted.
 const CLEAR_BYTES: u64 = 128 << 20;
 
-/// The variable in which a command finds the path of the device.
+/// The environment variable with the device's path, for commands.
 const DEVICE_VARIABLE: &str = "LOCAL_PV_BLKDEVICE";
 
-/// Upstream's scripts, and what does their work where they are not there.
+/// Upstream's scripts, and the built-in replacement if they do not exist.
 const SCRIPTS: [(&str, Wipe); 3] = [
     (crate::config::DEFAULT_CLEANER, Wipe::Quick),
     ("/scripts/dd_zero.sh", Wipe::Zero),
     ("/scripts/blkdiscard.sh", Wipe::Discard),
 ];
 
-/// Opens a device that nobody uses: it is not mounted, and belongs to no other device. Readable; not kept from others.
+/// Opens a device for reading, after checking that it is not mounted and not part of another
+/// device.
 pub fn open_unused(path: &Path) -> io::Result<OwnedFd> {
     let device = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let file = File::from(device.try_clone()?);
     if !file.metadata()?.file_type().is_block_device() {
-        return Err(io::Error::other("it is neither a directory nor a block device"));
+        return Err(io::Error::other("neither a directory nor a block device"));
     }
-    // To be let in alone is to know that nobody else is in.
-    drop(open_alone(path)?);
+    // Opening exclusively fails if the device is in use.
+    drop(open_exclusive(path)?);
     Ok(device)
 }
 
-fn open_alone(path: &Path) -> io::Result<File> {
+fn open_exclusive(path: &Path) -> io::Result<File> {
     match open(path, OFlags::RDWR | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
         Ok(device) => Ok(device.into()),
         Err(Errno::BUSY) => Err(io::Error::other("the device is mounted, or used by another device")),
@@ -57,17 +58,18 @@ fn open_alone(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Cleans a device. `held` is the device as it is held; a command inherits it, and so holds it for as long as it lives.
-pub fn clean(path: &Path, cleaner: &Cleaner, held: &OwnedFd) -> Result<(), String> {
+/// Cleans a device. A command inherits the locked descriptor, so the lock lasts as long as the
+/// command runs.
+pub fn clean(path: &Path, cleaner: &Cleaner, locked: &OwnedFd) -> Result<(), String> {
     let of_path = |error: io::Error| format!("{}: {error}", path.display());
-    match which(cleaner) {
+    match resolve(cleaner) {
         Cleaner::Builtin(wipe) => wipe_device(path, wipe).map_err(of_path),
-        Cleaner::Command(words) => run(path, &words, held.try_clone().map_err(of_path)?),
+        Cleaner::Command(words) => run(path, &words, locked.try_clone().map_err(of_path)?),
     }
 }
 
-/// What is really used: where one of upstream's scripts is not there, what does its work.
-fn which(cleaner: &Cleaner) -> Cleaner {
+/// Replaces an upstream script that does not exist by the built-in method.
+fn resolve(cleaner: &Cleaner) -> Cleaner {
     if let Cleaner::Command(words) = cleaner
         && let Some(script) = words.first().filter(|script| !Path::new(script).exists())
         && let Some((_, wipe)) = SCRIPTS.iter().find(|(known, _)| known == script)
@@ -78,7 +80,7 @@ fn which(cleaner: &Cleaner) -> Cleaner {
 }
 
 fn wipe_device(path: &Path, wipe: Wipe) -> io::Result<()> {
-    let mut device = open_alone(path)?;
+    let mut device = open_exclusive(path)?;
     let bytes = device.seek(SeekFrom::End(0))?;
     match wipe {
         Wipe::Quick => {
@@ -95,7 +97,7 @@ fn wipe_device(path: &Path, wipe: Wipe) -> io::Result<()> {
     device.sync_all()
 }
 
-/// Has the kernel clear a device, from beginning to end; where it cannot, zeros are written instead, if they may be.
+/// Lets the kernel clear a device; falls back to writing zeros if `may_write`.
 fn clear(device: &File, bytes: u64, how: FallocateFlags, may_write: bool) -> io::Result<()> {
     let mut at = 0;
     while at < bytes {
@@ -125,11 +127,11 @@ fn write_zeros(device: &File, from: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a command until it ends. What it says is logged, line by line, and told when it fails.
-fn run(path: &Path, words: &[String], held: OwnedFd) -> Result<(), String> {
-    let Some((program, arguments)) = words.split_first() else { return Err("no command is configured".into()) };
+/// Runs a command. Logs its output, and reports the last lines if it fails.
+fn run(path: &Path, words: &[String], locked: OwnedFd) -> Result<(), String> {
+    let Some((program, arguments)) = words.split_first() else { return Err("blockCleanerCommand is empty".into()) };
     let mut command = Command::new(program);
-    command.args(arguments).env(DEVICE_VARIABLE, path).stdin(Stdio::from(held));
+    command.args(arguments).env(DEVICE_VARIABLE, path).stdin(Stdio::from(locked));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let of_command = |error: io::Error| format!("{program}: {error}");
     let mut child = command.spawn().map_err(of_command)?;
@@ -148,7 +150,7 @@ fn run(path: &Path, words: &[String], held: OwnedFd) -> Result<(), String> {
             std::thread::spawn(move || {
                 let mut last = String::new();
                 for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    tracing::info!(program, device, line, "the cleaner says");
+                    tracing::info!(program, device, line, "cleaner output");
                     last = line;
                 }
                 last
@@ -173,23 +175,23 @@ mod tests {
     }
 
     #[test]
-    fn scripts_that_are_not_there_are_stood_in_for() {
-        assert_eq!(which(&command(&["/scripts/quick_reset.sh"])), Cleaner::Builtin(Wipe::Quick));
-        assert_eq!(which(&command(&["/scripts/dd_zero.sh", "2"])), Cleaner::Builtin(Wipe::Zero));
-        assert_eq!(which(&command(&["/scripts/blkdiscard.sh"])), Cleaner::Builtin(Wipe::Discard));
+    fn missing_upstream_scripts_are_replaced() {
+        assert_eq!(resolve(&command(&["/scripts/quick_reset.sh"])), Cleaner::Builtin(Wipe::Quick));
+        assert_eq!(resolve(&command(&["/scripts/dd_zero.sh", "2"])), Cleaner::Builtin(Wipe::Zero));
+        assert_eq!(resolve(&command(&["/scripts/blkdiscard.sh"])), Cleaner::Builtin(Wipe::Discard));
         for other in [command(&["/scripts/shred.sh"]), command(&["/bin/true"]), Cleaner::Builtin(Wipe::Zero)] {
-            assert_eq!(which(&other), other, "and nothing else is");
+            assert_eq!(resolve(&other), other, "nothing else is replaced");
         }
     }
 
     #[test]
-    fn a_command_finds_its_device_and_its_end_decides() {
-        let held = || OwnedFd::from(File::open("/dev/null").expect("opened"));
-        let run = |script: &str| run(Path::new("/dev/some"), &["/bin/sh".into(), "-c".into(), script.into()], held());
+    fn command_gets_its_device_and_its_exit_status_decides() {
+        let locked = || OwnedFd::from(File::open("/dev/null").expect("opened"));
+        let run = |script: &str| run(Path::new("/dev/some"), &["/bin/sh".into(), "-c".into(), script.into()], locked());
         assert_eq!(run("test \"$LOCAL_PV_BLKDEVICE\" = /dev/some"), Ok(()));
         let error = run("echo first; echo the disk is stuck >&2; exit 3").expect_err("it failed");
         assert!(error.contains("exit status: 3") && error.contains("the disk is stuck"), "{error}");
-        let error = super::run(Path::new("/dev/some"), &["/nowhere".into()], held()).expect_err("no such command");
+        let error = super::run(Path::new("/dev/some"), &["/nowhere".into()], locked()).expect_err("no such command");
         assert!(error.starts_with("/nowhere: "), "{error}");
     }
 }

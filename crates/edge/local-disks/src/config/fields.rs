@@ -1,4 +1,4 @@
-//! Fields of a configuration: taken one by one, each with an error that says where it stands.
+//! Typed access to configuration fields, with errors that say where the field is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use super::ConfigError;
 
-/// The fields of the whole configuration, where each is a file; or those of one class, which stand in a file.
+/// The files of a configuration, or the fields of one class.
 pub struct Fields {
-    /// The file and the class in it, where these are fields of a class.
+    /// The file and class, for fields of a class.
     of_class: Option<(String, String)>,
     fields: Map<String, Value>,
     known: BTreeSet<String>,
@@ -19,7 +19,7 @@ pub struct Fields {
 type Outcome<T> = Result<T, ConfigError>;
 
 impl Fields {
-    /// The files of a configuration, each with the YAML of one value.
+    /// Parses the files of a configuration: each contains one value as YAML.
     pub fn of_files(files: &BTreeMap<String, String>) -> Outcome<Fields> {
         let mut fields = Map::new();
         for (file, text) in files {
@@ -31,7 +31,7 @@ impl Fields {
                     file: file.clone(),
                     class: None,
                     key: None,
-                    problem: format!("it is not YAML: {error}"),
+                    problem: format!("invalid YAML: {error}"),
                 })?
             };
             fields.insert(file.clone(), value);
@@ -39,7 +39,7 @@ impl Fields {
         Ok(Fields { of_class: None, fields, known: BTreeSet::new() })
     }
 
-    /// What is wrong with one of these.
+    /// An error about one of these fields.
     pub fn error(&self, key: &str, problem: &str) -> ConfigError {
         match &self.of_class {
             None => ConfigError { file: key.to_owned(), class: None, key: None, problem: problem.to_owned() },
@@ -47,7 +47,7 @@ impl Fields {
         }
     }
 
-    /// What is wrong with a field of a class.
+    /// An error about a field of a class.
     pub fn error_of(&self, file: &str, class: &str, key: &str, problem: &str) -> ConfigError {
         self.error_in(file, class, Some(key), problem)
     }
@@ -61,17 +61,17 @@ impl Fields {
         }
     }
 
-    /// What nobody asked for.
+    /// The fields that were not read.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.fields.keys().filter(|key| !self.known.contains(*key)).map(String::as_str)
     }
 
-    /// Passes over fields that are upstream's and mean nothing here.
+    /// Ignores keys of upstream that have no effect here.
     pub fn skip(&mut self, keys: &[&str]) {
         self.known.extend(keys.iter().map(|key| (*key).to_owned()));
     }
 
-    /// Takes a field; `None` when it is missing or null.
+    /// Reads a field; `None` if it is missing or null.
     fn take(&mut self, key: &str) -> Option<Value> {
         self.known.insert(key.to_owned());
         self.fields.get(key).filter(|value| !value.is_null()).cloned()
@@ -82,12 +82,12 @@ impl Fields {
             None => Ok(None),
             Some(value) => {
                 let shown = value.to_string();
-                read(value).map(Some).ok_or_else(|| self.error(key, &format!("it has to be {wanted}, and is {shown}")))
+                read(value).map(Some).ok_or_else(|| self.error(key, &format!("expected {wanted}, found {shown}")))
             }
         }
     }
 
-    /// Yes or no; no when nothing is said. A mounted ConfigMap may well have it in quotes.
+    /// A boolean, also in quotes; `false` if it is missing.
     pub fn flag(&mut self, key: &str) -> Outcome<bool> {
         let read = |value: Value| match value {
             Value::Bool(flag) => Some(flag),
@@ -97,12 +97,12 @@ impl Fields {
         Ok(self.typed(key, "true or false", read)?.unwrap_or_default())
     }
 
-    /// A text.
+    /// A string.
     pub fn text(&mut self, key: &str) -> Outcome<Option<String>> {
-        self.typed(key, "a text", plain)
+        self.typed(key, "a string", plain)
     }
 
-    /// One of a few words.
+    /// One of a set of strings.
     pub fn word<T>(&mut self, key: &str, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Outcome<Option<T>> {
         let read = |value: Value| plain(value).and_then(|word| parse(&word));
         self.typed(key, wanted, read)
@@ -114,34 +114,34 @@ impl Fields {
         self.word(key, "a duration such as 5m0s", parse)
     }
 
-    /// A list of texts.
+    /// A list of strings.
     pub fn texts(&mut self, key: &str) -> Outcome<Option<Vec<String>>> {
         let read = |value: Value| match value {
             Value::Array(items) => items.into_iter().map(plain).collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
         };
-        self.typed(key, "a list of texts", read)
+        self.typed(key, "a list of strings", read)
     }
 
-    /// Labels, as Kubernetes takes them.
+    /// Labels that are valid in Kubernetes.
     pub fn labels(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
         let labels = self.text_map(key)?;
         let is_fine = |(name, value): &(&String, &String)| is_label_key(name) && (value.is_empty() || is_label_name(value));
         match labels.iter().find(|label| !is_fine(label)) {
             None => Ok(labels),
             Some((name, value)) => {
-                Err(self.error(key, &format!("{name:?} with the value {value:?} cannot be a label in Kubernetes")))
+                Err(self.error(key, &format!("{name:?}: {value:?} is not a valid Kubernetes label")))
             }
         }
     }
 
-    /// A map of texts.
+    /// A map of strings.
     fn text_map(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
         let read = |value: Value| match value {
             Value::Object(map) => map.into_iter().map(|(key, value)| Some((key, plain(value)?))).collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
         };
-        Ok(self.typed(key, "a map of texts", read)?.unwrap_or_default())
+        Ok(self.typed(key, "a map of strings", read)?.unwrap_or_default())
     }
 
     /// A list of objects.
@@ -153,19 +153,19 @@ impl Fields {
         Ok(self.typed(key, "a list of objects", read)?.unwrap_or_default())
     }
 
-    /// An absolute path of a directory, which has to be there. Without a slash at its end.
+    /// A required absolute path. A trailing slash is removed.
     pub fn directory(&mut self, key: &str) -> Outcome<String> {
-        let text = self.text(key)?.ok_or_else(|| self.error(key, "it is required"))?;
+        let text = self.text(key)?.ok_or_else(|| self.error(key, "this key is required"))?;
         let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
         let is_plain =
             text.starts_with('/') && !parts.is_empty() && !parts.iter().any(|part| matches!(*part, "." | ".."));
         match is_plain {
             true => Ok(format!("/{}", parts.join("/"))),
-            false => Err(self.error(key, &format!("{text:?} is not the absolute path of a directory below /"))),
+            false => Err(self.error(key, &format!("{text:?} is not an absolute path below /"))),
         }
     }
 
-    /// A map of objects: the fields of each.
+    /// A map of classes: the fields of each.
     pub fn maps(&mut self, file: &str) -> Outcome<Vec<(String, Fields)>> {
         let read = |value: Value| match value {
             Value::Object(map) => Some(map),
@@ -178,14 +178,14 @@ impl Fields {
                 Ok((class, Fields { of_class, fields, known: BTreeSet::new() }))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Err(self.error_in(file, &class, None, "it has to be a map of keys"))
+                Err(self.error_in(file, &class, None, "expected a map"))
             }
         };
         maps.into_iter().map(fields).collect()
     }
 }
 
-/// A plain value, as a text: who writes `namePattern: 1` means the text.
+/// A scalar as a string: `namePattern: 1` means the string.
 fn plain(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

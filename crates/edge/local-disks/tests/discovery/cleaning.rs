@@ -1,9 +1,9 @@
-//! Which disk is behind a volume, and when it is not to be touched.
+//! Which disk is cleaned for a volume, and when nothing is.
 
 use std::collections::BTreeSet;
 
 use bindery_local_disks::Cleaner;
-use bindery_local_disks::clean::{Target, policy_flaw, target, unchanged};
+use bindery_local_disks::clean::{Target, check_unchanged, target, unsupported_policy_event};
 use bindery_local_disks::config::DEFAULT_CLEANER;
 use bindery_local_disks::rules::cleaning as rules;
 use bindery_model::event::Reason;
@@ -25,13 +25,13 @@ fn cases() -> Vec<(World, Value, Result<Target, &'static Rule>)> {
     let mut host_path = ours();
     host_path["spec"]["local"] = Value::Null;
     host_path["spec"]["hostPath"] = json!({"path": "/mnt/fast/disk"});
-    let outside = || Err(&rules::OUTSIDE);
+    let outside = || Err(&rules::PATH_OUTSIDE_DIRECTORY);
     vec![
         (world(), ours(), Ok(disk())),
         (world().volume(ours()), ours(), Ok(disk())),
         (world(), at("/mnt/fast//disk/"), Ok(disk())),
         (world(), host_path, Err(&rules::NOT_LOCAL)),
-        (world(), other_class, Err(&rules::CLASS_UNKNOWN)),
+        (world(), other_class, Err(&rules::CLASS_NOT_CONFIGURED)),
         (world(), at("/mnt/fast"), outside()),
         (world(), at("/mnt/fast/"), outside()),
         (world(), at("/mnt/fast/."), outside()),
@@ -44,24 +44,26 @@ fn cases() -> Vec<(World, Value, Result<Target, &'static Rule>)> {
         (world(), at("mnt/fast/disk"), outside()),
         (world(), at("/"), outside()),
         (world(), at(""), outside()),
-        (world().volume(ours()).volume(of("w", "a person", "/mnt/fast/disk/")), ours(), Err(&rules::SHARED)),
+        (world().volume(ours()).volume(of("w", "a person", "/mnt/fast/disk/")), ours(), Err(&rules::PATH_SHARED)),
     ]
 }
 
 #[test]
-fn only_an_entry_of_the_class_s_directory_is_touched() {
+fn only_entries_of_the_class_directory_are_cleaned() {
     for (world, json, expected) in cases() {
-        let found = target(&world.config(), &world.known(), &volume(&json));
-        assert_eq!(found.as_ref().map_err(|refusal| refusal.rule), expected.as_ref().map_err(|rule| *rule), "{json}");
+        let decisions = target(&world.config(), &world.existing(), &volume(&json));
+        assert_eq!(decisions.as_ref().map_err(|error| error.rule), expected.as_ref().map_err(|rule| *rule), "{json}");
     }
 }
 
 #[test]
 fn every_rule_is_exercised() {
-    let of_disks = cases().into_iter().map(|(_, _, found)| found.map_or_else(|rule| rule.name, |_| rules::CLEAN.name));
-    let of_held = changes().into_iter().filter_map(|(_, is_as_it_was)| (!is_as_it_was).then_some(rules::CHANGED.name));
-    // That the policy is told by its rule is asserted where it is.
-    let seen: BTreeSet<&str> = of_disks.chain(of_held).chain([rules::POLICY.name]).collect();
+    let of_disks =
+        cases().into_iter().map(|(_, _, decisions)| decisions.map_or_else(|rule| rule.name, |_| rules::CLEAN.name));
+    let of_changed =
+        changes().into_iter().filter_map(|(_, is_unchanged)| (!is_unchanged).then_some(rules::VOLUME_CHANGED.name));
+    // The policy's rule is asserted in its own test.
+    let seen: BTreeSet<&str> = of_disks.chain(of_changed).chain([rules::UNSUPPORTED_RECLAIM_POLICY.name]).collect();
     assert_eq!(seen, rules::ALL.iter().map(|rule| rule.name).collect());
 }
 
@@ -73,7 +75,7 @@ fn released() -> Value {
     json
 }
 
-/// What a volume may have become since it was decided that its disk is cleaned, and whether that is what it was.
+/// A live volume after the decision to clean it, and whether it counts as unchanged.
 fn changes() -> Vec<(Value, bool)> {
     let with = |pointer: &str, field: &str, value: &str| {
         let mut json = released();
@@ -82,34 +84,34 @@ fn changes() -> Vec<(Value, bool)> {
     };
     vec![
         (released(), true),
-        // Somebody else has cleaned the disk, and offered it.
+        // Another process has cleaned the disk and created a new volume.
         with("/metadata", "uid", "another"),
-        // Somebody has written to it, whatever that was: perhaps that it is to be retained.
+        // Any other write, for example of the reclaim policy.
         with("/metadata", "resourceVersion", "8"),
         with("/status", "phase", "Bound"),
         with("/status", "phase", "Available"),
-        // Somebody else has cleaned the disk, and deletes the volume.
+        // Another process has cleaned the disk and deletes the volume.
         with("/metadata", "deletionTimestamp", "2026-01-01T00:00:00Z"),
     ]
 }
 
 #[test]
-fn a_volume_that_is_not_what_it_was_is_not_cleaned() {
-    for (live, is_as_it_was) in changes() {
-        let found = unchanged(&volume(&released()), &volume(&live)).map_err(|refusal| refusal.rule.name);
-        assert_eq!(found, if is_as_it_was { Ok(()) } else { Err(rules::CHANGED.name) }, "{live}");
+fn changed_volume_is_not_cleaned() {
+    for (live, is_unchanged) in changes() {
+        let decisions = check_unchanged(&volume(&released()), &volume(&live)).map_err(|error| error.rule.name);
+        assert_eq!(decisions, if is_unchanged { Ok(()) } else { Err(rules::VOLUME_CHANGED.name) }, "{live}");
     }
 }
 
 #[test]
-fn a_policy_that_cannot_be_carried_out_is_told() {
+fn unsupported_reclaim_policy_is_reported() {
     let of_policy = |phase: &str, policy: &str| {
         let mut json = of("v", US, "/mnt/fast/disk");
         json["spec"]["persistentVolumeReclaimPolicy"] = policy.into();
         json["status"] = json!({"phase": phase});
-        let notice = policy_flaw(&volume(&json));
-        assert!(notice.iter().all(|notice| notice.message.ends_with(rules::POLICY.why)), "{notice:?}");
-        notice.map(|notice| notice.reason)
+        let event = unsupported_policy_event(&volume(&json));
+        assert!(event.iter().all(|event| event.message.ends_with(rules::UNSUPPORTED_RECLAIM_POLICY.why)), "{event:?}");
+        event.map(|event| event.reason)
     };
     assert_eq!(of_policy("Released", "Recycle"), Some(Reason::VolumeUnsupportedReclaimPolicy));
     assert_eq!(of_policy("Released", "Burn"), Some(Reason::VolumeUnknownReclaimPolicy));

@@ -1,8 +1,8 @@
-//! Which entries are offered, and why the others are not.
+//! Which entries get a volume, and why others do not.
 
 use std::collections::BTreeSet;
 
-use bindery_local_disks::discover::{Identity, Outcome, Seen, Shape};
+use bindery_local_disks::discover::{Entry, Identity, Outcome, Shape};
 use bindery_local_disks::naming::volume_name;
 use bindery_local_disks::rules::discovery as rules;
 use bindery_model::event::{EventType, Reason};
@@ -11,11 +11,11 @@ use serde_json::json;
 
 use crate::world::{US, World, device, mounted, of, world};
 
-/// What is expected of the one finding.
+/// The expected outcome.
 #[derive(Debug, PartialEq)]
 enum Expect {
-    Offer,
-    Leave,
+    Create,
+    Skip,
     Fail,
 }
 
@@ -28,84 +28,84 @@ fn cases() -> Vec<(World, &'static Rule, Expect)> {
     let ours = || of(&disk, US, "/mnt/fast/disk");
     let mut block = ours();
     block["spec"]["volumeMode"] = "Block".into();
-    let flawed = json!({"metadata": {"name": "fast", "uid": "c"}, "volumeBindingMode": "Someday"});
+    let malformed = json!({"metadata": {"name": "fast", "uid": "c"}, "volumeBindingMode": "Someday"});
     let mut unlabelled = world().entry(mounted("disk"));
     unlabelled.node = json!({"metadata": {"name": "n", "uid": "u"}});
-    let mut elsewhere = of("other", "somebody", "/mnt/fast/disk");
+    let mut elsewhere = of("other", "another", "/mnt/fast/disk");
     elsewhere["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"][0]["values"] =
         json!(["m"]);
     let mut cleaning = world().entry(mounted("disk"));
     cleaning.cleaning.insert(disk.clone());
-    let empty = |is_empty| world().with("onlyEmpty: true").entry(Seen { is_empty, ..mounted("disk") });
+    let empty = |is_empty| world().with("onlyEmpty: true").entry(Entry { is_empty, ..mounted("disk") });
     let by_name = || world().file("useNodeNameOnly", "true").entry(mounted("disk"));
-    let mut predecessor_s = ours();
-    predecessor_s["metadata"]["labels"] = json!({"kubernetes.io/hostname": "n"});
-    let numbered = |name: &str| Seen { identity: Some(Identity::Device(7)), ..device(name) };
-    let twins =
+    let mut predecessors = ours();
+    predecessors["metadata"]["labels"] = json!({"kubernetes.io/hostname": "n"});
+    let numbered = |name: &str| Entry { identity: Some(Identity::Device(7)), ..device(name) };
+    let two_names =
         |entry: &str, class: &str| world().entry(numbered("disk")).disk("fast", "disk", 7).disk(class, entry, 7);
     vec![
         (world().class(None).entry(mounted("disk")), &rules::CLASS_MISSING, Expect::Fail),
-        (world().class(Some(flawed)).entry(mounted("disk")), &rules::CLASS_MALFORMED, Expect::Fail),
-        (with_policy("Recycle"), &rules::CLASS_POLICY, Expect::Fail),
-        (with_policy("Burn"), &rules::CLASS_POLICY, Expect::Fail),
-        (with_policy("Retain"), &rules::OFFER, Expect::Offer),
-        (unlabelled, &rules::NODE_UNLABELLED, Expect::Fail),
-        (world().with("namePattern: \"d?\"").entry(mounted("disk")), &rules::NOT_MEANT, Expect::Leave),
-        (world().with("namePattern: \"d?\"").unseen("disk", "gone"), &rules::NOT_MEANT, Expect::Leave),
-        (world().unseen("disk", "gone"), &rules::UNREADABLE, Expect::Fail),
-        (world().entry(Seen { shape: Shape::Other, ..mounted("disk") }), &rules::STRANGE, Expect::Fail),
-        (world().entry(mounted("disk")).volume(ours()), &rules::OFFERED, Expect::Leave),
-        (world().entry(device("disk")).volume(block.clone()), &rules::OFFERED, Expect::Leave),
-        (world().entry(mounted("disk")).volume(block), &rules::MODE_CHANGED, Expect::Fail),
+        (world().class(Some(malformed)).entry(mounted("disk")), &rules::CLASS_MALFORMED, Expect::Fail),
+        (with_policy("Recycle"), &rules::CLASS_RECLAIM_POLICY, Expect::Fail),
+        (with_policy("Burn"), &rules::CLASS_RECLAIM_POLICY, Expect::Fail),
+        (with_policy("Retain"), &rules::CREATE_VOLUME, Expect::Create),
+        (unlabelled, &rules::NODE_WITHOUT_HOSTNAME_LABEL, Expect::Fail),
+        (world().with("namePattern: \"d?\"").entry(mounted("disk")), &rules::NAME_NOT_MATCHED, Expect::Skip),
+        (world().with("namePattern: \"d?\"").unreadable("disk", "gone"), &rules::NAME_NOT_MATCHED, Expect::Skip),
+        (world().unreadable("disk", "gone"), &rules::UNREADABLE, Expect::Fail),
+        (world().entry(Entry { shape: Shape::Other, ..mounted("disk") }), &rules::UNSUPPORTED_TYPE, Expect::Fail),
+        (world().entry(mounted("disk")).volume(ours()), &rules::VOLUME_EXISTS, Expect::Skip),
+        (world().entry(device("disk")).volume(block.clone()), &rules::VOLUME_EXISTS, Expect::Skip),
+        (world().entry(mounted("disk")).volume(block), &rules::DEVICE_BECAME_DIRECTORY, Expect::Fail),
         (world().entry(mounted("disk")).volume(of(&disk, "u2", "/x")), &rules::NAME_TAKEN, Expect::Fail),
-        (by_name().volume(predecessor_s.clone()), &rules::OFFERED, Expect::Leave),
+        (by_name().volume(predecessors.clone()), &rules::VOLUME_EXISTS, Expect::Skip),
         (by_name().volume(ours()), &rules::NAME_TAKEN, Expect::Fail),
-        (world().entry(mounted("disk")).volume(of("x", US, "/mnt/fast/disk")), &rules::PATH_TAKEN, Expect::Leave),
+        (world().entry(mounted("disk")).volume(of("x", US, "/mnt/fast/disk")), &rules::PATH_TAKEN, Expect::Skip),
         (
             world().entry(mounted("disk")).volume(of("x", "a person", "/mnt/fast//disk/")),
             &rules::PATH_TAKEN,
-            Expect::Leave,
+            Expect::Skip,
         ),
-        (world().entry(mounted("disk")).volume(elsewhere), &rules::OFFER, Expect::Offer),
-        (world().entry(mounted("disk")).volume(of("x", US, "/mnt/fast/disk2")), &rules::OFFER, Expect::Offer),
-        (twins("a-link", "fast"), &rules::SAME_DISK, Expect::Fail),
-        (twins("disk", "bulk"), &rules::SAME_DISK, Expect::Fail),
-        (twins("other-link", "fast"), &rules::OFFER, Expect::Offer),
+        (world().entry(mounted("disk")).volume(elsewhere), &rules::CREATE_VOLUME, Expect::Create),
+        (world().entry(mounted("disk")).volume(of("x", US, "/mnt/fast/disk2")), &rules::CREATE_VOLUME, Expect::Create),
+        (two_names("a-link", "fast"), &rules::SAME_DISK, Expect::Fail),
+        (two_names("disk", "bulk"), &rules::SAME_DISK, Expect::Fail),
+        (two_names("other-link", "fast"), &rules::CREATE_VOLUME, Expect::Create),
         (
-            twins("other-link", "fast").volume(of(&volume_name("other-link", "n", "fast"), US, "/x")),
+            two_names("other-link", "fast").volume(of(&volume_name("other-link", "n", "fast"), US, "/x")),
             &rules::SAME_DISK,
             Expect::Fail,
         ),
         (
             world().entry(numbered("disk")).disk("fast", "disk", 7).disk("fast", "a-link", 8),
-            &rules::OFFER,
-            Expect::Offer,
+            &rules::CREATE_VOLUME,
+            Expect::Create,
         ),
-        (cleaning, &rules::CLEANING, Expect::Leave),
+        (cleaning, &rules::CLEANING, Expect::Skip),
         (world().with("volumeMode: Block").entry(mounted("disk")), &rules::DIRECTORY_FOR_BLOCK, Expect::Fail),
-        (world().entry(Seen { is_mount_point: false, ..mounted("disk") }), &rules::NOT_MOUNTED, Expect::Fail),
-        (empty(Some(false)), &rules::NOT_EMPTY, Expect::Leave),
-        (empty(None), &rules::NOT_EMPTY, Expect::Leave),
-        (empty(Some(true)), &rules::OFFER, Expect::Offer),
-        (world().entry(mounted("disk")), &rules::OFFER, Expect::Offer),
-        (world().entry(device("disk")), &rules::OFFER, Expect::Offer),
-        (world().with("volumeMode: Block").entry(device("disk")), &rules::OFFER, Expect::Offer),
+        (world().entry(Entry { is_mount_point: false, ..mounted("disk") }), &rules::NOT_MOUNTED, Expect::Fail),
+        (empty(Some(false)), &rules::NOT_EMPTY, Expect::Skip),
+        (empty(None), &rules::NOT_EMPTY, Expect::Skip),
+        (empty(Some(true)), &rules::CREATE_VOLUME, Expect::Create),
+        (world().entry(mounted("disk")), &rules::CREATE_VOLUME, Expect::Create),
+        (world().entry(device("disk")), &rules::CREATE_VOLUME, Expect::Create),
+        (world().with("volumeMode: Block").entry(device("disk")), &rules::CREATE_VOLUME, Expect::Create),
     ]
 }
 
 #[test]
-fn every_entry_has_its_rule() {
-    for (place, (world, rule, expected)) in cases().into_iter().enumerate() {
-        let found = world.found();
-        assert_eq!(found.len(), 1, "case {place}");
-        let outcome = match &found[0].outcome {
-            Outcome::Offer(_) => Expect::Offer,
-            Outcome::Leave => Expect::Leave,
+fn every_entry_gets_the_expected_rule() {
+    for (index, (world, rule, expected)) in cases().into_iter().enumerate() {
+        let decisions = world.decide();
+        assert_eq!(decisions.len(), 1, "case {index}");
+        let outcome = match &decisions[0].outcome {
+            Outcome::Create(_) => Expect::Create,
+            Outcome::Skip => Expect::Skip,
             Outcome::Fail => Expect::Fail,
         };
-        assert_eq!((found[0].rule.name, outcome), (rule.name, expected), "case {place}: {}", found[0].note);
-        let says_why = matches!(found[0].outcome, Outcome::Fail) <= !found[0].note.is_empty();
-        assert!(says_why, "case {place}: who fails says why");
+        assert_eq!((decisions[0].rule.name, outcome), (rule.name, expected), "case {index}: {}", decisions[0].note);
+        let says_why = matches!(decisions[0].outcome, Outcome::Fail) <= !decisions[0].note.is_empty();
+        assert!(says_why, "case {index}: a failure has a note");
     }
 }
 
@@ -117,21 +117,21 @@ fn every_rule_is_exercised() {
 }
 
 #[test]
-fn one_bad_entry_does_not_keep_the_others_back() {
-    let found =
-        world().unseen("bad", "gone").entry(mounted("good")).entry(Seen { shape: Shape::Other, ..mounted("odd") });
-    let rules: Vec<&str> = found.found().iter().map(|finding| finding.rule.name).collect();
-    assert_eq!(rules, [rules::UNREADABLE.name, rules::OFFER.name, rules::STRANGE.name]);
+fn bad_entry_does_not_affect_others() {
+    let decisions =
+        world().unreadable("bad", "gone").entry(mounted("good")).entry(Entry { shape: Shape::Other, ..mounted("odd") });
+    let rules: Vec<&str> = decisions.decide().iter().map(|decision| decision.rule.name).collect();
+    assert_eq!(rules, [rules::UNREADABLE.name, rules::CREATE_VOLUME.name, rules::UNSUPPORTED_TYPE.name]);
 }
 
 #[test]
-fn a_device_that_became_a_directory_is_told_of_on_its_volume() {
+fn device_that_became_a_directory_is_reported_on_its_volume() {
     let disk = volume_name("disk", "n", "fast");
     let mut block = of(&disk, US, "/mnt/fast/disk");
     block["spec"]["volumeMode"] = "Block".into();
-    let found = world().entry(mounted("disk")).volume(block).found();
-    let notice = found[0].notice.as_ref().expect("a notice");
-    assert_eq!((notice.event_type, notice.reason), (EventType::Warning, Reason::VolumeFailedDelete));
-    assert_eq!(notice.about.name, disk);
-    assert!(notice.message.contains("/mnt/fast/disk is a directory"), "{}", notice.message);
+    let decisions = world().entry(mounted("disk")).volume(block).decide();
+    let event = decisions[0].event.as_ref().expect("an event");
+    assert_eq!((event.event_type, event.reason), (EventType::Warning, Reason::VolumeFailedDelete));
+    assert_eq!(event.about.name, disk);
+    assert!(event.message.contains("/mnt/fast/disk is a directory"), "{}", event.message);
 }

@@ -1,4 +1,4 @@
-//! Discovery and the choice of what is cleaned: a state, and what is found. Every rule has its case.
+//! Decisions about discovery and cleaning: a state, and the decision. Every rule has a case.
 
 mod cleaning;
 mod entries;

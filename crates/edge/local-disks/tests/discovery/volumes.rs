@@ -1,21 +1,21 @@
-//! The whole of a volume that is made of an entry.
+//! The volume that is created for an entry.
 
-use bindery_local_disks::discover::{Outcome, Seen};
+use bindery_local_disks::discover::{Entry, Outcome};
 use bindery_local_disks::naming::volume_name;
 use serde_json::{Value, json};
 
 use crate::world::{US, World, device, mounted, world};
 
-fn offered(world: World) -> Value {
-    let found = world.found();
-    match &found[0].outcome {
-        Outcome::Offer(body) => (**body).clone(),
-        other @ (Outcome::Leave | Outcome::Fail) => panic!("{other:?}: {}", found[0].note),
+fn created(world: World) -> Value {
+    let decisions = world.decide();
+    match &decisions[0].outcome {
+        Outcome::Create(body) => (**body).clone(),
+        other @ (Outcome::Skip | Outcome::Fail) => panic!("{other:?}: {}", decisions[0].note),
     }
 }
 
 #[test]
-fn a_plain_one() {
+fn minimal_volume() {
     let here = json!({"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["host-n"]}]});
     let expected = json!({
         "apiVersion": "v1",
@@ -34,17 +34,17 @@ fn a_plain_one() {
             "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}},
         },
     });
-    assert_eq!(offered(world().entry(mounted("disk"))), expected);
+    assert_eq!(created(world().entry(mounted("disk"))), expected);
 }
 
 #[test]
-fn one_with_everything() {
+fn volume_with_all_options() {
     let class = json!({
         "metadata": {"name": "fast", "uid": "c"},
         "reclaimPolicy": "Retain",
         "mountOptions": ["noatime", "nodiratime"],
     });
-    let body = offered(
+    let body = created(
         world()
             .class(Some(class))
             .with("volumeMode: Block, accessMode: ReadWriteMany, fsType: xfs, selector: [{matchExpressions: [{key: a, operator: Exists}]}]")
@@ -52,9 +52,9 @@ fn one_with_everything() {
             .file("labelsForPV", "{team: disks, zone: b}")
             .file("setPVOwnerRef", "true")
             .file("useNodeNameOnly", "true")
-            .entry(Seen { bytes: (10 << 30) - 1, ..device("disk") }),
+            .entry(Entry { bytes: (10 << 30) - 1, ..device("disk") }),
     );
-    assert_eq!(body["metadata"]["labels"], json!({"team": "disks", "zone": "b"}), "those for all win");
+    assert_eq!(body["metadata"]["labels"], json!({"team": "disks", "zone": "b"}), "labelsForPV takes precedence");
     let owner = json!([{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]);
     assert_eq!(body["metadata"]["ownerReferences"], owner);
     let by = &body["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];

@@ -1,25 +1,26 @@
-//! A notation for what a provisioner sees.
+//! A builder for the input of discovery.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bindery_local_disks::Config;
 use bindery_local_disks::discover::{
-    Finding, Identity, Known, Looked, Named, Owner, Scene, Seen, Shape, Unseen, discover,
+    ClassContext, Decision, Entry, EntryDisk, ExistingVolumes, Identity, Owner, ScanResult, Shape, UnreadableEntry,
+    discover,
 };
 use bindery_model::{Class, Name, Node, Volume};
 use serde_json::{Value, json};
 
-/// A directory of class `fast` on node `n` (host `host-n`), and what is known.
+/// A directory of class `fast` on node `n` (host `host-n`), and existing volumes.
 pub struct World {
     pub files: BTreeMap<String, String>,
     pub class: Option<Value>,
     pub node: Value,
-    pub entries: Vec<Looked>,
+    pub entries: Vec<ScanResult>,
     pub volumes: Vec<Value>,
     pub cleaning: BTreeSet<Name>,
-    /// All entries of all classes.
-    pub disks: Vec<Named>,
+    /// The disks of all classes.
+    pub disks: Vec<EntryDisk>,
 }
 
 pub fn world() -> World {
@@ -40,7 +41,7 @@ impl World {
         self
     }
 
-    /// More keys of the class.
+    /// Adds keys to the class.
     pub fn with(self, keys: &str) -> World {
         let text = format!("fast: {{hostDir: /mnt/fast, mountDir: /seen, {keys}}}");
         self.file("storageClassMap", &text)
@@ -51,13 +52,13 @@ impl World {
         self
     }
 
-    pub fn entry(mut self, seen: Seen) -> World {
+    pub fn entry(mut self, seen: Entry) -> World {
         self.entries.push(Ok(seen));
         self
     }
 
-    pub fn unseen(mut self, name: &str, problem: &str) -> World {
-        self.entries.push(Err(Unseen { name: name.into(), problem: problem.into() }));
+    pub fn unreadable(mut self, name: &str, problem: &str) -> World {
+        self.entries.push(Err(UnreadableEntry { name: name.into(), problem: problem.into() }));
         self
     }
 
@@ -66,9 +67,9 @@ impl World {
         self
     }
 
-    /// An entry of some class is the disk of that number.
+    /// Adds an entry for the disk with this number.
     pub fn disk(mut self, class: &str, entry: &str, number: u64) -> World {
-        self.disks.push(Named { class: class.into(), entry: entry.into(), identity: Identity::Device(number) });
+        self.disks.push(EntryDisk { class: class.into(), entry: entry.into(), identity: Identity::Device(number) });
         self
     }
 
@@ -80,26 +81,26 @@ impl World {
         Node::from_json(self.node.to_string().as_bytes()).expect("a node")
     }
 
-    pub fn known(&self) -> Known {
-        Known::new(&self.node(), self.volumes.iter().map(|json| Arc::new(volume(json))))
+    pub fn existing(&self) -> ExistingVolumes {
+        ExistingVolumes::new(&self.node(), self.volumes.iter().map(|json| Arc::new(volume(json))))
     }
 
-    /// What is found.
-    pub fn found(&self) -> Vec<Finding> {
+    /// The decisions.
+    pub fn decide(&self) -> Vec<Decision> {
         let (config, node) = (self.config(), self.node());
         let class = self.class.as_ref().map(|json| Class::from_json(json.to_string().as_bytes()).expect("a class"));
-        let scene = Scene {
+        let context = ClassContext {
             config: &config,
             class_name: "fast",
             class_config: &config.classes["fast"],
             class: class.as_ref(),
             node: &node,
             owner: &Owner::new(&config, &node),
-            known: &self.known(),
+            existing: &self.existing(),
             cleaning: &self.cleaning,
             entries: &self.disks,
         };
-        discover(&scene, &self.entries)
+        discover(&context, &self.entries)
     }
 }
 
@@ -107,8 +108,8 @@ pub fn volume(json: &Value) -> Volume {
     Volume::from_json(json.to_string().as_bytes()).expect("a volume")
 }
 
-pub fn mounted(name: &str) -> Seen {
-    Seen {
+pub fn mounted(name: &str) -> Entry {
+    Entry {
         name: name.into(),
         shape: Shape::Directory,
         is_mount_point: true,
@@ -118,11 +119,11 @@ pub fn mounted(name: &str) -> Seen {
     }
 }
 
-pub fn device(name: &str) -> Seen {
-    Seen { shape: Shape::Block, is_mount_point: false, ..mounted(name) }
+pub fn device(name: &str) -> Entry {
+    Entry { shape: Shape::Block, is_mount_point: false, ..mounted(name) }
 }
 
-/// A volume of a provisioner at a path of node `n`.
+/// A volume at a path on node `n`.
 pub fn of(name: &str, provisioner: &str, path: &str) -> Value {
     json!({
         "metadata": {"name": name, "uid": name, "annotations": {"pv.kubernetes.io/provisioned-by": provisioner}},

@@ -1,4 +1,4 @@
-//! What is written about room.
+//! The writes for CSIStorageCapacity objects.
 
 use super::*;
 
@@ -14,20 +14,20 @@ fn identity() -> Identity {
     }
 }
 
-fn place(zone: &str) -> Place {
-    Place::from([("zone".to_owned(), zone.to_owned())])
+fn segment(zone: &str) -> Segment {
+    Segment::from([("zone".to_owned(), zone.to_owned())])
 }
 
-fn wanted(rooms: &[(&str, &str, Room)]) -> BTreeMap<(String, Place), Room> {
-    rooms.iter().map(|(class, zone, room)| ((class.to_string(), place(zone)), *room)).collect()
+fn wanted(capacities: &[(&str, &str, Capacity)]) -> BTreeMap<(String, Segment), Capacity> {
+    capacities.iter().map(|(class, zone, capacity)| ((class.to_string(), segment(zone)), *capacity)).collect()
 }
 
-fn known(bytes: i64) -> Room {
-    Room::Known { bytes, largest: None }
+fn known(bytes: i64) -> Capacity {
+    Capacity::Known { bytes, maximum: None }
 }
 
-/// An object of ours that is there.
-fn told(name: &str, class: &str, zone: &str, capacity: &str) -> Value {
+/// An existing object.
+fn published(name: &str, class: &str, zone: &str, capacity: &str) -> Value {
     json!({
         "metadata": {
             "name": name, "uid": format!("u-{name}"), "resourceVersion": "7", "ownerReferences": [identity().owner],
@@ -38,14 +38,14 @@ fn told(name: &str, class: &str, zone: &str, capacity: &str) -> Value {
     })
 }
 
-fn deleted(name: &str) -> Deed {
+fn deleted(name: &str) -> CapacityWrite {
     let path = format!("/apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities/{name}");
-    Deed::Delete { path, preconditions: json!({"uid": format!("u-{name}"), "resourceVersion": "7"}) }
+    CapacityWrite::Delete { path, preconditions: json!({"uid": format!("u-{name}"), "resourceVersion": "7"}) }
 }
 
 #[test]
-fn what_is_not_told_yet_is_created() {
-    let room = Room::Known { bytes: 5 * GIB, largest: Some(GIB) };
+fn missing_objects_are_created() {
+    let capacity = Capacity::Known { bytes: 5 * GIB, maximum: Some(GIB) };
     let expected = json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "CSIStorageCapacity",
@@ -61,41 +61,45 @@ fn what_is_not_told_yet_is_created() {
         "capacity": "5Gi",
         "maximumVolumeSize": "1Gi",
     });
-    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", room)]), &[]), [Deed::Create(expected)]);
-    let everywhere = BTreeMap::from([(("fast".to_owned(), Place::new()), known(0))]);
-    let [Deed::Create(object)] = &plan(&identity(), &everywhere, &[])[..] else { panic!("one is created") };
-    assert_eq!((&object["nodeTopology"], &object["capacity"]), (&json!({}), &json!("0")), "no room is told, too");
+    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", capacity)]), &[]), [CapacityWrite::Create(expected)]);
+    let everywhere = BTreeMap::from([(("fast".to_owned(), Segment::new()), known(0))]);
+    let [CapacityWrite::Create(object)] = &plan(&identity(), &everywhere, &[])[..] else { panic!("one is created") };
+    assert_eq!((&object["nodeTopology"], &object["capacity"]), (&json!({}), &json!("0")), "zero is published, too");
 }
 
 #[test]
-fn what_is_told_is_left_alone_and_what_is_not_true_any_more_changed() {
-    let told = [told("a", "fast", "z1", "1073741824")];
-    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &told), [], "it is the same in other words");
-    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", Room::Unknown)]), &told), []);
+fn current_objects_are_left_alone_and_outdated_ones_patched() {
+    let published = [published("a", "fast", "z1", "1073741824")];
+    assert_eq!(
+        plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &published),
+        [],
+        "same quantity, other notation"
+    );
+    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", Capacity::Unknown)]), &published), []);
     let path = "/apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities/a".to_owned();
     let metadata = json!({"uid": "u-a", "resourceVersion": "7"});
     let body = json!({"metadata": metadata, "capacity": "2Gi", "maximumVolumeSize": null});
-    let changed = plan(&identity(), &wanted(&[("fast", "z1", known(2 * GIB))]), &told);
-    assert_eq!(changed, [Deed::Change(Patch { path, body })]);
-    let mut orphan = told[0].clone();
+    let changed = plan(&identity(), &wanted(&[("fast", "z1", known(2 * GIB))]), &published);
+    assert_eq!(changed, [CapacityWrite::Patch(Patch { path, body })]);
+    let mut orphan = published[0].clone();
     orphan["metadata"]["ownerReferences"] = json!([{"uid": "8"}]);
     let changed = plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &[orphan]);
-    let [Deed::Change(patch)] = &changed[..] else { panic!("the owner is put in: {changed:?}") };
+    let [CapacityWrite::Patch(patch)] = &changed[..] else { panic!("the owner is added: {changed:?}") };
     assert_eq!(patch.body["metadata"]["ownerReferences"], json!([{"uid": "8"}, identity().owner]));
 }
 
 #[test]
-fn what_nobody_wants_goes_and_so_does_the_second_of_two() {
-    let mut nowhere = told("e", "fast", "z1", "1Gi");
+fn unwanted_and_duplicate_objects_are_deleted() {
+    let mut nowhere = published("e", "fast", "z1", "1Gi");
     nowhere["nodeTopology"] = Value::Null;
-    let told = [
-        told("a", "fast", "z1", "1Gi"),
-        told("b", "fast", "z1", "1Gi"),
-        told("c", "slow", "z1", "1Gi"),
-        told("d", "fast", "z2", "1Gi"),
+    let published = [
+        published("a", "fast", "z1", "1Gi"),
+        published("b", "fast", "z1", "1Gi"),
+        published("c", "slow", "z1", "1Gi"),
+        published("d", "fast", "z2", "1Gi"),
         nowhere,
     ];
-    let deeds = plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &told);
-    assert_eq!(deeds, ["b", "c", "d", "e"].map(deleted));
-    assert_eq!(plan(&identity(), &BTreeMap::new(), &told).len(), 5);
+    let writes = plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &published);
+    assert_eq!(writes, ["b", "c", "d", "e"].map(deleted));
+    assert_eq!(plan(&identity(), &BTreeMap::new(), &published).len(), 5);
 }

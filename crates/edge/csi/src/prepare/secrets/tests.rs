@@ -1,4 +1,4 @@
-//! Templates of secrets.
+//! Secret templates.
 
 use super::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ fn names() -> Names {
     Names::of_claim("pvc-1", &claim)
 }
 
-/// The secret by a name and a namespace in the reserved parameters.
+/// The secret for a name and namespace template.
 fn by(name: &str, namespace: &str) -> Result<Option<(String, String)>, String> {
     let given = [
         ("csi.storage.k8s.io/provisioner-secret-name", name),
@@ -24,7 +24,7 @@ fn by(name: &str, namespace: &str) -> Result<Option<(String, String)>, String> {
 }
 
 #[test]
-fn templates_are_filled_in() {
+fn templates_are_expanded() {
     for (name, resolved) in [
         ("s", "s"),
         ("${pv.name}", "pvc-1"),
@@ -40,7 +40,7 @@ fn templates_are_filled_in() {
 }
 
 #[test]
-fn templates_that_make_no_sense_are_told_of() {
+fn invalid_templates_are_rejected() {
     for (name, namespace, error) in [
         ("${nonsense}", "d", r#"error resolving value "${nonsense}": invalid tokens: ["nonsense"]"#),
         ("${b} ${a} ${b}", "d", r#"error resolving value "${b} ${a} ${b}": invalid tokens: ["a" "b"]"#),
@@ -69,7 +69,7 @@ fn templates_that_make_no_sense_are_told_of() {
 }
 
 #[test]
-fn both_or_none_are_given_and_each_once() {
+fn name_and_namespace_are_given_together_and_once() {
     let prefix = "csi.storage.k8s.io/";
     let of = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, &str)> = pairs.iter().map(|(key, value)| (key.replace('/', prefix), *value)).collect();
@@ -100,7 +100,7 @@ fn both_or_none_are_given_and_each_once() {
 }
 
 #[test]
-fn what_a_secret_holds_is_passed_on_as_texts() {
+fn secret_data_is_decoded() {
     let secret = json!({"data": {"user": "YWRtaW4=", "key": "czNjcjN0", "none": ""}});
     let expected = parameters(&[("user", "admin"), ("key", "s3cr3t"), ("none", "")]);
     assert_eq!(credentials(&secret), expected);

@@ -1,10 +1,10 @@
-//! A driver that has taken over from an in-tree plugin.
+//! A driver that replaces an in-tree plugin.
 
 use bindery_provisioner_sdk::Accessibility;
 
 use super::*;
 
-/// Has a volume made for a class of Amazon's plugin, in a zone.
+/// Provisions a volume for a class of the AWS EBS plugin, in a zone.
 async fn create(bench: &Bench, parameters: Value, zone: &str) -> Result<Value, Failure> {
     let term = vec![("topology.ebs.csi.aws.com/zone".into(), zone.into())];
     let order = ProvisionRequest {
@@ -30,35 +30,35 @@ async fn create(bench: &Bench, parameters: Value, zone: &str) -> Result<Value, F
 }
 
 #[tokio::test]
-async fn its_volumes_are_the_plugins_from_the_class_to_the_removal() {
+async fn volumes_are_in_tree_volumes_from_provisioning_to_deletion() {
     let bench = bench_of("ebs.csi.aws.com", PLENTY).await;
     let parameters = json!({"fsType": "xfs", "iopsPerGB": "10", "zone": "us-east-1a"});
-    let made = create(&bench, parameters, "us-east-1a").await.expect("made");
+    let volume = create(&bench, parameters, "us-east-1a").await.expect("made");
     let request = &bench.fake.calls()[0]["request"];
     assert_eq!(request["parameters"], json!({"iopsPerGB": "10", "allowautoiopspergbincrease": "true"}));
     assert_eq!(request["volume_capabilities"][0]["mount"], json!({"fs_type": "xfs"}));
-    let demand = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
+    let expression = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
     let (zone, region) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
-    let places = json!([demand(zone, "us-east-1a"), demand(region, "us-east-1")]);
-    assert_eq!(made["spec"]["awsElasticBlockStore"], json!({"volumeID": "vol-pvc-1", "fsType": "xfs"}));
-    assert_eq!(made["spec"].get("csi"), None);
+    let expressions = json!([expression(zone, "us-east-1a"), expression(region, "us-east-1")]);
+    assert_eq!(volume["spec"]["awsElasticBlockStore"], json!({"volumeID": "vol-pvc-1", "fsType": "xfs"}));
+    assert_eq!(volume["spec"].get("csi"), None);
     assert_eq!(
-        made["spec"]["nodeAffinity"],
-        json!({"required": {"nodeSelectorTerms": [{"matchExpressions": places}]}})
+        volume["spec"]["nodeAffinity"],
+        json!({"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}})
     );
-    assert_eq!(made["metadata"]["labels"], json!({zone: "us-east-1a", region: "us-east-1"}));
-    assert_eq!(made["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"], "kubernetes.io/aws-ebs");
-    assert_eq!(bench.csi.delete(&made).await, Ok(()));
+    assert_eq!(volume["metadata"]["labels"], json!({zone: "us-east-1a", region: "us-east-1"}));
+    assert_eq!(volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"], "kubernetes.io/aws-ebs");
+    assert_eq!(bench.csi.delete(&volume).await, Ok(()));
     assert_eq!(bench.fake.calls()[1], json!({"method": "DeleteVolume", "request": {"volume_id": "vol-pvc-1"}}));
     assert!(bench.fake.volumes().is_empty());
 }
 
 #[tokio::test]
-async fn what_cannot_be_the_plugins_is_removed_again() {
+async fn untranslatable_volume_is_deleted() {
     let bench = bench_of("ebs.csi.aws.com", PLENTY).await;
     let failure = create(&bench, json!({}), "mars").await.expect_err("no such zone");
     let why = "failed to translate topology: \"mars\" is not the name of a zone";
-    let error = format!("the volume cannot be one of kubernetes.io/aws-ebs: {why}");
+    let error = format!("cannot translate the volume to kubernetes.io/aws-ebs: {why}");
     assert_eq!(failure, Failure { error: error.clone(), effect: FailureEffect::Nothing });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
@@ -68,7 +68,7 @@ async fn what_cannot_be_the_plugins_is_removed_again() {
 }
 
 #[tokio::test]
-async fn what_is_another_plugins_is_left_alone() {
+async fn volumes_of_other_plugins_are_rejected() {
     let bench = bench_of("ebs.csi.aws.com", PLENTY).await;
     let others = json!({"metadata": {"name": "pv"}, "spec": {"cinder": {"volumeID": "v"}}});
     let failure = bench.csi.delete(&others).await.expect_err("not ours");

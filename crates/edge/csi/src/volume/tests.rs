@@ -1,9 +1,9 @@
-//! What answers make.
+//! PersistentVolumes built from CreateVolumeResponses.
 
 use super::*;
 use crate::prepare::Secrets;
 use crate::proto::VolumeContentSource;
-use crate::setup::Abilities;
+use crate::setup::Capabilities;
 use bindery_provisioner_sdk::ProvisionRequest;
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn setup() -> Setup {
     Setup {
         driver: "d.example.com".into(),
         identity: "id".into(),
-        abilities: Abilities { topology: true, ..Abilities::default() },
+        capabilities: Capabilities { topology: true, ..Capabilities::default() },
         attributes_classes: true,
         read_only: true,
         ..Setup::default()
@@ -46,11 +46,11 @@ fn prepared() -> Prepared {
     }
 }
 
-fn answered(volume: Volume) -> CreateVolumeResponse {
+fn response(volume: Volume) -> CreateVolumeResponse {
     CreateVolumeResponse { volume: Some(Volume { volume_id: "handle".into(), ..volume }) }
 }
 
-fn place(pairs: &[(&str, &str)]) -> Topology {
+fn topology(pairs: &[(&str, &str)]) -> Topology {
     Topology { segments: pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect() }
 }
 
@@ -58,16 +58,16 @@ fn secret(name: &str) -> Option<SecretRef> {
     Some(SecretRef { name: name.into(), namespace: "ns".into() })
 }
 
-/// The volume that an answer makes for a claim with this in its spec.
-fn make(spec: Value, class: Value, prepared: &Prepared, volume: Volume) -> Result<Value, Unfit> {
+/// Builds the volume for a claim with this spec.
+fn make(spec: Value, class: Value, prepared: &Prepared, volume: Volume) -> Result<Value, UnusableVolume> {
     let (order, claim) = (order(), json!({"metadata": {"name": "c", "namespace": "ns"}, "spec": spec}));
     let ask = ProvisionContext { request: &order, claim: &claim, class: &class };
-    super::volume(&setup(), ask, prepared, answered(volume))
+    from_response(&setup(), ask, prepared, response(volume))
 }
 
 #[test]
-fn a_plain_volume_has_what_is_needed_and_no_more() {
-    let made = make(json!({"accessModes": ["ReadWriteOnce"]}), json!({}), &prepared(), Volume::default());
+fn minimal_response_produces_minimal_volume() {
+    let volume_json = make(json!({"accessModes": ["ReadWriteOnce"]}), json!({}), &prepared(), Volume::default());
     let expected = json!({
         "metadata": {"annotations": {
             "volume.kubernetes.io/provisioner-deletion-secret-name": "",
@@ -82,11 +82,11 @@ fn a_plain_volume_has_what_is_needed_and_no_more() {
             },
         },
     });
-    assert_eq!(made, Ok(expected));
+    assert_eq!(volume_json, Ok(expected));
 }
 
 #[test]
-fn a_volume_has_all_that_claim_class_and_answer_say() {
+fn volume_combines_fields_of_claim_class_and_response() {
     let spec =
         json!({"accessModes": ["ReadOnlyMany"], "volumeMode": "Filesystem", "volumeAttributesClassName": "gold"});
     let class = json!({"reclaimPolicy": "Retain", "mountOptions": ["noatime"]});
@@ -106,7 +106,11 @@ fn a_volume_has_all_that_claim_class_and_answer_say() {
     let volume = Volume {
         capacity_bytes: 2 * GIB,
         volume_context: BTreeMap::from([("a".into(), "b".into())]),
-        accessible_topology: vec![place(&[("zone", "z1"), ("rack", "r1")]), place(&[]), place(&[("zone", "z2")])],
+        accessible_topology: vec![
+            topology(&[("zone", "z1"), ("rack", "r1")]),
+            topology(&[]),
+            topology(&[("zone", "z2")]),
+        ],
         ..Volume::default()
     };
     let at = |name: &str| json!({"name": name, "namespace": "ns"});
@@ -141,33 +145,35 @@ fn a_volume_has_all_that_claim_class_and_answer_say() {
 }
 
 #[test]
-fn a_block_volume_has_no_file_system_and_places_that_say_nothing_are_everywhere() {
-    let volume = Volume { accessible_topology: vec![place(&[])], ..Volume::default() };
-    let made = make(json!({"volumeMode": "Block"}), json!({}), &prepared(), volume).expect("a volume");
-    assert_eq!((made.pointer("/spec/csi/fsType"), made.pointer("/spec/nodeAffinity")), (None, None));
+fn block_volume_has_no_fs_type_and_empty_topology_means_no_node_affinity() {
+    let volume = Volume { accessible_topology: vec![topology(&[])], ..Volume::default() };
+    let volume_json = make(json!({"volumeMode": "Block"}), json!({}), &prepared(), volume).expect("a volume");
+    assert_eq!((volume_json.pointer("/spec/csi/fsType"), volume_json.pointer("/spec/nodeAffinity")), (None, None));
 }
 
 #[test]
-fn what_was_not_asked_for_is_not_kept() {
+fn volume_that_does_not_satisfy_the_claim_is_unusable() {
     let small = make(json!({}), json!({}), &prepared(), Volume { capacity_bytes: GIB - 1, ..Volume::default() });
-    let unfit = |error: &str, orphaned| Err(Unfit { error: error.into(), handle: Some("handle".into()), orphaned });
-    let said = "created volume capacity 1073741823 less than requested capacity 1073741824";
-    assert_eq!(small, unfit(said, "Cleanup of volume"));
+    let unusable =
+        |error: &str, orphaned| Err(UnusableVolume { error: error.into(), handle: Some("handle".into()), orphaned });
+    let message = "created volume capacity 1073741823 less than requested capacity 1073741824";
+    assert_eq!(small, unusable(message, "Cleanup of volume"));
     let spec = json!({"dataSource": {"kind": "VolumeSnapshot", "name": "s"}});
     let empty = make(spec.clone(), json!({}), &prepared(), Volume::default());
-    assert_eq!(empty, unfit("volume content source missing", "cleanup of volume"));
+    assert_eq!(empty, unusable("volume content source missing", "cleanup of volume"));
     let filled = Volume { content_source: Some(VolumeContentSource::default()), ..Volume::default() };
     assert!(make(spec, json!({}), &prepared(), filled).is_ok());
     let (order, nothing) = (order(), json!({}));
     let ask = ProvisionContext { request: &order, claim: &nothing, class: &nothing };
     for volume in [None, Some(Volume::default())] {
-        let unfit = super::volume(&setup(), ask, &prepared(), CreateVolumeResponse { volume }).expect_err("no volume");
-        assert_eq!(unfit.handle, None, "there is nothing that could be removed");
+        let unusable =
+            from_response(&setup(), ask, &prepared(), CreateVolumeResponse { volume }).expect_err("no volume");
+        assert_eq!(unusable.handle, None, "without a handle nothing can be deleted");
     }
 }
 
 #[test]
-fn bytes_are_written_in_the_largest_unit_that_is_exact() {
+fn bytes_are_formatted_in_the_largest_exact_unit() {
     for (bytes, written) in [
         (5_970_004_541, "5970004541"),
         (5_905_580_032, "5632Mi"),

@@ -1,4 +1,4 @@
-//! A stream that tells when it is dropped: when its connection is over, by whomever.
+//! A stream that reports when it is dropped, that is, when its connection is closed by either side.
 
 use std::io;
 use std::pin::Pin;
@@ -9,30 +9,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
 
-pub(crate) struct Wire {
+pub(crate) struct Connection {
     stream: UnixStream,
-    gone: Arc<watch::Sender<bool>>,
+    closed: Arc<watch::Sender<bool>>,
 }
 
-impl Wire {
-    pub(crate) fn new(stream: UnixStream, gone: Arc<watch::Sender<bool>>) -> Wire {
-        Wire { stream, gone }
+impl Connection {
+    pub(crate) fn new(stream: UnixStream, closed: Arc<watch::Sender<bool>>) -> Connection {
+        Connection { stream, closed }
     }
 }
 
-impl Drop for Wire {
+impl Drop for Connection {
     fn drop(&mut self) {
-        self.gone.send_replace(true);
+        self.closed.send_replace(true);
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }

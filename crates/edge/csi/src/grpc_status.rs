@@ -1,14 +1,15 @@
-//! What is certain after a driver has said no, or nothing.
+//! Classifies gRPC errors: does the volume exist, not exist, or is the outcome unknown?
 
 use tonic::{Code, Status};
 
 use bindery_provisioner_sdk::{Failure, FailureEffect};
 
-/// What is certain after a call to make a volume failed. Another node may do only where volumes have places, and one was chosen.
-pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
+/// The failure of CreateVolume. Another node may be tried only if the driver has topology and a
+/// node was selected.
+pub(crate) fn create_failure(status: &Status, other_node_possible: bool) -> Failure {
     let after = match status.code() {
         Code::Cancelled | Code::DeadlineExceeded | Code::Unavailable | Code::Aborted => FailureEffect::Unknown,
-        Code::ResourceExhausted if may_go_elsewhere => FailureEffect::Reschedule,
+        Code::ResourceExhausted if other_node_possible => FailureEffect::Reschedule,
         Code::InvalidArgument => FailureEffect::Infeasible,
         Code::AlreadyExists => FailureEffect::NameTaken,
         Code::ResourceExhausted
@@ -23,21 +24,21 @@ pub(crate) fn of_create(status: &Status, may_go_elsewhere: bool) -> Failure {
         | Code::DataLoss
         | Code::Unauthenticated => FailureEffect::Nothing,
     };
-    Failure { error: said(status), effect: after }
+    Failure { error: message(status), effect: after }
 }
 
-/// What is certain after a call to remove a volume failed: it may be gone, and is asked for again.
-pub(crate) fn of_delete(status: &Status) -> Failure {
-    Failure { error: said(status), effect: FailureEffect::Unknown }
+/// The failure of DeleteVolume. The volume may be deleted or not; the call is repeated.
+pub(crate) fn delete_failure(status: &Status) -> Failure {
+    Failure { error: message(status), effect: FailureEffect::Unknown }
 }
 
-/// A status in the words that users of drivers know.
-pub(crate) fn said(status: &Status) -> String {
-    format!("rpc error: code = {} desc = {}", code(status.code()), status.message())
+/// A status as gRPC for Go prints it, and users know it from events.
+pub(crate) fn message(status: &Status) -> String {
+    format!("rpc error: code = {} desc = {}", code_name(status.code()), status.message())
 }
 
-/// A code by the name that it has in events and metrics.
-pub fn code(code: Code) -> &'static str {
+/// The name of a code in events and metrics.
+pub fn code_name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
         Code::Cancelled => "Canceled",
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_says_what_is_certain() {
+    fn every_code_has_a_name_and_an_effect() {
         let table = [
             (Code::Cancelled, "Canceled", FailureEffect::Unknown, FailureEffect::Unknown),
             (Code::Unknown, "Unknown", FailureEffect::Nothing, FailureEffect::Nothing),
@@ -86,9 +87,9 @@ mod tests {
         for (code, word, here, elsewhere) in table {
             let status = Status::new(code, "no");
             let error = format!("rpc error: code = {word} desc = no");
-            assert_eq!(of_create(&status, false), Failure { error: error.clone(), effect: here });
-            assert_eq!(of_create(&status, true), Failure { error: error.clone(), effect: elsewhere });
-            assert_eq!(of_delete(&status), Failure { error, effect: FailureEffect::Unknown });
+            assert_eq!(create_failure(&status, false), Failure { error: error.clone(), effect: here });
+            assert_eq!(create_failure(&status, true), Failure { error: error.clone(), effect: elsewhere });
+            assert_eq!(delete_failure(&status), Failure { error, effect: FailureEffect::Unknown });
         }
     }
 }

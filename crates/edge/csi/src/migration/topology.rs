@@ -1,14 +1,16 @@
-//! Where a driver's volume is, in its plugin's words: the labels of zones and regions, in its node affinity and on itself.
+//! The topology of a CSI volume, translated to zone and region labels: in its node affinity and on
+//! the volume.
 
 use std::collections::BTreeSet;
 
 use bindery_model::migration::{BETA_REGION, BETA_ZONE, Plugin, REGION, ZONE, ZONE_DELIMITER, region};
 use serde_json::{Value, json};
 
-/// The label by which vSphere's nodes say in which region they are.
+/// The region label of vSphere's CSI driver.
 const VSPHERE_REGION: &str = "topology.csi.vmware.com/region";
 
-/// Renames zones and regions in a volume's node affinity, adds the regions that zones tell, and puts both on the volume as labels.
+/// Renames zones and regions in a volume's node affinity, adds the regions that zone names imply,
+/// and adds both as labels.
 pub(super) fn to_in_tree(plugin: Plugin, volume: &mut Value) -> Result<(), String> {
     let Some(key) = zone_key(plugin) else { return Ok(()) };
     let Some(terms) = volume.pointer_mut("/spec/nodeAffinity/required/nodeSelectorTerms").and_then(Value::as_array_mut)
@@ -27,9 +29,9 @@ pub(super) fn to_in_tree(plugin: Plugin, volume: &mut Value) -> Result<(), Strin
     for term in terms.iter_mut().filter(|term| values(std::slice::from_ref(term), in_region).is_empty()) {
         let zones = values(std::slice::from_ref(term), zone);
         let zones: Vec<&str> = zones.iter().map(String::as_str).collect();
-        let told = region(plugin, &zones).map_err(|error| format!("failed to translate topology: {error}"))?;
-        if let (Some(told), Some(demands)) = (told, term["matchExpressions"].as_array_mut()) {
-            demands.push(json!({"key": in_region, "operator": "In", "values": [told]}));
+        let region_name = region(plugin, &zones).map_err(|error| format!("failed to translate topology: {error}"))?;
+        if let (Some(region_name), Some(expressions)) = (region_name, term["matchExpressions"].as_array_mut()) {
+            expressions.push(json!({"key": in_region, "operator": "In", "values": [region_name]}));
         }
     }
     let (zones, regions) = (values(terms, zone), values(terms, in_region));
@@ -48,7 +50,7 @@ pub(super) fn to_in_tree(plugin: Plugin, volume: &mut Value) -> Result<(), Strin
     Ok(())
 }
 
-/// The label by which the driver says in which zone a volume is, where that is translated back. Azure's stays as it is.
+/// The driver's zone label, if it is translated. Azure's is kept.
 fn zone_key(plugin: Plugin) -> Option<&'static str> {
     match plugin {
         Plugin::AwsEbs | Plugin::GcePd | Plugin::Cinder | Plugin::Vsphere => plugin.zone_key(),
@@ -56,16 +58,18 @@ fn zone_key(plugin: Plugin) -> Option<&'static str> {
     }
 }
 
-/// All values that terms name for a label, in order.
+/// All values that terms list for a label, sorted.
 fn values(terms: &[Value], key: &str) -> BTreeSet<String> {
-    let demands = terms.iter().filter_map(|term| term["matchExpressions"].as_array()).flatten();
-    let values = demands.filter(|demand| demand["key"] == key).filter_map(|demand| demand["values"].as_array());
+    let expressions = terms.iter().filter_map(|term| term["matchExpressions"].as_array()).flatten();
+    let values = expressions
+        .filter(|expression| expression["key"] == key)
+        .filter_map(|expression| expression["values"].as_array());
     values.flatten().filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
 fn rename(terms: &mut [Value], from: &str, to: &str) {
-    let demands = terms.iter_mut().filter_map(|term| term["matchExpressions"].as_array_mut()).flatten();
-    for demand in demands.filter(|demand| demand["key"] == from) {
-        demand["key"] = to.into();
+    let expressions = terms.iter_mut().filter_map(|term| term["matchExpressions"].as_array_mut()).flatten();
+    for expression in expressions.filter(|expression| expression["key"] == from) {
+        expression["key"] = to.into();
     }
 }

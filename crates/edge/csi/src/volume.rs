@@ -1,4 +1,4 @@
-//! What a driver's answer makes: a volume, or something that has to be removed again.
+//! Turns a CreateVolumeResponse into a PersistentVolume, or reports why the new volume is unusable.
 
 use serde_json::{Map, Value, json};
 
@@ -11,32 +11,32 @@ use crate::setup::Setup;
 use bindery_model::Quantity;
 use bindery_provisioner_sdk::ProvisionContext;
 
-/// Under which name a volume's attributes say who made it.
+/// The volume attribute that identifies the provisioner that created the volume.
 const IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
 
-/// A volume that was made and cannot be kept.
+/// A volume that the driver created but that does not satisfy the claim. It has to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfit {
-    /// What is wrong with it.
+pub struct UnusableVolume {
+    /// Why it is unusable.
     pub error: String,
-    /// The driver's handle of it; `None` when the answer has none, so that nothing can be removed.
+    /// The driver's volume handle; `None` if the response has none, so that nothing can be deleted.
     pub handle: Option<String>,
-    /// How what is said goes on when it cannot be removed either.
+    /// How csi-provisioner's message continues if deleting the volume fails, too.
     pub orphaned: &'static str,
 }
 
-/// The volume that an answer makes, but for what ties it to its claim.
-pub fn volume(
+/// Builds the PersistentVolume for a response. The name, claimRef and class are added later.
+pub fn from_response(
     setup: &Setup,
     ask: ProvisionContext<'_>,
     prepared: &Prepared,
-    answer: CreateVolumeResponse,
-) -> Result<Value, Unfit> {
-    let Some(volume) = answer.volume.filter(|volume| !volume.volume_id.is_empty()) else {
-        let error = "the driver answered with success and no volume".to_owned();
-        return Err(Unfit { error, handle: None, orphaned: "" });
+    response: CreateVolumeResponse,
+) -> Result<Value, UnusableVolume> {
+    let Some(volume) = response.volume.filter(|volume| !volume.volume_id.is_empty()) else {
+        let error = "CreateVolume succeeded but returned no volume handle".to_owned();
+        return Err(UnusableVolume { error, handle: None, orphaned: "" });
     };
-    fit(setup, ask, prepared, &volume)?;
+    check(setup, ask, prepared, &volume)?;
     let bytes = if volume.capacity_bytes == 0 { prepared.required_bytes } else { volume.capacity_bytes };
     let mut spec = Map::new();
     spec.insert("accessModes".into(), list(ask.claim, "/spec/accessModes").into());
@@ -51,29 +51,29 @@ pub fn volume(
         ("volumeAttributesClassName", attributes_class(setup, ask)),
     ];
     spec.extend(copied.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?.into()))));
-    if setup.abilities.topology
+    if setup.capabilities.topology
         && let Some(affinity) = affinity(&volume.accessible_topology)
     {
         spec.insert("nodeAffinity".into(), affinity);
     }
     let handle = volume.volume_id.clone();
     spec.insert("csi".into(), source(setup, ask, prepared, volume));
-    let made = json!({"metadata": {"annotations": annotations(prepared)}, "spec": spec});
+    let persistent_volume = json!({"metadata": {"annotations": annotations(prepared)}, "spec": spec});
     match migration::plugin_of(setup, ask.class) {
-        Some(plugin) => migration::to_in_tree(plugin, made).map_err(|error| Unfit {
-            error: format!("the volume cannot be one of {}: {error}", plugin.name()),
+        Some(plugin) => migration::to_in_tree(plugin, persistent_volume).map_err(|error| UnusableVolume {
+            error: format!("cannot translate the volume to {}: {error}", plugin.name()),
             handle: Some(handle),
             orphaned: "Cleanup of volume",
         }),
-        None => Ok(made),
+        None => Ok(persistent_volume),
     }
 }
 
-/// Whether the volume is what was asked for.
-fn fit(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume: &Volume) -> Result<(), Unfit> {
+/// Checks that the volume satisfies the claim.
+fn check(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume: &Volume) -> Result<(), UnusableVolume> {
     let (has, wants) = (volume.capacity_bytes, prepared.required_bytes);
     if has != 0 && has < wants {
-        return Err(Unfit {
+        return Err(UnusableVolume {
             error: format!("created volume capacity {has} less than requested capacity {wants}"),
             handle: Some(volume.volume_id.clone()),
             orphaned: "Cleanup of volume",
@@ -82,7 +82,7 @@ fn fit(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume: &V
     let given = |field: &str| ask.claim.pointer(field).is_some_and(|value| !value.is_null() && value != "");
     let from_elsewhere = setup.cross_namespace && given("/spec/dataSourceRef/namespace");
     if (given("/spec/dataSource") || from_elsewhere) && volume.content_source.is_none() {
-        return Err(Unfit {
+        return Err(UnusableVolume {
             error: "volume content source missing".into(),
             handle: Some(volume.volume_id.clone()),
             orphaned: "cleanup of volume",
@@ -95,7 +95,7 @@ fn attributes_class<'a>(setup: &Setup, ask: ProvisionContext<'a>) -> Option<&'a 
     text(ask.claim, "/spec/volumeAttributesClassName").filter(|name| setup.attributes_classes && !name.is_empty())
 }
 
-/// The driver's part of the volume.
+/// The volume's `spec.csi`.
 fn source(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume: Volume) -> Value {
     let mut attributes = Map::from_iter([(IDENTITY.to_owned(), Value::from(setup.identity.as_str()))]);
     attributes.extend(volume.volume_context.into_iter().map(|(key, value)| (key, Value::from(value))));
@@ -126,7 +126,8 @@ fn source(setup: &Setup, ask: ProvisionContext<'_>, prepared: &Prepared, volume:
     csi.into()
 }
 
-/// By which secrets the volume is removed, and changed. Empty words say that none is needed.
+/// The annotations that name the secrets for deletion and modification. Empty values mean that no
+/// secret is needed.
 fn annotations(prepared: &Prepared) -> Map<String, Value> {
     let mut annotations = Map::new();
     let mut put = |word: &str, secret: Option<&SecretRef>| {
@@ -141,7 +142,8 @@ fn annotations(prepared: &Prepared) -> Map<String, Value> {
     annotations
 }
 
-/// The nodes that reach the volume, in an order that does not change; `None` where all do.
+/// The node affinity for the volume's topology, in a stable order; `None` if every node can access
+/// it.
 fn affinity(reachable: &[Topology]) -> Option<Value> {
     let term = |topology: &Topology| {
         let one = |(key, value)| json!({"key": key, "operator": "In", "values": [value]});
@@ -151,7 +153,7 @@ fn affinity(reachable: &[Topology]) -> Option<Value> {
     (!terms.is_empty()).then(|| json!({"required": {"nodeSelectorTerms": terms}}))
 }
 
-/// Bytes in the largest binary unit that holds them exactly.
+/// Formats bytes in the largest binary unit that represents them exactly.
 pub(crate) fn in_binary_units(bytes: i64) -> String {
     Quantity::of_bytes(u64::try_from(bytes).unwrap_or_default()).to_string()
 }

@@ -1,20 +1,20 @@
-//! What the simulated driver puts into the API: itself, its class, its presence on nodes, and how much room there is.
+//! The objects that the simulated CSI driver creates.
 
 use bindery_model::Quantity;
 use serde_json::{Value, json};
 
-/// The name of the driver.
+/// The driver's name.
 pub const DRIVER: &str = "simulated.csi.bindery.dev";
-/// The class that it serves, the default one.
+/// The driver's class, which is the default class.
 pub const CLASS: &str = "simulated";
-/// The label of nodes that tells where a volume is.
+/// The driver's topology key.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
-/// The annotation of a node that says how much storage it has.
-pub const ROOM: &str = "bindery/simulated-storage";
-/// Where the objects that say how much room there is live.
+/// The node annotation with the amount of simulated storage.
+pub const STORAGE_ANNOTATION: &str = "bindery/simulated-storage";
+/// The path of the driver's CSIStorageCapacity objects.
 pub const CAPACITIES: &str = "/apis/storage.k8s.io/v1/namespaces/kube-system/csistoragecapacities";
 
-/// The driver.
+/// The CSIDriver.
 pub fn driver() -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -24,7 +24,7 @@ pub fn driver() -> Value {
     })
 }
 
-/// Its class.
+/// The StorageClass.
 pub fn class() -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -36,8 +36,8 @@ pub fn class() -> Value {
     })
 }
 
-/// That a node has the driver.
-pub fn on_node(node: &Value) -> Value {
+/// The CSINode of a node.
+pub fn csi_node(node: &Value) -> Value {
     let name = &node["metadata"]["name"];
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -49,12 +49,12 @@ pub fn on_node(node: &Value) -> Value {
     })
 }
 
-/// The name of the object that says how much room a node has for a class.
+/// The name of the CSIStorageCapacity for a class and node.
 pub fn capacity_name(class: &str, node: &str) -> String {
     format!("{class}.{node}")
 }
 
-/// How much room a node has for a class.
+/// The CSIStorageCapacity for a class and node.
 pub fn capacity(class: &str, node: &str, bytes: i128) -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -65,21 +65,21 @@ pub fn capacity(class: &str, node: &str, bytes: i128) -> Value {
         }},
         "storageClassName": class,
         "nodeTopology": {"matchLabels": {HOSTNAME: node}},
-        "capacity": amount(bytes),
-        "maximumVolumeSize": amount(bytes),
+        "capacity": quantity(bytes),
+        "maximumVolumeSize": quantity(bytes),
     })
 }
 
-/// So many bytes, as quantities are written.
-pub fn amount(bytes: i128) -> String {
+/// Bytes as a quantity.
+pub fn quantity(bytes: i128) -> String {
     Quantity::of_bytes(u64::try_from(bytes).unwrap_or_default()).to_string()
 }
 
-/// A volume on a node.
+/// A PersistentVolume on a node.
 pub fn volume(name: &str, node: &str, bytes: i128, claim: &Value, class: &Value) -> Value {
     let expression = json!({"key": HOSTNAME, "operator": "In", "values": [node]});
     let mut spec = json!({
-        "capacity": {"storage": amount(bytes)},
+        "capacity": {"storage": quantity(bytes)},
         "accessModes": claim["spec"]["accessModes"],
         "persistentVolumeReclaimPolicy": class["reclaimPolicy"],
         "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},

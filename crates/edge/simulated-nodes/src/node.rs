@@ -1,29 +1,30 @@
-//! What a simulated node looks like, and its lease.
+//! The Node object of a simulated node, and its lease.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The label of nodes that are simulated.
+/// The label of simulated nodes.
 pub const SIMULATED: &str = "bindery/simulated";
-/// How many nodes can be asked for. Each renews a lease every ten seconds, as real ones do; this many are 500 writes a second.
-pub const MOST: u32 = 5000;
+/// The maximum number of nodes. Each renews a lease every ten seconds, so this many cause 500
+/// writes a second.
+pub const NODES_MAX: u32 = 5000;
 
-/// The taint that every new node bears until somebody has seen it.
+/// The taint of every new node until it is ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// Nodes take turns with these.
+/// The zones, assigned round-robin.
 const ZONES: [&str; 3] = ["zone-1", "zone-2", "zone-3"];
 const REGION: &str = "region-1";
-/// How many nodes share the third number of their addresses.
-const A_BLOCK: u32 = 250;
-/// For how long a lease is good, in seconds: four times as long as until it is renewed.
+/// How many nodes share the third byte of their IP address.
+const NODES_PER_BLOCK: u32 = 250;
+/// The lease duration in seconds: four renewal intervals.
 const LEASE_SECONDS: u32 = 40;
 
-/// The `number`th node that is made, from 1 on.
+/// The Node with this number, from 1.
 pub fn node(number: u32, now: &str) -> Value {
     let name = format!("node-{number}");
-    let place = number.saturating_sub(1);
-    let room = json!({"cpu": "8", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"});
-    let range = format!("10.{}.{}.0/24", 128 + place / 256, place % 256);
+    let index = number.saturating_sub(1);
+    let resources = json!({"cpu": "8", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"});
+    let range = format!("10.{}.{}.0/24", 128 + index / 256, index % 256);
     json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -33,15 +34,15 @@ pub fn node(number: u32, now: &str) -> Value {
             "kubernetes.io/arch": architecture(),
             "node.kubernetes.io/instance-type": "simulated",
             "topology.kubernetes.io/region": REGION,
-            "topology.kubernetes.io/zone": ZONES[place as usize % ZONES.len()],
+            "topology.kubernetes.io/zone": ZONES[index as usize % ZONES.len()],
             SIMULATED: "true",
         }},
         "spec": {"podCIDR": range, "podCIDRs": [range], "providerID": format!("bindery://{name}")},
         "status": {
-            "capacity": room,
-            "allocatable": room,
+            "capacity": resources,
+            "allocatable": resources,
             "addresses": [
-                {"type": "InternalIP", "address": format!("172.16.{}.{}", place / A_BLOCK, place % A_BLOCK + 1)},
+                {"type": "InternalIP", "address": format!("172.16.{}.{}", index / NODES_PER_BLOCK, index % NODES_PER_BLOCK + 1)},
                 {"type": "Hostname", "address": name},
             ],
             "conditions": conditions(&Value::Null, now),
@@ -61,7 +62,7 @@ pub fn node(number: u32, now: &str) -> Value {
     })
 }
 
-/// This machine's architecture, in the API's words.
+/// This machine's architecture as Kubernetes spells it.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -70,13 +71,13 @@ fn architecture() -> &'static str {
     }
 }
 
-/// What the fake kubelet says of a node: that it is well. A condition that was so before keeps the moment since when.
+/// The conditions of a healthy node. An unchanged condition keeps its transition time.
 pub fn conditions(node: &Value, now: &str) -> Value {
-    let said = [
+    let conditions = [
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", "a simulated node never runs out of memory"),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "a simulated node never runs out of disk"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", "a simulated node never runs out of processes"),
-        ("Ready", "True", "KubeletReady", "the fake kubelet says so"),
+        ("Ready", "True", "KubeletReady", "the simulated kubelet is ready"),
     ];
     let before = node["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let condition = |(kind, status, reason, message): (&str, &str, &str, &str)| {
@@ -87,17 +88,20 @@ pub fn conditions(node: &Value, now: &str) -> Value {
             "lastHeartbeatTime": now, "lastTransitionTime": since,
         })
     };
-    said.into_iter().map(condition).collect()
+    conditions.into_iter().map(condition).collect()
 }
 
-/// The taints of a node without the one that keeps pods away until the node is ready; nothing if it does not bear that one.
+/// The node's taints without the not-ready taint; `None` if it does not have that taint.
 pub fn taints_when_ready(node: &Value) -> Option<Value> {
     let taints = node["spec"]["taints"].as_array()?;
-    let is_it = |taint: &&Value| taint["key"] == NOT_READY && taint["effect"] == "NoSchedule";
-    taints.iter().any(|taint| is_it(&taint)).then(|| taints.iter().filter(|taint| !is_it(taint)).cloned().collect())
+    let is_not_ready = |taint: &&Value| taint["key"] == NOT_READY && taint["effect"] == "NoSchedule";
+    taints
+        .iter()
+        .any(|taint| is_not_ready(&taint))
+        .then(|| taints.iter().filter(|taint| !is_not_ready(taint)).cloned().collect())
 }
 
-/// What a node's lease says when it is renewed.
+/// The content of a node's lease.
 pub fn lease(node: &str, uid: &str, now: Timestamp) -> Value {
     json!({
         "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}]},
@@ -117,40 +121,40 @@ mod tests {
     const NOW: &str = "2026-01-01T00:00:00Z";
 
     #[test]
-    fn every_node_has_a_name_an_address_and_a_range_of_its_own() {
+    fn every_node_has_a_unique_name_address_and_range() {
         let mut seen = BTreeSet::new();
-        for number in 1..=MOST {
+        for number in 1..=NODES_MAX {
             let node = node(number, NOW);
             let address = node["status"]["addresses"][0]["address"].as_str().expect("an address");
             assert!(address.parse::<std::net::Ipv4Addr>().is_ok(), "{address}");
             for text in
                 [&node["metadata"]["name"], &node["status"]["addresses"][0]["address"], &node["spec"]["podCIDR"]]
             {
-                assert!(seen.insert(text.to_string()), "{text} is there twice");
+                assert!(seen.insert(text.to_string()), "{text} is not unique");
             }
         }
     }
 
     #[test]
-    fn nodes_take_turns_with_the_zones() {
+    fn zones_are_assigned_round_robin() {
         let zone = |number| node(number, NOW)["metadata"]["labels"]["topology.kubernetes.io/zone"].clone();
         assert_eq!([1, 2, 3, 4].map(zone), ["zone-1", "zone-2", "zone-3", "zone-1"]);
     }
 
     #[test]
-    fn a_heartbeat_keeps_the_moment_since_when_it_is_so() {
+    fn unchanged_condition_keeps_its_transition_time() {
         let mut was = node(1, NOW);
         was["status"]["conditions"][2]["status"] = "Unknown".into();
         let later = "2026-01-02T00:00:00Z";
-        let said = conditions(&was, later);
-        let since = |index: usize| said[index]["lastTransitionTime"].as_str().map(str::to_owned);
-        assert_eq!(since(3).as_deref(), Some(NOW), "it was ready before");
-        assert_eq!(since(2).as_deref(), Some(later), "it was not known before");
-        assert_eq!(said[3]["lastHeartbeatTime"], later);
+        let conditions = conditions(&was, later);
+        let since = |index: usize| conditions[index]["lastTransitionTime"].as_str().map(str::to_owned);
+        assert_eq!(since(3).as_deref(), Some(NOW), "it was True before");
+        assert_eq!(since(2).as_deref(), Some(later), "it was Unknown before");
+        assert_eq!(conditions[3]["lastHeartbeatTime"], later);
     }
 
     #[test]
-    fn only_the_taint_of_nodes_that_are_not_ready_goes() {
+    fn only_the_not_ready_taint_is_removed() {
         let mine = json!({"key": "mine", "effect": "NoSchedule"});
         let evicting = json!({"key": NOT_READY, "effect": "NoExecute"});
         let tainted = json!({"spec": {"taints": [mine, {"key": NOT_READY, "effect": "NoSchedule"}, evicting]}});

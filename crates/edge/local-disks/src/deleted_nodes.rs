@@ -1,4 +1,4 @@
-//! What may go with a node that is gone. Pure: it looks at objects as JSON, as they were read, and says what follows.
+//! Decides what to delete after a node was deleted. Pure: the input is objects as JSON.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,20 @@ use bindery_rules_api::Rule;
 use serde_json::Value;
 
 use crate::discover::HOST_LABEL;
-use crate::rules::orphans as rules;
+use crate::rules::deleted_node as rules;
 
-/// The nodes there are.
+/// The existing nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Nodes(BTreeSet<String>);
+pub struct ExistingNodes(BTreeSet<String>);
 
-impl Nodes {
-    /// Takes in nodes: each is known by its name, and by what its label says its host's name is.
-    pub fn new<'a>(nodes: impl IntoIterator<Item = &'a Value>) -> Nodes {
+impl ExistingNodes {
+    /// Indexes nodes by name and by host name label.
+    pub fn new<'a>(nodes: impl IntoIterator<Item = &'a Value>) -> ExistingNodes {
         let names = |node: &'a Value| {
             let host = node["metadata"]["labels"][HOST_LABEL].as_str();
             [node["metadata"]["name"].as_str(), host].into_iter().flatten().map(str::to_owned)
         };
-        Nodes(nodes.into_iter().flat_map(names).collect())
+        ExistingNodes(nodes.into_iter().flat_map(names).collect())
     }
 
     fn has_any(&self, names: &BTreeSet<String>) -> bool {
@@ -27,33 +27,33 @@ impl Nodes {
     }
 }
 
-/// What may go.
+/// What to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Orphan {
+pub enum Cleanup {
     /// Nothing.
     Nothing,
-    /// The volume's claim, if it is still what the volume says.
-    Claim,
+    /// The volume's claim.
+    DeleteClaim,
     /// The volume.
-    Volume,
+    DeleteVolume,
 }
 
-/// What was found about a volume.
+/// The decision about a volume or claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Decision {
     /// The rule that applies.
     pub rule: &'static Rule,
-    /// What may go.
-    pub orphan: Orphan,
+    /// What to delete.
+    pub cleanup: Cleanup,
 }
 
-impl Judgement {
-    fn new(rule: &'static Rule, orphan: Orphan) -> Judgement {
-        Judgement { rule, orphan }
+impl Decision {
+    fn new(rule: &'static Rule, cleanup: Cleanup) -> Decision {
+        Decision { rule, cleanup }
     }
 }
 
-/// The hosts that a volume can be reached from, by their names; `None` where it does not say so by their names alone.
+/// The hosts that can access a volume; `None` if its node affinity does not list them by name.
 pub fn hosts(volume: &Value) -> Option<BTreeSet<String>> {
     let terms = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].as_array()?;
     let mut all = BTreeSet::new();
@@ -74,49 +74,49 @@ pub fn hosts(volume: &Value) -> Option<BTreeSet<String>> {
     Some(all).filter(|all| !all.is_empty())
 }
 
-/// Whether a text can be the name of a node or of a host: then it can be asked for.
+/// Whether it is a valid node or host name, and safe in a URL.
 fn is_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !text.is_empty() && !matches!(text, "." | "..") && text.chars().all(is_plain)
 }
 
-/// What may go of a volume, by the nodes there are.
-pub fn judge(volume: &Value, classes: &BTreeSet<String>, nodes: &Nodes) -> Judgement {
+/// Decides about a volume, given the existing nodes.
+pub fn decide_volume(volume: &Value, classes: &BTreeSet<String>, nodes: &ExistingNodes) -> Decision {
     let spec = &volume["spec"];
-    let is_chosen = spec["storageClassName"].as_str().is_some_and(|class| classes.contains(class));
-    if spec["local"].is_null() || !is_chosen {
-        return Judgement::new(&rules::NOT_CHOSEN, Orphan::Nothing);
+    let is_selected = spec["storageClassName"].as_str().is_some_and(|class| classes.contains(class));
+    if spec["local"].is_null() || !is_selected {
+        return Decision::new(&rules::CLASS_NOT_SELECTED, Cleanup::Nothing);
     }
-    let Some(hosts) = hosts(volume) else { return Judgement::new(&rules::NO_NODE_NAMED, Orphan::Nothing) };
+    let Some(hosts) = hosts(volume) else { return Decision::new(&rules::NO_HOSTNAME_AFFINITY, Cleanup::Nothing) };
     if nodes.has_any(&hosts) {
-        return Judgement::new(&rules::NODE_LIVES, Orphan::Nothing);
+        return Decision::new(&rules::NODE_EXISTS, Cleanup::Nothing);
     }
     if !volume["metadata"]["deletionTimestamp"].is_null() {
-        return Judgement::new(&rules::KEPT, Orphan::Nothing);
+        return Decision::new(&rules::VOLUME_KEPT, Cleanup::Nothing);
     }
     let phase = volume["status"]["phase"].as_str().unwrap_or_default();
     let deletes = spec["persistentVolumeReclaimPolicy"] == "Delete";
     let has_claim = spec["claimRef"]["uid"].as_str().is_some_and(|uid| !uid.is_empty());
     match phase {
-        "Available" => Judgement::new(&rules::DELETE_VOLUME, Orphan::Volume),
-        "Released" if deletes => Judgement::new(&rules::DELETE_VOLUME, Orphan::Volume),
-        "Bound" if has_claim => Judgement::new(&rules::DELETE_CLAIM, Orphan::Claim),
-        _ => Judgement::new(&rules::KEPT, Orphan::Nothing),
+        "Available" => Decision::new(&rules::DELETE_VOLUME, Cleanup::DeleteVolume),
+        "Released" if deletes => Decision::new(&rules::DELETE_VOLUME, Cleanup::DeleteVolume),
+        "Bound" if has_claim => Decision::new(&rules::DELETE_CLAIM, Cleanup::DeleteClaim),
+        _ => Decision::new(&rules::VOLUME_KEPT, Cleanup::Nothing),
     }
 }
 
-/// What may go of a volume's claim, as it was read.
-pub fn judge_claim(volume: &Value, claim: Option<&Value>) -> Judgement {
-    let gone = Judgement::new(&rules::CLAIM_GONE, Orphan::Nothing);
-    let Some(claim) = claim else { return gone };
+/// Decides about a volume's claim, as it was read.
+pub fn decide_claim(volume: &Value, claim: Option<&Value>) -> Decision {
+    let deleted = Decision::new(&rules::CLAIM_DELETED, Cleanup::Nothing);
+    let Some(claim) = claim else { return deleted };
     if claim["metadata"]["uid"] != volume["spec"]["claimRef"]["uid"] {
-        return gone;
+        return deleted;
     }
     if !claim["metadata"]["deletionTimestamp"].is_null() {
-        return gone;
+        return deleted;
     }
     if claim["spec"]["volumeName"] != volume["metadata"]["name"] {
-        return Judgement::new(&rules::CLAIM_ELSEWHERE, Orphan::Nothing);
+        return Decision::new(&rules::CLAIM_BOUND_ELSEWHERE, Cleanup::Nothing);
     }
-    Judgement::new(&rules::DELETE_CLAIM, Orphan::Claim)
+    Decision::new(&rules::DELETE_CLAIM, Cleanup::DeleteClaim)
 }

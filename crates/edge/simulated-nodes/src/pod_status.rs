@@ -1,20 +1,20 @@
-//! What the fake kubelet says of a pod that runs.
+//! The status of a running pod.
 
 use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-/// Where a pod runs, as its status says it.
+/// The addresses in a pod's status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The node's address, if it has one.
+pub struct PodAddresses {
+    /// The node's address.
     pub host: Option<String>,
-    /// The pod's own address.
+    /// The pod's address.
     pub pod: Option<Ipv4Addr>,
 }
 
-/// The change to the status of a pod that has come to run: everything in it is ready.
-pub fn running(pod: &Value, place: &Place, now: &str) -> Value {
+/// The patch that reports a pod Running and Ready.
+pub fn running(pod: &Value, addresses: &PodAddresses, now: &str) -> Value {
     let generation = &pod["metadata"]["generation"];
     let mut status = json!({
         "phase": "Running",
@@ -28,13 +28,13 @@ pub fn running(pod: &Value, place: &Place, now: &str) -> Value {
     if !first.is_empty() {
         status["initContainerStatuses"] = first.into();
     }
-    if let Some(host) = &place.host {
+    if let Some(host) = &addresses.host {
         status["hostIP"] = host.as_str().into();
         status["hostIPs"] = json!([{"ip": host}]);
     }
     let shares_host = pod["spec"]["hostNetwork"] == true;
-    let own = place.pod.map(|address| address.to_string()).filter(|_| !shares_host);
-    if let Some(address) = own.or(place.host.clone()) {
+    let own = addresses.pod.map(|address| address.to_string()).filter(|_| !shares_host);
+    if let Some(address) = own.or(addresses.host.clone()) {
         status["podIP"] = address.as_str().into();
         status["podIPs"] = json!([{"ip": address}]);
     }
@@ -45,12 +45,12 @@ fn containers<'a>(pod: &'a Value, list: &str) -> impl Iterator<Item = &'a Value>
     pod["spec"][list].as_array().into_iter().flatten()
 }
 
-/// Whether an init container goes on running beside the others.
+/// Whether an init container is a sidecar, which keeps running.
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }
 
-/// All conditions of a pod that runs. One that held before keeps the moment since when.
+/// All conditions of a running pod. One that was True before keeps its transition time.
 fn conditions(pod: &Value, now: &str) -> Value {
     let before = pod["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let condition = |kind: &str| {
@@ -61,12 +61,12 @@ fn conditions(pod: &Value, now: &str) -> Value {
             "lastTransitionTime": since, "observedGeneration": pod["metadata"]["generation"],
         })
     };
-    // A pod that was made with its node has had no scheduler to say so.
+    // A pod created with a nodeName has no PodScheduled condition from a scheduler.
     let all = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
     all.into_iter().map(condition).collect()
 }
 
-/// A container that runs, or one that has done its work.
+/// The status of a running or completed container.
 fn container(pod: &Value, container: &Value, is_running: bool, now: &str) -> Value {
     let name = container["name"].as_str().unwrap_or_default();
     let id = format!("fake://{}-{name}", pod["metadata"]["uid"].as_str().unwrap_or_default());
@@ -107,13 +107,13 @@ mod tests {
         })
     }
 
-    fn place() -> Place {
-        Place { host: Some("172.16.0.1".into()), pod: Some(Ipv4Addr::new(10, 128, 0, 2)) }
+    fn addresses() -> PodAddresses {
+        PodAddresses { host: Some("172.16.0.1".into()), pod: Some(Ipv4Addr::new(10, 128, 0, 2)) }
     }
 
     #[test]
-    fn every_container_runs_and_those_that_come_first_are_done() {
-        let status = running(&pod(), &place(), NOW)["status"].clone();
+    fn containers_run_and_init_containers_are_completed() {
+        let status = running(&pod(), &addresses(), NOW)["status"].clone();
         assert_eq!((&status["phase"], &status["startTime"]), (&json!("Running"), &json!(NOW)));
         let states = |list: &str| -> Vec<(String, bool, String)> {
             let states = status[list].as_array().into_iter().flatten();
@@ -127,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_holds_and_one_that_held_before_has_held_since_then() {
-        let conditions = running(&pod(), &place(), NOW)["status"]["conditions"].clone();
+    fn all_conditions_are_true_and_keep_their_transition_times() {
+        let conditions = running(&pod(), &addresses(), NOW)["status"]["conditions"].clone();
         let conditions = conditions.as_array().expect("conditions");
         assert!(conditions.iter().all(|one| one["status"] == "True"), "{conditions:?}");
         let since =
@@ -140,15 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_an_address_of_its_own_unless_it_shares_its_hosts() {
-        let addresses = |pod: &Value, place: &Place| {
-            let status = running(pod, place, NOW)["status"].clone();
+    fn pod_has_its_own_address_unless_it_uses_the_host_network() {
+        let reported = |pod: &Value, addresses: &PodAddresses| {
+            let status = running(pod, addresses, NOW)["status"].clone();
             [status["hostIP"].clone(), status["podIP"].clone(), status["podIPs"][0]["ip"].clone()]
         };
-        assert_eq!(addresses(&pod(), &place()), ["172.16.0.1", "10.128.0.2", "10.128.0.2"]);
+        assert_eq!(reported(&pod(), &addresses()), ["172.16.0.1", "10.128.0.2", "10.128.0.2"]);
         let mut sharing = pod();
         sharing["spec"]["hostNetwork"] = true.into();
-        assert_eq!(addresses(&sharing, &place()), ["172.16.0.1", "172.16.0.1", "172.16.0.1"]);
-        assert_eq!(addresses(&pod(), &Place::default()), [Value::Null, Value::Null, Value::Null]);
+        assert_eq!(reported(&sharing, &addresses()), ["172.16.0.1", "172.16.0.1", "172.16.0.1"]);
+        assert_eq!(reported(&pod(), &PodAddresses::default()), [Value::Null, Value::Null, Value::Null]);
     }
 }

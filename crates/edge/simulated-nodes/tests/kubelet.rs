@@ -1,4 +1,5 @@
-//! The fake kubelet on an embedded API server: with finalizers, with pods of one name, and with labels that come and go.
+//! The simulated kubelet against the embedded API server: finalizers, recreated pods, and changing
+//! labels.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use tokio::task::JoinHandle;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const NODES: &str = "/api/v1/nodes";
-const A_CALL: Duration = Duration::from_secs(60);
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server, and simulated nodes on it.
+/// An API server with simulated nodes.
 struct World {
     server: Server,
     client: Client,
@@ -38,7 +39,7 @@ impl World {
         self.server.stop().await;
     }
 
-    /// The answer, or the code of the refusal.
+    /// The response, or the status code of an error.
     async fn call(&self, method: Method, path: &str, body: Value) -> Result<Value, u16> {
         let content = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
@@ -54,24 +55,24 @@ impl World {
         self.call(Method::GET, &format!("{PODS}/{name}"), Value::Null).await
     }
 
-    /// Makes a pod on a node.
-    async fn make(&self, name: &str, node: &str, finalizers: Value) {
+    /// Creates a pod on a node.
+    async fn create(&self, name: &str, node: &str, finalizers: Value) {
         let pod = json!({
             "metadata": {"name": name, "finalizers": finalizers},
             "spec": {"nodeName": node, "containers": [{"name": "main", "image": "none"}]},
         });
-        self.call(Method::POST, PODS, pod).await.expect("a pod can be made");
+        self.call(Method::POST, PODS, pod).await.expect("the pod is created");
     }
 
     async fn delete(&self, name: &str) {
-        self.call(Method::DELETE, &format!("{PODS}/{name}"), Value::Null).await.expect("a pod can be deleted");
+        self.call(Method::DELETE, &format!("{PODS}/{name}"), Value::Null).await.expect("the pod is deleted");
     }
 
     async fn patch(&self, path: &str, change: Value) {
-        self.call(Method::PATCH, path, change).await.expect("an object can be changed");
+        self.call(Method::PATCH, path, change).await.expect("the object is patched");
     }
 
-    /// Waits until a pod is as it should be.
+    /// Waits until a pod has the expected state.
     async fn until(&self, name: &str, is_so: impl Fn(&Result<Value, u16>) -> bool) -> Result<Value, u16> {
         for _ in 0..15_000 {
             let pod = self.pod(name).await;
@@ -80,50 +81,51 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("pod {name} does not come to it: {:?}", self.pod(name).await)
+        panic!("timed out waiting for pod {name}: {:?}", self.pod(name).await)
     }
 
     async fn until_running(&self, name: &str) -> Value {
         let runs = |pod: &Result<Value, u16>| pod.as_ref().is_ok_and(|pod| pod["status"]["phase"] == "Running");
-        self.until(name, runs).await.expect("it is there")
+        self.until(name, runs).await.expect("the pod exists")
     }
 
     async fn until_gone(&self, name: &str) {
         let _ = self.until(name, |pod| *pod == Err(404)).await;
     }
 
-    /// Waits until all that was done so far has been seen and, if need be, acted upon: a pod that comes later runs.
+    /// Waits until everything done so far was handled: a pod created later is running.
     async fn settle(&self, name: &str, node: &str) {
-        self.make(name, node, Value::Null).await;
+        self.create(name, node, Value::Null).await;
         self.until_running(name).await;
     }
 }
 
 fn nodes(client: &Client) -> JoinHandle<()> {
-    tokio::spawn(bindery_simulated_nodes::run(Arc::new(Api::new(client.clone(), A_CALL, None)), 2))
+    tokio::spawn(bindery_simulated_nodes::run(Arc::new(Api::new(client.clone(), CALL_TIMEOUT, None)), 2))
 }
 
 #[tokio::test]
-async fn a_pod_that_a_finalizer_holds_is_let_go_of_once() {
+async fn deletion_of_a_pod_with_a_finalizer_is_completed_once() {
     let world = World::start().await;
-    world.make("held", "node-1", json!(["example.com/mine"])).await;
+    world.create("held", "node-1", json!(["example.com/mine"])).await;
     world.until_running("held").await;
     world.delete("held").await;
-    let is_let_go =
+    let is_completed =
         |pod: &Result<Value, u16>| pod.as_ref().is_ok_and(|pod| pod["metadata"]["deletionGracePeriodSeconds"] == 0);
-    let held = world.until("held", is_let_go).await.expect("it is there");
-    // Another one that is deleted later goes: by then this one would have been let go of again.
+    let held = world.until("held", is_completed).await.expect("the pod exists");
+    // By the time a pod that is deleted later is gone, a second deletion of the first would have
+    // happened.
     world.settle("later", "node-1").await;
     world.delete("later").await;
     world.until_gone("later").await;
-    assert_eq!(world.pod("held").await, Ok(held), "nobody wrote to it any more");
+    assert_eq!(world.pod("held").await, Ok(held), "it was not written again");
     world.patch(&format!("{PODS}/held"), json!({"metadata": {"finalizers": null}})).await;
     world.until_gone("held").await;
     world.stop().await;
 }
 
 #[tokio::test]
-async fn a_pod_of_the_same_name_is_another() {
+async fn recreated_pod_with_the_same_name_is_started_again() {
     let world = World::start().await;
     world.settle("app", "node-1").await;
     let first = world.until_running("app").await;
@@ -138,18 +140,18 @@ async fn a_pod_of_the_same_name_is_another() {
 }
 
 #[tokio::test]
-async fn a_node_is_simulated_for_as_long_as_it_says_so() {
+async fn node_is_simulated_only_while_it_has_the_label() {
     let world = World::start().await;
     world.settle("a", "node-1").await;
     let label = |value: Value| json!({"metadata": {"labels": {SIMULATED: value}}});
     world.patch(&format!("{NODES}/node-1"), label(Value::Null)).await;
-    // Nodes, pods and claims are watched apart: this one shows that the watch of nodes has come so far.
+    // Kinds are watched separately: a pod on this node runs once the watch of nodes has caught up.
     world
         .call(Method::POST, NODES, json!({"metadata": {"name": "mine", "labels": {SIMULATED: "true"}}}))
         .await
-        .expect("a node can be made");
+        .expect("the node is created");
     world.settle("b", "mine").await;
-    world.make("c", "node-1", Value::Null).await;
+    world.create("c", "node-1", Value::Null).await;
     world.settle("d", "node-2").await;
     assert_eq!(world.pod("c").await.map(|pod| pod["status"]["phase"].clone()), Ok(json!("Pending")));
     world.patch(&format!("{NODES}/node-1"), label("true".into())).await;
@@ -158,20 +160,20 @@ async fn a_node_is_simulated_for_as_long_as_it_says_so() {
 }
 
 #[tokio::test]
-async fn one_that_begins_anew_finds_all_in_order() {
+async fn state_is_restored_after_a_restart() {
     let mut world = World::start().await;
     world.settle("before", "node-1").await;
     let before = world.until_running("before").await;
-    world.make("deleted", "node-1", Value::Null).await;
+    world.create("deleted", "node-1", Value::Null).await;
     world.until_running("deleted").await;
     world.nodes.abort();
     let _ = (&mut world.nodes).await;
     world.delete("deleted").await;
-    world.make("meanwhile", "node-1", Value::Null).await;
+    world.create("meanwhile", "node-1", Value::Null).await;
     world.nodes = nodes(&world.client);
     let meanwhile = world.until_running("meanwhile").await;
     world.until_gone("deleted").await;
-    assert_eq!(world.pod("before").await, Ok(before.clone()), "nobody wrote to it");
+    assert_eq!(world.pod("before").await, Ok(before.clone()), "it was not written again");
     assert_ne!(meanwhile["status"]["podIP"], before["status"]["podIP"]);
     world.stop().await;
 }
