@@ -41,7 +41,7 @@ impl Args {
             listen: self.listen,
             allow_remote: self.allow_remote,
             kubeconfig: Some(kubeconfig.clone()),
-            data: self.data_dir,
+            data_dir: self.data_dir,
             ..Config::in_memory()
         };
         let server = Server::start(config).await?;

@@ -1,7 +1,7 @@
 //! ServiceAccount.
 
-use super::rules::Plain;
-use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Sight, print};
+use super::strategy::DefaultStrategy;
+use super::{AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, print};
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
@@ -17,11 +17,11 @@ pub(crate) static KIND: Kind = Kind {
     subresources: &[],
     columns: &[NAME, AGE],
     cells,
-    space: "serviceaccounts",
-    rules: &Plain,
-    manners: Manners { shows_deleted: true, ..MANNERS },
+    bucket: "serviceaccounts",
+    strategy: &DefaultStrategy,
+    behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
-    vec![print::name(object), print::age(object, sight)]
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
+    vec![print::name(object), print::age(object, context)]
 }

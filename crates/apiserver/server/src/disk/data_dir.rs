@@ -1,46 +1,48 @@
-//! The folder itself: whose it is, what may lie in it, and that what was put into it stays there.
+//! The data directory: locking, allowed contents, and durability of its entries.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::host::files::{make_private_folder, sync_folder};
+use crate::host::files::{create_private_dir, sync_dir};
 
 const LOCK: &str = "lock";
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.redb.new";
-/// What only a server that had a store leaves behind.
+/// Files that exist only in the directory of a server that had a store.
 const KEYS: [&str; 3] = ["ca.crt", "ca.key", "token"];
 
-/// A folder that is ours as long as this lives. The system takes the lock back however the process ends.
+/// A data directory that this process has locked. The system releases the lock when the process
+/// ends.
 #[derive(Debug)]
-pub struct Folder {
+pub struct DataDir {
     path: PathBuf,
     _lock: File,
 }
 
-impl Folder {
-    /// Claims a folder, which is made if it is not there.
-    pub fn claim(path: &Path) -> Result<Folder, String> {
+impl DataDir {
+    /// Creates the directory if it does not exist, and locks it.
+    pub fn claim(path: &Path) -> Result<DataDir, String> {
         let path = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        make_private_folder(&path)?;
-        refuse_foreign(&path)?;
+        create_private_dir(&path)?;
+        reject_foreign_files(&path)?;
         let lock = lock(&path)?;
-        Ok(Folder { path, _lock: lock })
+        Ok(DataDir { path, _lock: lock })
     }
 
-    /// Where the objects are.
+    /// The path of the database.
     pub fn store(&self) -> PathBuf {
         self.path.join(STORE)
     }
 
-    /// Whether there are any.
+    /// Whether the database exists.
     pub fn has_store(&self) -> bool {
         self.store().exists()
     }
 
-    /// A file in which a store is begun. NoObserver has been promised anything of one that was left unfinished.
+    /// Creates the file for a new database. A previous one that was not finished is removed:
+    /// nothing in it was ever acknowledged.
     pub fn begin_store(&self) -> Result<File, String> {
         let path = self.path.join(UNFINISHED);
         match std::fs::remove_file(&path) {
@@ -51,39 +53,39 @@ impl Folder {
         opened.map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Puts the store that was begun, and is synced, into its place for good.
+    /// Moves the synced new database to its final path.
     pub fn finish_store(&self) -> Result<(), String> {
         let moved = std::fs::rename(self.path.join(UNFINISHED), self.store());
         moved.map_err(|error| format!("{}: {error}", self.store().display()))?;
-        sync_folder(&self.path)?;
-        // Those above it may be new too. One that we may not open is none that we have made.
+        sync_dir(&self.path)?;
+        // The parents may be new, too. One that cannot be opened was not created by this process.
         for above in self.path.ancestors().skip(1) {
-            let _ = sync_folder(above);
+            let _ = sync_dir(above);
         }
         Ok(())
     }
 }
 
-/// Refuses a folder without a store in which something else lies: what is not ours is not to be mixed with ours, and a store that was
-/// there once is not to be replaced by an empty one.
-fn refuse_foreign(path: &Path) -> Result<(), String> {
+/// Rejects a directory with other files but no database: foreign files must not be mixed with ours,
+/// and a lost database must not be replaced by an empty one.
+fn reject_foreign_files(path: &Path) -> Result<(), String> {
     if path.join(STORE).exists() {
         return Ok(());
     }
-    let said = |error: std::io::Error| format!("{}: {error}", path.display());
-    for entry in std::fs::read_dir(path).map_err(said)? {
-        let name = entry.map_err(said)?.file_name();
+    let io_error = |error: std::io::Error| format!("{}: {error}", path.display());
+    for entry in std::fs::read_dir(path).map_err(io_error)? {
+        let name = entry.map_err(io_error)?.file_name();
         let name = name.to_string_lossy();
         if KEYS.contains(&&*name) {
             return Err(format!(
-                "{} holds {name}, but no {STORE}: bring that back, or remove {} to begin with nothing",
+                "{} contains {name} but no {STORE}: restore {STORE} from a backup, or remove {} to start with an empty cluster",
                 path.display(),
                 KEYS.join(", ")
             ));
         }
         if ![LOCK, UNFINISHED, "lost+found"].contains(&&*name) {
             return Err(format!(
-                "{} holds {name}, which is not of this server, and no {STORE}: name a folder of its own, which may be missing or empty",
+                "{} contains {name}, which this server did not write, and no {STORE}: use an empty or new directory",
                 path.display()
             ));
         }
@@ -91,22 +93,22 @@ fn refuse_foreign(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn lock(folder: &Path) -> Result<File, String> {
-    let path = folder.join(LOCK);
-    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+fn lock(dir: &Path) -> Result<File, String> {
+    let path = dir.join(LOCK);
+    let io_error = |error: std::io::Error| format!("{}: {error}", path.display());
     let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let mut file = options.map_err(said)?;
+    let mut file = options.map_err(io_error)?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::Error(error)) => return Err(said(error)),
+        Err(TryLockError::Error(error)) => return Err(io_error(error)),
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            // Only to help whoever reads the message.
+            // Only for the error message.
             let _ = file.read_to_string(&mut holder);
             let holder = Some(holder.trim()).filter(|holder| !holder.is_empty()).unwrap_or("unknown");
-            return Err(format!("{} is in use by another server (process {holder})", folder.display()));
+            return Err(format!("{} is in use by another server (process {holder})", dir.display()));
         }
     }
-    file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).map_err(said)?;
+    file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).map_err(io_error)?;
     Ok(file)
 }

@@ -1,64 +1,70 @@
-//! What is known of a write besides its object: when, who, how strict, and whether it is meant.
+//! The context of a write: time, field manager, validation, dry run, and warnings.
 
-use super::{Answer, Done, Moment, Request};
-use crate::chance::Chance;
-use crate::invalid::FieldErrors;
-use crate::kinds::{Kind, Scene};
+use super::{Answer, AnswerBody, Request, RequestContext};
+use crate::field_errors::FieldErrors;
+use crate::kinds::{Kind, WriteContext};
+use crate::rng::Rng;
 use crate::status::Status;
 use crate::store::Store;
 use bindery_fields::Validation;
+use bindery_fields::managed::Writer;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-/// One write on its way.
+/// A write in progress.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct Write<'a> {
     pub request: &'a Request,
     pub kind: &'static Kind,
     pub now: Timestamp,
-    pub chance: Chance,
-    /// Whether nothing is to be kept of it.
+    pub rng: Rng,
+    /// Whether nothing is stored.
     pub dry_run: bool,
     pub manager: String,
     pub warnings: Vec<String>,
 }
 
-impl<'a> Call<'a> {
-    /// Looks at the options of a write.
-    pub fn new(moment: &Moment, request: &'a Request, options_kind: &str) -> Result<Self, Status> {
+impl<'a> Write<'a> {
+    /// Validates the options of a write.
+    pub fn new(context: &RequestContext, request: &'a Request, options_kind: &str) -> Result<Self, Status> {
         let options = &request.options;
-        let mut flaws = FieldErrors::default();
+        let mut errors = FieldErrors::default();
         let apply = options_kind == "PatchOptions" && request.verb == super::Verb::Patch(super::PatchType::Apply);
         if apply && options.field_manager.is_empty() {
-            flaws.required("fieldManager", "is required for apply patch");
+            errors.required("fieldManager", "is required for apply patch");
         } else if options.force.is_some() && !apply {
-            flaws.forbidden("force", "may not be specified for non-apply patch");
+            errors.forbidden("force", "may not be specified for non-apply patch");
         }
         if options.field_manager.len() > 128 {
-            flaws.too_long("fieldManager", 128);
+            errors.too_long("fieldManager", 128);
         } else if let Some((place, letter)) =
             options.field_manager.char_indices().find(|(_, letter)| letter.is_control())
         {
             let why = format!("invalid character U+{:04X} (at position {place})", u32::from(letter));
-            flaws.invalid_text("fieldManager", &bindery_fields::decode::go_quoted(&options.field_manager), &why);
+            errors.invalid_text("fieldManager", &bindery_fields::decode::go_quoted(&options.field_manager), &why);
         }
-        check_dry_run(&options.dry_run, &mut flaws);
+        validate_dry_run(&options.dry_run, &mut errors);
         if !matches!(options.field_validation.as_str(), "" | "Ignore" | "Warn" | "Strict") {
-            flaws.unsupported("fieldValidation", options.field_validation.as_str(), &["", "Ignore", "Strict", "Warn"]);
+            errors.unsupported("fieldValidation", options.field_validation.as_str(), &["", "Ignore", "Strict", "Warn"]);
         }
-        flaws.refuse_as("meta.k8s.io", options_kind, "")?;
+        errors.into_result_for("meta.k8s.io", options_kind, "")?;
         Ok(Self {
             request,
             kind: request.target.kind,
-            now: moment.now,
-            chance: Chance::new(moment.seed),
+            now: context.now,
+            rng: Rng::new(context.seed),
             dry_run: !options.dry_run.is_empty(),
             manager: manager(request),
             warnings: Vec::new(),
         })
     }
 
-    /// The time to the second, as objects show it.
+    /// Who owns the fields that this request writes.
+    pub fn field_writer<'n>(&'n self, now: &'n str) -> Writer<'n> {
+        Writer { manager: &self.manager, subresource: self.subresource(), now }
+    }
+
+    /// The time to the second, as in objects.
     pub fn now_text(&self) -> String {
         second(self.now)
     }
@@ -75,39 +81,39 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub fn scene<'s>(&'s self, store: &'s Store) -> Scene<'s> {
-        Scene { now: self.now, store, kind: self.kind, subresource: self.subresource() }
+    pub fn context<'s>(&'s self, store: &'s Store) -> WriteContext<'s> {
+        WriteContext { now: self.now, store, kind: self.kind, subresource: self.subresource() }
     }
 
-    /// The answer, with what was to be warned of.
-    pub fn answer(&mut self, code: u16, body: Done, revision: u64) -> Answer {
+    /// An answer with the warnings so far.
+    pub fn answer(&mut self, code: u16, body: AnswerBody, revision: u64) -> Answer {
         Answer { code, body, warnings: std::mem::take(&mut self.warnings), revision }
     }
 
     pub fn show(&mut self, code: u16, object: &Bytes, revision: u64) -> Answer {
-        let body = Done::Object(super::show(self.kind, object));
+        let body = AnswerBody::Object(super::show(self.kind, object));
         self.answer(code, body, revision)
     }
 
-    /// A body names an object by a UID that is not the one which is there.
-    pub fn other_object(&self, name: &str, said: &str, live: &str) -> Status {
-        self.unmet(name, "UID", said, live)
+    /// The body has a UID that is not that of the stored object.
+    pub fn uid_conflict(&self, name: &str, said: &str, live: &str) -> Status {
+        self.precondition_failed(name, "UID", said, live)
     }
 
-    /// A body says of an object what is not so.
-    pub fn unmet(&self, name: &str, field: &str, said: &str, live: &str) -> Status {
-        // Upstream keeps nodes under the name that they first had, and looks for what is not meant without the common prefix.
-        let space = if self.kind.space == "nodes" { "minions" } else { self.kind.space };
+    /// The body requires a UID or resourceVersion that the stored object does not have.
+    pub fn precondition_failed(&self, name: &str, field: &str, said: &str, live: &str) -> Status {
+        // Upstream stores nodes as minions, and its dry runs omit the common prefix.
+        let bucket = if self.kind.bucket == "nodes" { "minions" } else { self.kind.bucket };
         let prefix = if self.dry_run { "" } else { "/registry" };
         let why = format!(
-            "StorageError: invalid object, Code: 4, Key: {prefix}/{space}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+            "StorageError: invalid object, Code: 4, Key: {prefix}/{bucket}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
              failed: {field} in precondition: {said}, {field} in object meta: {live}",
             super::key_of(&self.request.target.namespace, name),
         );
         Status::conflict(self.kind, name, &why)
     }
 
-    /// Warns of something, once.
+    /// Adds a warning, unless it was added before.
     pub fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -115,19 +121,19 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A time to the second, as objects show it.
+/// A time to the second, as in objects.
 pub fn second(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }
 
-/// Refuses dry runs of another kind than `All`.
-pub fn check_dry_run(dry_run: &[String], flaws: &mut FieldErrors) {
+/// The only dry run is `All`.
+pub fn validate_dry_run(dry_run: &[String], errors: &mut FieldErrors) {
     if dry_run.iter().any(|one| one != "All") {
-        flaws.unsupported("dryRun", dry_run.to_vec(), &["All"]);
+        errors.unsupported("dryRun", dry_run.to_vec(), &["All"]);
     }
 }
 
-/// Who owns what this request writes.
+/// The field manager of a request.
 fn manager(request: &Request) -> String {
     if !request.options.field_manager.is_empty() {
         return request.options.field_manager.clone();

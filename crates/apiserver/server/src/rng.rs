@@ -1,11 +1,11 @@
-//! Chance that is handed in: UIDs and generated names that derive from a seed.
+//! Random UIDs and generated names, derived from a seed.
 
-/// A source of numbers that look like chance, and are the same for the same seed (SplitMix64).
+/// A deterministic generator (SplitMix64).
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct Rng(u64);
 
-impl Chance {
-    /// A source from a seed.
+impl Rng {
+    /// A generator with this seed.
     pub fn new(seed: u128) -> Self {
         let folded = (seed ^ (seed >> 64)) as u64;
         Self(folded)
@@ -20,16 +20,13 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A UID, version 4.
+    /// A UID.
     pub fn uid(&mut self) -> String {
         let (high, low) = (self.next(), self.next());
-        let high = (high & !0xf000) | 0x4000;
-        let low = (low & !(0b11 << 62)) | (0b10 << 62);
-        let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0xffff);
-        format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
+        uuid_v4((u128::from(high) << 64) | u128::from(low))
     }
 
-    /// A name that begins with `prefix`.
+    /// A generated name that starts with `prefix`.
     pub fn name(&mut self, prefix: &str) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut end = prefix.len().min(58);
@@ -37,11 +34,19 @@ impl Chance {
             end -= 1;
         }
         let mut name = prefix[..end].to_owned();
-        let mut chance = self.next();
+        let mut bits = self.next();
         for _ in 0..5 {
-            name.push(char::from(LETTERS[(chance % LETTERS.len() as u64) as usize]));
-            chance /= LETTERS.len() as u64;
+            name.push(char::from(LETTERS[(bits % LETTERS.len() as u64) as usize]));
+            bits /= LETTERS.len() as u64;
         }
         name
     }
+}
+
+/// The version 4 UUID with these random bits.
+pub fn uuid_v4(random: u128) -> String {
+    let bits = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
+    let part = |shift: u32, mask: u128| (bits >> shift) & mask;
+    let (a, b, c) = (part(96, 0xffff_ffff), part(80, 0xffff), part(64, 0xffff));
+    format!("{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", part(48, 0xffff), part(0, 0xffff_ffff_ffff))
 }
