@@ -62,7 +62,7 @@ impl Normaliser {
     /// Normalises a response.
     pub fn normalise(&mut self, mut answer: Value) -> Value {
         if let Some(body) = answer.get_mut("body") {
-            keep_our_kinds(body);
+            retain_served_kinds(body);
         }
         self.value(&mut answer, "");
         answer
@@ -337,26 +337,26 @@ pub fn drop_bookmarks(body: &mut Value) {
 }
 
 /// Reduces discovery documents to what both servers must serve.
-fn keep_our_kinds(body: &mut Value) {
+fn retain_served_kinds(body: &mut Value) {
     let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let name_of = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
-        "APIResourceList" => keep(body, "resources", |item| {
+        "APIResourceList" => retain(body, "resources", |item| {
             let name = name_of(item, "name");
             let (resource, subresource) = name.split_once('/').unwrap_or((&name, ""));
             RESOURCES.contains(&resource) && (subresource.is_empty() || SUBRESOURCES.contains(&subresource))
         }),
-        "APIGroupList" => keep(body, "groups", |item| GROUPS.contains(&name_of(item, "name").as_str())),
+        "APIGroupList" => retain(body, "groups", |item| GROUPS.contains(&name_of(item, "name").as_str())),
         "APIGroupDiscoveryList" => {
-            keep(body, "items", |item| {
+            retain(body, "items", |item| {
                 GROUPS.contains(&item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default())
             });
             for group in body.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-                keep(group, "versions", |version| name_of(version, "version") == "v1");
+                retain(group, "versions", |version| name_of(version, "version") == "v1");
                 for version in group.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
-                    keep(version, "resources", |item| RESOURCES.contains(&name_of(item, "resource").as_str()));
+                    retain(version, "resources", |item| RESOURCES.contains(&name_of(item, "resource").as_str()));
                     for resource in version.get_mut("resources").and_then(Value::as_array_mut).into_iter().flatten() {
-                        keep(resource, "subresources", |item| {
+                        retain(resource, "subresources", |item| {
                             SUBRESOURCES.contains(&name_of(item, "subresource").as_str())
                         });
                         // An empty list equals a missing one here.
@@ -372,16 +372,16 @@ fn keep_our_kinds(body: &mut Value) {
     }
     // Only kube-apiserver has other versions of a group.
     if kind == "APIGroup" {
-        keep(body, "versions", |version| name_of(version, "version") == "v1");
+        retain(body, "versions", |version| name_of(version, "version") == "v1");
     }
     for group in body.get_mut("groups").and_then(Value::as_array_mut).into_iter().flatten() {
-        keep(group, "versions", |version| name_of(version, "version") == "v1");
+        retain(group, "versions", |version| name_of(version, "version") == "v1");
     }
 }
 
-fn keep(object: &mut Value, field: &str, is_ours: impl Fn(&Value) -> bool) {
+fn retain(object: &mut Value, field: &str, is_served: impl Fn(&Value) -> bool) {
     if let Some(list) = object.get_mut(field).and_then(Value::as_array_mut) {
-        list.retain(is_ours);
+        list.retain(is_served);
     }
 }
 

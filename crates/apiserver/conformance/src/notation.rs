@@ -14,7 +14,7 @@
 //!   it), `open` (a watch that stays open during the next steps until `collect`), `pad` (adds an
 //!   annotation with so many bytes).
 //! - `wait: 500` waits that many milliseconds for a server's caches. `{collect: w}` ends an open
-//!   watch. `{gone: pvc/$n}` waits until the object is deleted. `{walk: pvc}` sends random requests
+//!   watch. `{deleted: pvc/$n}` waits until the object is deleted. `{walk: pvc}` sends random requests
 //!   ([`walk`]).
 //! - `cases` creates one shape per case: the case is merged into the steps with `vary: true`, and
 //!   its `query` is appended.
@@ -56,7 +56,7 @@ pub enum Step {
     /// End the watch that was opened under this name.
     Collect(String),
     /// Wait until an object is deleted.
-    Gone(String),
+    Deleted(String),
     /// Random requests for objects of a kind.
     Walk(String),
 }
@@ -102,7 +102,7 @@ pub struct Library {
 
 const VERBS: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "MERGE", "STRATEGIC", "JSONPATCH", "APPLY"];
 /// Files that contain something else.
-const NO_SHAPES: [&str; 3] = ["objects", "kinds", "changes"];
+const OTHER_FILES: [&str; 3] = ["objects", "kinds", "changes"];
 const PATCH: &str = "PATCH";
 
 impl Library {
@@ -119,7 +119,7 @@ impl Library {
         files.sort();
         for file in files {
             let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            if file.extension().is_some_and(|ending| ending == "yaml") && !NO_SHAPES.contains(&stem) {
+            if file.extension().is_some_and(|ending| ending == "yaml") && !OTHER_FILES.contains(&stem) {
                 let of_file = |error| format!("{}: {error}", file.display());
                 for (name, shape) in map(read_yaml(&file)?).map_err(of_file)? {
                     library.shapes.extend(shapes(&name, &shape).map_err(of_file)?);
@@ -234,7 +234,7 @@ fn varied(steps: &[Value], case: &Value) -> Vec<Value> {
         {
             for (field, value) in case {
                 match field.as_str() {
-                    "query" | "body" | "verb" => change_line(fields, field, value),
+                    "query" | "body" | "verb" => change_request_line(fields, field, value),
                     // A case adds to the merge patch of the step.
                     "with" => merge_with(fields, value),
                     _ => {
@@ -271,8 +271,8 @@ fn merge_keeping_nulls(base: &mut Value, patch: &Value) {
 }
 
 /// Changes the query, the verb or the body of a request line, which is a key of the step.
-fn change_line(fields: &mut Map<String, Value>, field: &str, value: &Value) {
-    let Some(line) = fields.keys().find(|key| is_line(key)).cloned() else { return };
+fn change_request_line(fields: &mut Map<String, Value>, field: &str, value: &Value) {
+    let Some(line) = fields.keys().find(|key| is_request_line(key)).cloned() else { return };
     let body = fields.remove(&line).unwrap_or(Value::Null);
     let text = value.as_str().unwrap_or_default();
     match field {
@@ -290,7 +290,7 @@ fn change_line(fields: &mut Map<String, Value>, field: &str, value: &Value) {
     }
 }
 
-fn is_line(key: &str) -> bool {
+fn is_request_line(key: &str) -> bool {
     key.split_once(' ').is_some_and(|(verb, _)| VERBS.contains(&verb) || verb == PATCH)
 }
 
@@ -312,8 +312,8 @@ fn step(value: &Value) -> Result<Step, String> {
     if let Some(name) = fields.get("collect").and_then(Value::as_str) {
         return Ok(Step::Collect(name.to_owned()));
     }
-    if let Some(target) = fields.get("gone").and_then(Value::as_str) {
-        return Ok(Step::Gone(target.to_owned()));
+    if let Some(target) = fields.get("deleted").and_then(Value::as_str) {
+        return Ok(Step::Deleted(target.to_owned()));
     }
     if let Some(kind) = fields.get("walk").and_then(Value::as_str) {
         return Ok(Step::Walk(kind.to_owned()));
@@ -336,7 +336,7 @@ fn step(value: &Value) -> Result<Step, String> {
                     .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
                     .collect();
             }
-            line if is_line(line) => {
+            line if is_request_line(line) => {
                 let (verb, target) = line.split_once(' ').unwrap_or_default();
                 (spec.verb, spec.target) = (verb.to_owned(), target.trim().to_owned());
                 spec.body = (!value.is_null()).then(|| value.clone());

@@ -37,8 +37,8 @@ pub fn answers(outcome: &Outcome, in_full: bool) -> String {
         let _ = writeln!(out, "{shape} (seed {seed})");
         for exchange in &transcript.0 {
             let answer = &exchange.answer;
-            let said = answer.pointer("/body/message").or_else(|| answer.pointer("/body/kind"));
-            let _ = writeln!(out, "  {} -> {} {}", exchange.request, answer["status"], shown(said));
+            let summary = answer.pointer("/body/message").or_else(|| answer.pointer("/body/kind"));
+            let _ = writeln!(out, "  {} -> {} {}", exchange.request, answer["status"], shown(summary));
             if let Some(warnings) = answer.pointer("/headers/warning") {
                 let _ = writeln!(out, "      {warnings}");
             }

@@ -45,8 +45,8 @@ pub struct Run<'a> {
 const HEADERS: [&str; 4] = ["content-type", "retry-after", "allow", "location"];
 
 /// How often to check that an object is deleted, and how many times.
-const GONE_ASKED_EVERY: Duration = Duration::from_millis(100);
-const GONE_ASKED_MAX: u32 = 300;
+const DELETED_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const DELETED_POLLS_MAX: u32 = 300;
 
 /// Sizes in every notation of quantities, none below a byte.
 const SIZES: [&str; 8] = ["1Gi", "500Mi", "2G", "1500M", "3e9", "1073741824", "0.5Gi", "4Ti"];
@@ -94,7 +94,7 @@ impl Run<'_> {
                 Step::Request(spec) => state.request(spec).await,
                 Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis * self.time_factor)).await,
                 Step::Collect(name) => state.collect(name).await,
-                Step::Gone(target) => state.wait_until_gone(target).await,
+                Step::Deleted(target) => state.wait_until_deleted(target).await,
                 Step::Walk(_) => {}
             }
         }
@@ -110,7 +110,7 @@ impl Run<'_> {
         let values = self.values();
         let spelled_out = |step: &Step| match step {
             Step::Walk(kind) => library.walk(&values.text(kind), &mut self.rng()),
-            Step::Request(_) | Step::Wait(_) | Step::Collect(_) | Step::Gone(_) => vec![step.clone()],
+            Step::Request(_) | Step::Wait(_) | Step::Collect(_) | Step::Deleted(_) => vec![step.clone()],
         };
         self.shape.steps.iter().flat_map(spelled_out).collect()
     }
@@ -141,7 +141,7 @@ impl Run<'_> {
         };
         let is_namespaced = |step: &Step| match step {
             Step::Request(spec) => namespaced(&spec.target),
-            Step::Wait(_) | Step::Collect(_) | Step::Gone(_) | Step::Walk(_) => false,
+            Step::Wait(_) | Step::Collect(_) | Step::Deleted(_) | Step::Walk(_) => false,
         };
         steps.iter().any(is_namespaced)
     }
@@ -175,40 +175,40 @@ impl State<'_> {
             }
             (Ok(pending), None) => {
                 let answer = pending.finish().await;
-                self.keep(line, answer, spec.save.as_deref());
+                self.record(line, answer, spec.save.as_deref());
             }
-            (Err(error), _) => self.keep(line, Err(error), None),
+            (Err(error), _) => self.record(line, Err(error), None),
         }
     }
 
     async fn collect(&mut self, name: &str) {
         if let Some((line, handle)) = self.watches.remove(name) {
             let answer = handle.await.unwrap_or_else(|error| Err(error.to_string()));
-            self.keep(line, answer, Some(name));
+            self.record(line, answer, Some(name));
         }
     }
 
     /// Polls until the object is deleted; only the last response is recorded.
-    async fn wait_until_gone(&mut self, target: &str) {
+    async fn wait_until_deleted(&mut self, target: &str) {
         let path = self.path(target);
         let headers = self.headers(&RequestSpec::default(), "", false);
-        let mut asked = 0;
+        let mut polls = 0;
         let answer = loop {
             let answer = match self.server.send(Method::GET, &path, &headers, Vec::new()).await {
                 Ok(pending) => pending.finish().await,
                 Err(error) => Err(error),
             };
-            asked += 1;
+            polls += 1;
             match &answer {
-                Ok(found) if found.status == StatusCode::OK && asked < GONE_ASKED_MAX => {}
+                Ok(found) if found.status == StatusCode::OK && polls < DELETED_POLLS_MAX => {}
                 _ => break answer,
             }
-            tokio::time::sleep(GONE_ASKED_EVERY).await;
+            tokio::time::sleep(DELETED_POLL_INTERVAL).await;
         };
-        self.keep(format!("gone {path}"), answer, None);
+        self.record(format!("deleted {path}"), answer, None);
     }
 
-    fn keep(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
+    fn record(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
         let answer = match answer {
             Ok(answer) => {
                 let mut body = decode(&answer);

@@ -90,6 +90,10 @@ fn valid_utf8(text: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(text)
 }
 
+/// The struct into which Go decodes the `apiVersion` and `kind` of a body.
+pub(crate) const GO_TYPE_META: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
 /// The `apiVersion` and `kind` of a body; empty if the body does not set them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeMeta {
@@ -146,14 +150,12 @@ pub fn go_quoted(text: &str) -> String {
 }
 
 fn read_type_meta(text: &str) -> Result<TypeMeta, String> {
-    const GO_TYPE: &str =
-        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let mut types = untyped::Types::default();
     let read = types.read(&mut deserializer).and_then(|()| deserializer.end());
     read.map_err(|_| syntax_error(text.as_bytes()))?;
     match (types.other, types.mismatch) {
-        (Some(given), _) => Err(format!("json: cannot unmarshal {given} into Go value of type {GO_TYPE}")),
+        (Some(given), _) => Err(format!("json: cannot unmarshal {given} into Go value of type {GO_TYPE_META}")),
         (None, Some((field, given))) => {
             Err(format!("json: cannot unmarshal {given} into Go struct field .{field} of type string"))
         }

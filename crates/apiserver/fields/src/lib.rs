@@ -8,13 +8,13 @@
 //! This crate has no store, no validation rules, no clock and no HTTP.
 
 pub mod decode;
-pub mod fieldset;
+mod fieldset;
 pub mod managed;
 pub mod openapi;
 pub mod patch;
 mod schema;
 
 pub use decode::{DecodeError, Decoded, FromYaml, Strictness, canonical, decode, yaml_to_json};
-pub use fieldset::FieldSet;
+pub(crate) use fieldset::FieldSet;
 pub use patch::{PatchError, PatchKind, Patched, Validation, merge_patch, strategic_merge_patch};
 pub use schema::Schema;

@@ -117,7 +117,7 @@ pub fn track_update(schema: &Schema, live: Option<&Value>, new: &mut Value, writ
 
 /// Restores the times of entries if nothing else has changed, so that a write without changes is
 /// not stored.
-pub fn restore_times_if_unchanged(live: &Value, new: &mut Value) {
+fn restore_times_if_unchanged(live: &Value, new: &mut Value) {
     let Some(old) = entries::of(live) else { return };
     let same_entries = |new: &Value| match (old.as_array(), new.as_array()) {
         (Some(old), Some(new)) if old.len() == new.len() => {

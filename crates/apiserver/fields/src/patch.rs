@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::decode::untyped;
+use crate::decode::{GO_TYPE_META, untyped};
 use crate::{Decoded, Schema, Strictness, canonical};
 
 mod go_format;
@@ -48,7 +48,7 @@ pub struct Patched {
 pub enum PatchError {
     /// The patch is malformed: 400 BadRequest with this message.
     BadRequest(String),
-    /// The patch cannot be applied to this object: 422 with this message (reason Invalid, details empty).
+    /// The patch cannot be applied to this object: 422 with this message, reason Invalid.
     Unprocessable(String),
     /// 413: the patch has too many operations.
     TooLarge(String),
@@ -151,7 +151,7 @@ fn undecodable(schema: &Schema, live: &Value, kind: PatchKind, text: &[u8], erro
     if kind != PatchKind::Strategic {
         let not_an_object = !value.is_object();
         let prefix = if not_an_object { "couldn't get version/kind; json parse error: " } else { "" };
-        let detail = if not_an_object { go_format::no_type_meta(&value) } else { error };
+        let detail = if not_an_object { go_format::unmarshal_error(&value, GO_TYPE_META) } else { error };
         return PatchError::Invalid { value: value.to_string(), detail: format!("{prefix}{detail}") };
     }
     let shown = untyped(text).map(|(patch, _)| go_value(&patch)).unwrap_or_default();

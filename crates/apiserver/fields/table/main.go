@@ -1,5 +1,5 @@
 // Command table writes ../src/table.txt: the structure of the served kinds, without descriptions.
-// With -descriptions it writes ../src/openapi/descriptions.txt instead: their descriptions.
+// With -descriptions it writes ../src/openapi/descriptions.json instead: their descriptions.
 //
 // Names, Go types, what the encoder omits and patch strategies come from the Go types by
 // reflection. List types, defaults, enums and descriptions come from an API server's OpenAPI
@@ -9,7 +9,7 @@
 //	kubectl get --raw /openapi/v2 > v2.json
 //	kubectl get --raw /openapi/v3/api/v1 > core.json
 //	go run . v2.json core.json > ../src/table.txt
-//	go run . -descriptions v2.json > ../src/openapi/descriptions.txt
+//	go run . -descriptions v2.json > ../src/openapi/descriptions.json
 //
 // # Notation
 //
@@ -29,10 +29,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"reflect"
-	"slices"
 	"sort"
 	"strings"
 
@@ -209,21 +209,32 @@ func fields(t reflect.Type, of, with definition, inlined string, out *bufio.Writ
 	}
 }
 
-// descriptions writes the descriptions of all types and of their fields.
+// descriptions writes the descriptions of the types of the table and of their fields. The key of a
+// type's own description is empty.
 func descriptions(out *bufio.Writer) {
-	quoted := func(text string) string {
-		encoded, err := json.Marshal(text)
-		if err != nil {
-			panic(err)
+	types := map[string]map[string]string{}
+	add := func(name string) {
+		texts := map[string]string{"": definitions[name].Description}
+		for field, property := range definitions[name].Properties {
+			texts[field] = property.Description
 		}
-		return string(encoded)
+		maps.DeleteFunc(texts, func(_, text string) bool { return text == "" })
+		if len(texts) > 0 {
+			types[name] = texts
+		}
 	}
-	fmt.Fprintln(out, "# Written by ../../table: the descriptions of types and of their fields in Kubernetes' OpenAPI documents.")
-	for _, name := range slices.Sorted(maps.Keys(definitions)) {
-		fmt.Fprintf(out, "%s %s\n", name, quoted(definitions[name].Description))
-		for _, field := range slices.Sorted(maps.Keys(definitions[name].Properties)) {
-			fmt.Fprintf(out, "\t%s %s\n", field, quoted(definitions[name].Properties[field].Description))
-		}
+	for _, t := range queue {
+		add(public(t))
+	}
+	for t := range scalars {
+		add(public(t))
+	}
+	add("io.k8s.apimachinery.pkg.apis.meta.v1.Patch")
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "\t")
+	if err := encoder.Encode(types); err != nil {
+		panic(err)
 	}
 }
 
@@ -253,9 +264,15 @@ func main() {
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	if describe {
+		table(bufio.NewWriter(io.Discard))
 		descriptions(out)
-		return
+	} else {
+		table(out)
 	}
+}
+
+// table writes all kinds and all types that they refer to.
+func table(out *bufio.Writer) {
 	fmt.Fprintln(out, "# Written by ../table from the Go types of Kubernetes v1.36.4 and its OpenAPI documents. See")
 	fmt.Fprintln(out, "# ../table/main.go for the notation.")
 	for _, r := range roots {

@@ -35,54 +35,54 @@ pub fn json_and_duplicate_key(body: &Body) -> Result<(Cow<'_, [u8]>, Option<Stri
 
 /// Decodes a body as an object of a kind.
 pub fn read(kind: &'static Kind, body: &Body, strict: bool) -> Result<Decoded, Status> {
-    let (text, doubled) = json_and_duplicate_key(body)?;
+    let (text, duplicate_key) = json_and_duplicate_key(body)?;
     let named = bindery_fields::decode::type_meta(kind.kind, &text).map_err(|error| Status::bad_request(error.0))?;
     let (group, version) = named.api_version.rsplit_once('/').unwrap_or(("", &named.api_version));
-    let said = if named.kind.is_empty() { kind.kind } else { &named.kind };
-    let said_version = if version.is_empty() { kind.version } else { version };
-    let into_result = |why: String| {
-        Status::bad_request(format!("{said} in version {said_version:?} cannot be handled as a {}: {why}", kind.kind))
+    let given = if named.kind.is_empty() { kind.kind } else { &named.kind };
+    let given_version = if version.is_empty() { kind.version } else { version };
+    let reject = |why: String| {
+        Status::bad_request(format!("{given} in version {given_version:?} cannot be handled as a {}: {why}", kind.kind))
     };
     let right_version = named.api_version.is_empty() || (group, version) == (kind.group, kind.version);
     if !right_version || (!named.kind.is_empty() && named.kind != kind.kind) {
-        let known = Kind::of_object(if named.api_version.is_empty() { kind.version } else { &named.api_version }, said);
-        return Err(into_result(match known {
+        let known =
+            Kind::of_object(if named.api_version.is_empty() { kind.version } else { &named.api_version }, given);
+        return Err(reject(match known {
             Some(known) if known.kind == kind.kind => {
-                let (said, wanted) = (known.api_version(), kind.api_version());
+                let (given, wanted) = (known.api_version(), kind.api_version());
                 return Err(Status::bad_request(format!(
-                    "the API version in the data ({said}) does not match the expected API version ({wanted})"
+                    "the API version in the data ({given}) does not match the expected API version ({wanted})"
                 )));
             }
-            Some(_) => no_conversion(said_version, said, kind),
-            None if is_other_type(&named.api_version, said) => no_conversion(said_version, said, kind),
+            Some(_) => no_conversion(given_version, given, kind),
+            None if is_other_type(&named.api_version, given) => no_conversion(given_version, given, kind),
             None => {
                 let version = &named.api_version;
                 format!(
-                    "no kind {said:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+                    "no kind {given:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
                 )
             }
         }));
     }
-    let decoded =
-        bindery_fields::decode(schema(kind)?, &text, strictness(strict)).map_err(|error| into_result(error.0))?;
+    let decoded = bindery_fields::decode(schema(kind)?, &text, strictness(strict)).map_err(|error| reject(error.0))?;
     let mut object = decoded.value;
     set_type_meta(&mut object, kind);
     let mut strict_errors = decoded.strict_errors;
-    if let Some(doubled) = doubled.filter(|_| strict) {
-        strict_errors.insert(0, format!("yaml: unmarshal errors:\n  {doubled}"));
+    if let Some(duplicate_key) = duplicate_key.filter(|_| strict) {
+        strict_errors.insert(0, format!("yaml: unmarshal errors:\n  {duplicate_key}"));
     }
     Ok(Decoded { value: object, strict_errors })
 }
 
-fn no_conversion(version: &str, said: &str, wanted: &Kind) -> String {
+fn no_conversion(version: &str, given: &str, wanted: &Kind) -> String {
     let package = if wanted.group.is_empty() { "core" } else { wanted.group.split('.').next().unwrap_or_default() };
-    format!("converting ({version}.{said}) to ({package}.{}): unknown conversion", wanted.kind)
+    format!("converting ({version}.{given}) to ({package}.{}): unknown conversion", wanted.kind)
 }
 
 /// Whether upstream knows a type that is not an object kind.
-fn is_other_type(api_version: &str, said: &str) -> bool {
-    let is_list = said.strip_suffix("List").is_some_and(|kind| Kind::of_object(api_version, kind).is_some());
-    is_list || api_version == "v1" && matches!(said, "List" | "Status")
+fn is_other_type(api_version: &str, given: &str) -> bool {
+    let is_list = given.strip_suffix("List").is_some_and(|kind| Kind::of_object(api_version, kind).is_some());
+    is_list || api_version == "v1" && matches!(given, "List" | "Status")
 }
 
 fn strictness(report: bool) -> Strictness {
@@ -110,19 +110,19 @@ pub fn patched(
         PatchType::Strategic => PatchKind::Strategic,
         PatchType::Apply => return Err(Status::internal("an apply patch was passed to a function for other patches")),
     };
-    let mut decoded = patch::patch(of_kind, live, patch, &text, validation).map_err(refusal)?;
+    let mut decoded = patch::patch(of_kind, live, patch, &text, validation).map_err(patch_status)?;
     let named = |field| crate::value::text(&decoded.value, &[field]);
     // Missing fields are assumed to be right.
-    let is_other = |said: &str, wanted: &str| !said.is_empty() && said != wanted;
+    let is_other = |given: &str, wanted: &str| !given.is_empty() && given != wanted;
     if is_other(named("apiVersion"), &kind.api_version()) || is_other(named("kind"), kind.kind) {
-        let (said, said_kind) = (named("apiVersion"), named("kind"));
-        let why = match Kind::of_object(said, said_kind) {
+        let (given, given_kind) = (named("apiVersion"), named("kind"));
+        let why = match Kind::of_object(given, given_kind) {
             Some(other) => {
                 let read = bindery_fields::canonical(schema(other)?, decoded.value.clone(), Strictness::Ignore);
                 read.err().map_or_else(|| no_conversion(other.version, other.kind, kind), |error| error.0)
             }
             None => format!(
-                "no kind {said_kind:?} is registered for version {said:?} in scheme \"pkg/runtime/scheme.go:111\""
+                "no kind {given_kind:?} is registered for version {given:?} in scheme \"pkg/runtime/scheme.go:111\""
             ),
         };
         let mut errors = FieldErrors::default();
@@ -133,7 +133,7 @@ pub fn patched(
     Ok(decoded)
 }
 
-fn refusal(error: PatchError) -> Status {
+fn patch_status(error: PatchError) -> Status {
     let message = error.message();
     match error {
         PatchError::BadRequest(_) => Status::bad_request(message),

@@ -191,14 +191,14 @@ pub fn remove_duplicate_owners(object: &mut Value) -> Vec<String> {
     let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
         return Vec::new();
     };
-    let (mut load_or_create, mut doubled): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut load_or_create, mut duplicates): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     for owner in owners.drain(..) {
         if load_or_create.contains(&owner) {
-            doubled.push(text(&owner, &["uid"]).to_owned());
+            duplicates.push(text(&owner, &["uid"]).to_owned());
         } else {
             load_or_create.push(owner);
         }
     }
     *owners = load_or_create;
-    doubled
+    duplicates
 }

@@ -12,7 +12,7 @@ impl Rng {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Rng {
 
     /// A UID.
     pub fn uid(&mut self) -> String {
-        let (high, low) = (self.next(), self.next());
+        let (high, low) = (self.next_u64(), self.next_u64());
         uuid_v4((u128::from(high) << 64) | u128::from(low))
     }
 
@@ -34,7 +34,7 @@ impl Rng {
             end -= 1;
         }
         let mut name = prefix[..end].to_owned();
-        let mut bits = self.next();
+        let mut bits = self.next_u64();
         for _ in 0..5 {
             name.push(char::from(LETTERS[(bits % LETTERS.len() as u64) as usize]));
             bits /= LETTERS.len() as u64;

@@ -277,7 +277,7 @@ fn whoever_is_let_in_may_do_everything() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.ok(&["auth", "can-i", "delete", "persistentvolumes"]), "yes\n");
     let said = server.kubectl(&["auth", "can-i", "get", "pods", "--as", "somebody"]).expect_err("nobody is acted as");
-    assert!(said.contains("does not act as another"), "{said}");
+    assert!(said.contains("does not support impersonation"), "{said}");
     assert!(server.ok(&["auth", "whoami"]).contains("bindery-admin"));
 }
 

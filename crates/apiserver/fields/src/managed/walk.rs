@@ -78,9 +78,9 @@ fn fields<'a>(
     new: Option<&'a Value>,
     mut visit: impl FnMut(&str, &Shape, Option<&'a Value>, Option<&'a Value>),
 ) {
-    let (of, mut olds) = (shape.as_struct(), entries(old));
-    let mut news = entries(new);
-    let (mut left, mut right) = (olds.next(), news.next());
+    let (of, mut old_entries) = (shape.as_struct(), entries(old));
+    let mut new_entries = entries(new);
+    let (mut left, mut right) = (old_entries.next(), new_entries.next());
     loop {
         let (name, old, new) = match (left, right) {
             (None, None) => return,
@@ -93,10 +93,10 @@ fn fields<'a>(
             },
         };
         if old.is_some() {
-            left = olds.next();
+            left = old_entries.next();
         }
         if new.is_some() {
-            right = news.next();
+            right = new_entries.next();
         }
         if old != new
             && !is_managed_fields(of, name)

@@ -16,10 +16,8 @@ pub(super) fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// The error of Go's decoder for a patched value that is not an object.
-pub(super) fn no_type_meta(value: &Value) -> String {
-    let go_type =
-        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+/// The error of Go's decoder for a value of the wrong type.
+pub(super) fn unmarshal_error(value: &Value, go_type: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {go_type}", json_type(value))
 }
 

@@ -37,10 +37,7 @@ fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), Stri
         Value::Null => Vec::new(),
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
             let wanted = if checks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
-            return Err(format!(
-                "json: cannot unmarshal {} into Go value of type {wanted}",
-                go_format::json_type(&other)
-            ));
+            return Err(go_format::unmarshal_error(&other, wanted));
         }
     };
     let mut operations = Vec::with_capacity(list.len());
@@ -50,10 +47,7 @@ fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), Stri
             Value::Null => Map::new(),
             other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
                 let wanted = if checks { "handlers.jsonPatchOp" } else { "jsonpatch.Operation" };
-                return Err(format!(
-                    "json: cannot unmarshal {} into Go value of type {wanted}",
-                    go_format::json_type(&other)
-                ));
+                return Err(go_format::unmarshal_error(&other, wanted));
             }
         };
         for (name, value) in &operation {

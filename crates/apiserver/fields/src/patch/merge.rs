@@ -20,11 +20,8 @@ pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, 
         },
         Value::Null => return Err(bad()),
         other if checks => {
-            let given = go_format::json_type(&other);
-            let message = format!(
-                "error decoding patch: json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"
-            );
-            return Err(PatchError::BadRequest(message));
+            let error = go_format::unmarshal_error(&other, "map[string]interface {}");
+            return Err(PatchError::BadRequest(format!("error decoding patch: {error}")));
         }
         Value::Array(list) => Value::Array(list),
         Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(bad()),

@@ -22,10 +22,7 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<String>), PatchError> {
         Value::Null => Ok((Value::Object(Object::new()), strict_errors)),
         Value::Object(_) => Ok((patch, strict_errors)),
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            let given = go_format::json_type(&other);
-            Err(PatchError::BadRequest(format!(
-                "json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"
-            )))
+            Err(PatchError::BadRequest(go_format::unmarshal_error(&other, "map[string]interface {}")))
         }
     }
 }
@@ -262,7 +259,7 @@ fn apply_item_directives(
     Ok(if replace { (rest, Vec::new()) } else { (old, rest) })
 }
 
-/// Sorts items in the order of `first`. Items that are not in `first` keep their position in `server`.
+/// Sorts items in the order of `first`. The others keep their position in `server`.
 fn reorder(items: Vec<Value>, first: &[Value], server: &[Value], key: Option<&str>) -> Result<Vec<Value>, PatchError> {
     if let Some(key) = key
         && let Some(without) = items.iter().find(|item| item.get(key).is_none())

@@ -146,9 +146,9 @@ impl Api {
             self.background.queue.clear();
         }
         for number in 0..TASKS_PER_RUN {
-            let Some(chore) = self.background.queue.pop_first() else { break };
+            let Some(task) = self.background.queue.pop_first() else { break };
             let context = RequestContext { seed: context.seed.wrapping_add(number as u128), ..*context };
-            match chore {
+            match task {
                 Task::Dependent((bucket, key)) => self.collect_dependent(&context, bucket, &key),
                 Task::Owner((bucket, key)) => self.finish_owner(&context, bucket, &key),
                 Task::Namespace(name) => self.empty_namespace(&context, &name),
@@ -223,7 +223,7 @@ impl Api {
             return OwnerState::Solid;
         }
         let key = key_of(if owner_kind.namespaced { namespace } else { "" }, of("name"));
-        match self.store.get(owner_kind.bucket, &key) {
+        match self.store.get(owner_kind.bucket(), &key) {
             Some(found) if *found.uid == *of("uid") => {
                 let found = decoded(found);
                 let deleting = at(&found, &["metadata", "deletionTimestamp"]).is_some();
@@ -298,7 +298,7 @@ impl Api {
         let prefix = format!("{name}/");
         let mut left = false;
         for kind in kinds::all().iter().filter(|kind| kind.namespaced && kind.behavior.view.is_none()) {
-            let keys = self.store.list(kind.bucket, &prefix, "", None).ok().into_iter().flatten();
+            let keys = self.store.list(kind.bucket(), &prefix, "", None).ok().into_iter().flatten();
             let keys: Vec<String> = keys.map(|(key, _)| key.to_string()).collect();
             for key in keys {
                 let options =
@@ -331,7 +331,7 @@ impl Api {
 
 /// The kind that is stored in a bucket.
 fn kind_in(bucket: &str) -> Option<&'static Kind> {
-    kinds::all().iter().copied().find(|kind| kind.bucket == bucket && kind.behavior.view.is_none())
+    kinds::all().iter().copied().find(|kind| kind.bucket() == bucket && kind.behavior.view.is_none())
 }
 
 fn target(kind: &'static Kind, key: &str) -> Target {

@@ -18,7 +18,7 @@ impl Api {
         }
         let node = node_of(&binding)?;
         let key = key_of(&target.namespace, name);
-        let live = self.store.get(write.kind.bucket, &key).cloned();
+        let live = self.store.get(write.kind.bucket(), &key).cloned();
         let live = live.ok_or_else(|| Status::not_found(write.kind, name))?;
         let uid = text(&binding, &["metadata", "uid"]);
         if !uid.is_empty() && uid != &*live.uid {

@@ -25,23 +25,23 @@ impl Api {
 
     fn commit_as(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp, is_draft: bool) -> Arc<Stored> {
         let encoded = Stored { is_draft, ..store::encode(object, self.store.revision() + 1) };
-        let before = self.store.get(kind.bucket, key).cloned();
-        self.background.on_put((kind.bucket, key), before.as_deref(), &encoded, object, now);
-        self.store.put(kind.bucket, key, encoded, now)
+        let before = self.store.get(kind.bucket(), key).cloned();
+        self.background.on_put((kind.bucket(), key), before.as_deref(), &encoded, object, now);
+        self.store.put(kind.bucket(), key, encoded, now)
     }
 
     /// Deletes an object at a new revision. Watches receive its last state.
     pub(super) fn commit_removal(&mut self, kind: &Kind, key: &str, last: &Value, now: Timestamp) -> Arc<Stored> {
         let encoded = store::encode(last, self.store.revision() + 1);
-        self.background.on_delete(kind.bucket, key, &encoded);
-        self.store.remove(kind.bucket, key, encoded, now)
+        self.background.on_delete(kind.bucket(), key, &encoded);
+        self.store.remove(kind.bucket(), key, encoded, now)
     }
 
     pub(super) fn create_system_namespaces(&mut self, context: &RequestContext) {
         let kind = &crate::kinds::namespace::KIND;
         let mut rng = Rng::new(context.seed);
         for name in SYSTEM_NAMESPACES {
-            if self.store.get(kind.bucket, name).is_some() {
+            if self.store.get(kind.bucket(), name).is_some() {
                 continue;
             }
             let object = json!({

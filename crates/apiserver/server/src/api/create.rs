@@ -91,7 +91,7 @@ impl Api {
     fn store_new(&mut self, write: &mut Write<'_>, mut object: Value, generated: bool) -> Result<Answer, Status> {
         let name = text(&object, &["metadata", "name"]).to_owned();
         let key = key_of(text(&object, &["metadata", "namespace"]), &name);
-        if let Some(existing) = self.store.get(write.kind.bucket, &key) {
+        if let Some(existing) = self.store.get(write.kind.bucket(), &key) {
             let mut status = Status::already_exists(write.kind, &name);
             if generated {
                 status.message += ", the server was not able to generate a unique name for the object";
@@ -117,7 +117,7 @@ impl Api {
         let namespace = text(object, &["metadata", "namespace"]).to_owned();
         for _ in 0..NAME_ATTEMPTS {
             let name = write.rng.name(&prefix);
-            let taken = self.store.get(write.kind.bucket, &key_of(&namespace, &name)).is_some();
+            let taken = self.store.get(write.kind.bucket(), &key_of(&namespace, &name)).is_some();
             set(object, &["metadata", "name"], name);
             if !taken {
                 return;
@@ -165,14 +165,14 @@ pub(super) fn read_body(write: &mut Write<'_>) -> Result<Value, Status> {
 pub(super) fn handle_strict_errors(
     write: &mut Write<'_>,
     errors: Vec<String>,
-    into_result: impl Fn(String) -> Status,
+    reject: impl Fn(String) -> Status,
 ) -> Result<(), Status> {
     if errors.is_empty() {
         return Ok(());
     }
     match write.validation() {
         Validation::Ignore => Ok(()),
-        Validation::Strict => Err(into_result(errors.join(", "))),
+        Validation::Strict => Err(reject(errors.join(", "))),
         Validation::Warn => {
             errors.into_iter().for_each(|error| write.warn(error));
             Ok(())
@@ -187,10 +187,10 @@ pub(super) fn resolve_namespace(write: &Write<'_>, object: &mut Value) -> Result
         return Ok(());
     }
     let wanted = write.request.target.namespace.as_str();
-    let said = text(object, &["metadata", "namespace"]);
-    if said.is_empty() {
+    let given = text(object, &["metadata", "namespace"]);
+    if given.is_empty() {
         set(object, &["metadata", "namespace"], wanted);
-    } else if said != wanted {
+    } else if given != wanted {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Status::bad_request(why));
     }
@@ -198,12 +198,12 @@ pub(super) fn resolve_namespace(write: &Write<'_>, object: &mut Value) -> Result
 }
 
 pub(super) fn warn_duplicate_owners(write: &mut Write<'_>, object: &mut Value) {
-    let doubled = metadata::remove_duplicate_owners(object);
-    if !doubled.is_empty() {
+    let duplicates = metadata::remove_duplicate_owners(object);
+    if !duplicates.is_empty() {
         write.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such \
              requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
-            doubled.join(", ")
+            duplicates.join(", ")
         ));
     }
 }

@@ -127,7 +127,7 @@ impl Api {
             return Err(Status::not_allowed());
         }
         let (kind, name) = (target.kind, &target.name);
-        if kind.bucket == "namespaces" && matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
+        if kind.bucket() == "namespaces" && matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
             return Err(Status::forbidden(kind, name, "this namespace may not be deleted"));
         }
         let (object, gone) = self.remove(context.now, target, &options, dry_run)?;
@@ -181,24 +181,24 @@ impl Api {
     ) -> Result<(Arc<Stored>, bool), Status> {
         let kind = target.kind;
         let key = key_of(&target.namespace, &target.name);
-        let live = self.store.get(kind.bucket, &key).cloned();
+        let live = self.store.get(kind.bucket(), &key).cloned();
         let live = live.ok_or_else(|| Status::not_found(kind, &target.name))?;
         validate_preconditions(kind, &target.name, &live, options.preconditions.as_ref())?;
         let old = decoded(&live);
         let mut new = old.clone();
-        let decided = kind.bucket == "namespaces" && at(&old, &["metadata", "deletionTimestamp"]).is_some();
+        let decided = kind.bucket() == "namespaces" && at(&old, &["metadata", "deletionTimestamp"]).is_some();
         if kind.behavior.collected && !decided {
             set_propagation_finalizer(&mut new, options.policy());
         }
         let marked = mark(kind, &mut new, &old, options, now);
         let waits = at(&old, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0) > 0;
-        if kind.bucket == "pods" && !marked && waits {
+        if kind.bucket() == "pods" && !marked && waits {
             // A running grace period can be shortened, but nothing else can be changed.
             return Ok((live, false));
         }
-        if is_deletable(kind.bucket, &new) {
+        if is_deletable(kind.bucket(), &new) {
             // A pod is always marked first; other objects are removed directly.
-            let graceful = kind.bucket == "pods" && marked;
+            let graceful = kind.bucket() == "pods" && marked;
             if dry_run {
                 let shown = if graceful { Arc::new(store::encode(&new, live.revision)) } else { live };
                 return Ok((shown, true));
@@ -226,12 +226,12 @@ fn validate_preconditions(
     wanted: Option<&Preconditions>,
 ) -> Result<(), Status> {
     let Some(wanted) = wanted else { return Ok(()) };
-    if kind.bucket == "namespaces" {
+    if kind.bucket() == "namespaces" {
         return validate_namespace_preconditions(kind, name, live, wanted);
     }
     // Errors about a view name the group of the stored form.
     let group = if kind.behavior.view.is_some() { "" } else { kind.group };
-    let into_result = |why: String| {
+    let reject = |why: String| {
         let qualified = if group.is_empty() { kind.kind.to_owned() } else { format!("{}.{group}", kind.kind) };
         let message = format!("Operation cannot be fulfilled on {qualified} \"{name}\": {why}");
         let details = Details {
@@ -246,7 +246,7 @@ fn validate_preconditions(
         && **uid != *live.uid
     {
         let why = "The object might have been deleted and then recreated";
-        return into_result(format!(
+        return reject(format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). {why}",
             live.uid
         ));
@@ -258,7 +258,7 @@ fn validate_preconditions(
             "does not match the ResourceVersion in record ({}). The object might have been modified",
             live.revision
         );
-        return into_result(format!("the ResourceVersion in the precondition ({revision}) {why}"));
+        return reject(format!("the ResourceVersion in the precondition ({revision}) {why}"));
     }
     Ok(())
 }
@@ -306,7 +306,7 @@ fn set_propagation_finalizer(object: &mut Value, policy: Option<&str>) {
 fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now: Timestamp) -> bool {
     const AT: [&str; 2] = ["metadata", "deletionTimestamp"];
     const GRACE: [&str; 2] = ["metadata", "deletionGracePeriodSeconds"];
-    let grace = if kind.bucket == "pods" { kinds::pod::grace_seconds(old, options.grace_period_seconds) } else { 0 };
+    let grace = if kind.bucket() == "pods" { kinds::pod::grace_seconds(old, options.grace_period_seconds) } else { 0 };
     let marked = at(old, &AT).is_some();
     let before = at(old, &GRACE).and_then(Value::as_i64).unwrap_or(0);
     if marked && (grace >= before || (options.grace_period_seconds.is_none() && grace != 0)) {
@@ -318,7 +318,7 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
         end = earlier - SignedDuration::from_secs(before) + SignedDuration::from_secs(grace);
     }
     set(new, &AT, second(end));
-    if kind.bucket == "namespaces" {
+    if kind.bucket() == "namespaces" {
         set(new, &["status", "phase"], "Terminating");
     } else {
         set(new, &GRACE, grace);

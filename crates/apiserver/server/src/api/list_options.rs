@@ -118,8 +118,8 @@ impl Continue {
         let value: Value =
             serde_json::from_slice(&bytes).map_err(|_| bad(&bindery_fields::decode::syntax_error(&bytes)))?;
         if value.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
-            let said = value.get("v").and_then(Value::as_str).unwrap_or_default();
-            return Err(bad(format!("server does not recognize this encoded version {said}").trim_end()));
+            let given = value.get("v").and_then(Value::as_str).unwrap_or_default();
+            return Err(bad(format!("server does not recognize this encoded version {given}").trim_end()));
         }
         let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
         if revision == 0 {

@@ -92,7 +92,7 @@ impl Api {
     ) -> Result<Self, RestoreError> {
         let mut api = Self { store: Store::new(settings, revision), background: BackgroundTasks::default() };
         for (bucket, key, bytes) in objects {
-            let kind = kinds::all().iter().find(|kind| kind.bucket == bucket.as_ref());
+            let kind = kinds::all().iter().find(|kind| kind.bucket() == bucket.as_ref());
             let kind = kind.ok_or_else(|| RestoreError(format!("{}: unknown kind", bucket.as_ref())))?;
             let value: Value = serde_json::from_slice(&bytes)
                 .map_err(|error| RestoreError(format!("{} {key:?}: {error}", bucket.as_ref())))?;
@@ -100,8 +100,8 @@ impl Api {
             let at: u64 =
                 at.map_err(|_| RestoreError(format!("{} {key:?}: invalid resourceVersion", bucket.as_ref())))?;
             let object = store::encode(&value, at);
-            api.background.on_put((kind.bucket, &key), None, &object, &value, context.now);
-            api.store.restore(kind.bucket, Arc::from(key), Arc::new(object));
+            api.background.on_put((kind.bucket(), &key), None, &object, &value, context.now);
+            api.store.restore(kind.bucket(), Arc::from(key), Arc::new(object));
         }
         api.create_system_namespaces(context);
         Ok(api)
@@ -110,11 +110,6 @@ impl Api {
     /// The revision of the last change.
     pub fn revision(&self) -> u64 {
         self.store.revision()
-    }
-
-    /// How many objects of a kind there are.
-    pub fn count(&self, kind: &Kind) -> usize {
-        self.store.count(kind.bucket)
     }
 
     /// The changes since the last call, in order. The caller must persist them as one batch before

@@ -14,7 +14,7 @@ impl Api {
     pub(super) fn patch(&mut self, write: &mut Write<'_>, patch: PatchType) -> Result<Answer, Status> {
         let target = &write.request.target;
         let key = key_of(&target.namespace, &target.name);
-        let live = self.store.get(write.kind.bucket, &key).cloned();
+        let live = self.store.get(write.kind.bucket(), &key).cloned();
         if patch == PatchType::Apply {
             return self.apply(write, live);
         }
@@ -39,8 +39,8 @@ impl Api {
         live: Option<std::sync::Arc<crate::store::Stored>>,
     ) -> Result<Answer, Status> {
         let target = &write.request.target;
-        let (body, doubled) = codec::json_and_duplicate_key(&write.request.body)?;
-        handle_strict_errors(write, doubled.into_iter().collect(), |errors| {
+        let (body, duplicate_key) = codec::json_and_duplicate_key(&write.request.body)?;
+        handle_strict_errors(write, duplicate_key.into_iter().collect(), |errors| {
             let why = format!("error converting YAML to JSON: yaml: unmarshal errors:\n  {errors}");
             Status::bad_request(format!("error strict decoding YAML: {why}"))
         })?;

@@ -21,7 +21,7 @@ impl Api {
             Revision::At(_) | Revision::Any | Revision::Latest => {}
         }
         let key = key_of(&target.namespace, &target.name);
-        let found = self.store.get(target.kind.bucket, &key);
+        let found = self.store.get(target.kind.bucket(), &key);
         let found = found.ok_or_else(|| Status::not_found(target.kind, &target.name))?;
         let body = AnswerBody::Object(show(target.kind, &found.bytes));
         Ok(Answer { code: 200, body, warnings: Vec::new(), revision: found.revision })
@@ -44,7 +44,7 @@ impl Api {
         let prefix = key_prefix(target);
         let from = format!("{prefix}{start}");
         let revision = at.unwrap_or(self.store.revision());
-        let mut objects = match self.store.list(target.kind.bucket, &prefix, &from, at) {
+        let mut objects = match self.store.list(target.kind.bucket(), &prefix, &from, at) {
             Ok(objects) => objects,
             Err(_) if start.is_empty() => {
                 return Err(Status::expired("The resourceVersion for the provided list is too old."));
@@ -74,7 +74,7 @@ impl Api {
             last.push_str(&key);
         }
         let default_class =
-            (target.kind.bucket == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
+            (target.kind.bucket() == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
         Ok(List {
             kind: target.kind,
             revision,

@@ -62,10 +62,10 @@ impl Selection {
 
     /// Whether an object is selected.
     pub fn selects(&self, key: &str, object: &Stored) -> bool {
-        self.labels.iter().all(|term| term.holds(object)) && self.fields_hold(key, object)
+        self.labels.iter().all(|term| term.matches(object)) && self.fields_match(key, object)
     }
 
-    fn fields_hold(&self, key: &str, object: &Stored) -> bool {
+    fn fields_match(&self, key: &str, object: &Stored) -> bool {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let mut decoded: Option<Value> = None;
         self.fields.iter().all(|term| {
@@ -83,7 +83,7 @@ impl Selection {
 }
 
 impl LabelTerm {
-    fn holds(&self, object: &Stored) -> bool {
+    fn matches(&self, object: &Stored) -> bool {
         let found = object.labels.iter().find(|(key, _)| **key == *self.key).map(|(_, value)| &**value);
         let number = || found.and_then(|value| value.parse::<i64>().ok());
         match &self.test {

@@ -21,15 +21,15 @@ impl Api {
         validate_name(write, &object)?;
         resolve_namespace(write, &mut object)?;
         let key = key_of(&target.namespace, &target.name);
-        let Some(live) = self.store.get(write.kind.bucket, &key).cloned() else {
+        let Some(live) = self.store.get(write.kind.bucket(), &key).cloned() else {
             if write.kind.behavior.create_on_update && write.subresource().is_empty() {
                 return self.create_by_update(write, object);
             }
             return Err(Status::not_found(write.kind, &target.name));
         };
-        let said = text(&object, &["metadata", "uid"]);
-        if !said.is_empty() && said != &*live.uid {
-            return Err(write.uid_conflict(&target.name, said, &live.uid));
+        let given = text(&object, &["metadata", "uid"]);
+        if !given.is_empty() && given != &*live.uid {
+            return Err(write.uid_conflict(&target.name, given, &live.uid));
         }
         let old = decoded(&live);
         self.replace(write, &live, old, object, false)
@@ -95,7 +95,7 @@ impl Api {
     ) -> Result<Answer, Status> {
         let target = &write.request.target;
         let key = key_of(&target.namespace, &target.name);
-        if is_deletable(write.kind.bucket, new) {
+        if is_deletable(write.kind.bucket(), new) {
             if !write.dry_run {
                 self.commit_removal(write.kind, &key, old, write.now);
             }
@@ -116,13 +116,13 @@ impl Api {
 
 /// The body must have the name of the path.
 pub(super) fn validate_name(write: &Write<'_>, object: &Value) -> Result<(), Status> {
-    let (wanted, said) = (&write.request.target.name, text(object, &["metadata", "name"]));
-    if said.is_empty() {
+    let (wanted, given) = (&write.request.target.name, text(object, &["metadata", "name"]));
+    if given.is_empty() {
         let why = "was undeterminable: name must be provided";
         return Err(Status::bad_request(format!("the name of the object ({wanted} based on URL) {why}")));
     }
-    if said != wanted {
-        let why = format!("the name of the object ({said}) does not match the name on the URL ({wanted})");
+    if given != wanted {
+        let why = format!("the name of the object ({given}) does not match the name on the URL ({wanted})");
         return Err(Status::bad_request(why));
     }
     Ok(())
@@ -130,12 +130,12 @@ pub(super) fn validate_name(write: &Write<'_>, object: &Value) -> Result<(), Sta
 
 /// A resourceVersion in the body must be the latest one.
 fn validate_revision(write: &Write<'_>, live: &Stored, new: &mut Value) -> Result<(), Status> {
-    let said = text(new, &["metadata", "resourceVersion"]);
+    let given = text(new, &["metadata", "resourceVersion"]);
     let name = &write.request.target.name;
-    let revision: u64 = match said {
+    let revision: u64 = match given {
         "" => 0,
-        _ => said.parse().map_err(|_| {
-            Status::failure(500, "", format!("strconv.ParseUint: parsing {said:?}: {}", parse_error(said)))
+        _ => given.parse().map_err(|_| {
+            Status::failure(500, "", format!("strconv.ParseUint: parsing {given:?}: {}", parse_error(given)))
         })?,
     };
     if revision == 0 {

@@ -87,7 +87,7 @@ impl Api {
             Revision::At(_) => current,
         };
         let prefix = key_prefix(target);
-        let objects = if initial { self.store.list(target.kind.bucket, &prefix, "", None).ok() } else { None };
+        let objects = if initial { self.store.list(target.kind.bucket(), &prefix, "", None).ok() } else { None };
         let objects = objects.into_iter().flatten().filter(|(key, object)| selection.selects(key, object));
         let initial: Vec<Bytes> = objects.map(|(_, object)| show(target.kind, &object.bytes)).collect();
         Ok(Watch {
@@ -110,7 +110,7 @@ impl Api {
         until: u64,
         limit: usize,
     ) -> Result<Vec<HistoryEntry>, Status> {
-        let changes = self.store.changes_after(kind.bucket, after, until, limit);
+        let changes = self.store.changes_after(kind.bucket(), after, until, limit);
         changes.map_err(|floor| Status::expired(format!("too old resource version: {after} ({})", floor.0)))
     }
 }

@@ -96,18 +96,18 @@ impl<'a> Write<'a> {
     }
 
     /// The body has a UID that is not that of the stored object.
-    pub fn uid_conflict(&self, name: &str, said: &str, live: &str) -> Status {
-        self.precondition_failed(name, "UID", said, live)
+    pub fn uid_conflict(&self, name: &str, given: &str, live: &str) -> Status {
+        self.precondition_failed(name, "UID", given, live)
     }
 
     /// The body requires a UID or resourceVersion that the stored object does not have.
-    pub fn precondition_failed(&self, name: &str, field: &str, said: &str, live: &str) -> Status {
+    pub fn precondition_failed(&self, name: &str, field: &str, given: &str, live: &str) -> Status {
         // Upstream stores nodes as minions, and its dry runs omit the common prefix.
-        let bucket = if self.kind.bucket == "nodes" { "minions" } else { self.kind.bucket };
+        let bucket = if self.kind.bucket() == "nodes" { "minions" } else { self.kind.bucket() };
         let prefix = if self.dry_run { "" } else { "/registry" };
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {prefix}/{bucket}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
-             failed: {field} in precondition: {said}, {field} in object meta: {live}",
+             failed: {field} in precondition: {given}, {field} in object meta: {live}",
             super::key_of(&self.request.target.namespace, name),
         );
         Status::conflict(self.kind, name, &why)

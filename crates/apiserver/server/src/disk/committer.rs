@@ -45,7 +45,7 @@ impl Shared {
     }
 
     /// Closes the queue, and drops records that will not be persisted.
-    fn refuse_more(&self) {
+    fn close_queue(&self) {
         *self.queue() = Queue { records: Vec::new(), is_closed: true };
     }
 
@@ -72,7 +72,7 @@ impl Disk {
                     Ok(Err(error)) => error,
                     Err(_) => "the database panicked: see the log for details".to_owned(),
                 };
-                shared.refuse_more();
+                shared.close_queue();
                 drop(objects);
                 drop(dir);
                 shared.progress.send_modify(|progress| progress.ended = Some(why));

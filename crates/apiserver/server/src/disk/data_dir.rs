@@ -9,7 +9,7 @@ use crate::host::files::{create_private_dir, sync_dir};
 
 const LOCK: &str = "lock";
 const STORE: &str = "store.redb";
-const UNFINISHED: &str = "store.redb.new";
+const NEW_STORE: &str = "store.redb.new";
 /// Files that exist only in the directory of a server that had a store.
 const KEYS: [&str; 3] = ["ca.crt", "ca.key", "token"];
 
@@ -23,7 +23,7 @@ pub struct DataDir {
 
 impl DataDir {
     /// Creates the directory if it does not exist, and locks it.
-    pub fn claim(path: &Path) -> Result<DataDir, String> {
+    pub fn open(path: &Path) -> Result<DataDir, String> {
         let path = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
         create_private_dir(&path)?;
         reject_foreign_files(&path)?;
@@ -44,7 +44,7 @@ impl DataDir {
     /// Creates the file for a new database. A previous one that was not finished is removed:
     /// nothing in it was ever acknowledged.
     pub fn begin_store(&self) -> Result<File, String> {
-        let path = self.path.join(UNFINISHED);
+        let path = self.path.join(NEW_STORE);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(format!("{}: {error}", path.display())),
             Ok(()) | Err(_) => {}
@@ -55,7 +55,7 @@ impl DataDir {
 
     /// Moves the synced new database to its final path.
     pub fn finish_store(&self) -> Result<(), String> {
-        let moved = std::fs::rename(self.path.join(UNFINISHED), self.store());
+        let moved = std::fs::rename(self.path.join(NEW_STORE), self.store());
         moved.map_err(|error| format!("{}: {error}", self.store().display()))?;
         sync_dir(&self.path)?;
         // The parents may be new, too. One that cannot be opened was not created by this process.
@@ -83,7 +83,7 @@ fn reject_foreign_files(path: &Path) -> Result<(), String> {
                 KEYS.join(", ")
             ));
         }
-        if ![LOCK, UNFINISHED, "lost+found"].contains(&&*name) {
+        if ![LOCK, NEW_STORE, "lost+found"].contains(&&*name) {
             return Err(format!(
                 "{} contains {name}, which this server did not write, and no {STORE}: use an empty or new directory",
                 path.display()

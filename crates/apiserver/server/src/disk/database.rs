@@ -20,7 +20,7 @@ const FORMAT: &str = "format";
 const REVISION: &str = "revision";
 const COUNT: &str = "objects";
 /// Incremented when older servers can no longer read the file.
-const FORMAT_NOW: u64 = 1;
+const FORMAT_VERSION: u64 = 1;
 /// Objects are read from our own memory, so the database needs little cache.
 const CACHE_BYTES: usize = 16 << 20;
 /// Enough to detect damage; this is not a protection against tampering.
@@ -54,7 +54,7 @@ impl ObjectDatabase {
         transaction.open_table(OBJECTS).map_err(boxed)?;
         {
             let mut numbers = transaction.open_table(NUMBERS).map_err(boxed)?;
-            for (name, number) in [(FORMAT, FORMAT_NOW), (REVISION, 0), (COUNT, 0)] {
+            for (name, number) in [(FORMAT, FORMAT_VERSION), (REVISION, 0), (COUNT, 0)] {
                 numbers.insert(name, number).map_err(boxed)?;
             }
         }
@@ -71,9 +71,9 @@ impl ObjectDatabase {
             found.map(|found| found.value()).ok_or_else(|| self.damaged(&format!("the entry {name:?} is missing")))
         };
         let format = number(FORMAT)?;
-        if format != FORMAT_NOW {
+        if format != FORMAT_VERSION {
             return Err(format!(
-                "{} was written by another version of bindery: it has format {format}, and this version reads format {FORMAT_NOW}",
+                "{} was written by another version of bindery: it has format {format}, and this version reads format {FORMAT_VERSION}",
                 self.path.display()
             ));
         }
@@ -160,5 +160,5 @@ fn boxed(error: impl Into<redb::Error>) -> Box<redb::Error> {
 }
 
 fn unusable(path: &Path, error: &dyn Display) -> String {
-    format!("cannot open {}: {error}. It is damaged, or was not written by this server", path.display())
+    format!("{} cannot be opened: {error}. It is damaged, or was not written by this server", path.display())
 }

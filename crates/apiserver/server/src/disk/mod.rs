@@ -22,7 +22,7 @@ use database::ObjectDatabase;
 ///
 /// A directory that another process uses, or that contains foreign files, is not changed.
 pub fn open(path: &Path, settings: Settings, context: &RequestContext) -> Result<(Api, Disk), String> {
-    let dir = DataDir::claim(path)?;
+    let dir = DataDir::open(path)?;
     let settings = Settings { journal: true, ..settings };
     let opened = catch_unwind(AssertUnwindSafe(|| {
         let objects = if dir.has_store() { ObjectDatabase::open(&dir.store())? } else { ObjectDatabase::create(&dir)? };

@@ -24,9 +24,9 @@ pub const ADMIN: &str = "bindery-admin";
 /// The group that may do everything.
 pub const MASTERS: &str = "system:masters";
 
-const VALID: Duration = Duration::from_secs(10 * 365 * 86_400);
+const VALIDITY: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// Allows for clocks that differ.
-const VALID_BEFORE: Duration = Duration::from_secs(86_400);
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(86_400);
 
 /// The keys by which server and administrator authenticate each other, as PEM.
 pub struct Keys {
@@ -164,8 +164,8 @@ fn admin_params() -> CertificateParams {
 
 fn valid_from_now(params: &mut CertificateParams) {
     let now = SystemTime::now();
-    params.not_before = (now - VALID_BEFORE).into();
-    params.not_after = (now + VALID).into();
+    params.not_before = (now - CLOCK_TOLERANCE).into();
+    params.not_after = (now + VALIDITY).into();
 }
 
 /// 256 random bits, in hexadecimal.

@@ -21,7 +21,7 @@ use crate::http::{self, ContextSource, Journal, Shared};
 use keys::Keys;
 
 /// How long connections may take to finish when the server stops.
-const STOPS_WITHIN: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The configuration of a server.
 #[derive(Debug, Clone)]
@@ -136,7 +136,7 @@ impl Server {
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let abort = self.serving.abort_handle();
-        if tokio::time::timeout(STOPS_WITHIN, self.serving).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, self.serving).await.is_err() {
             tracing::warn!("connections did not end in time, closing them");
             abort.abort();
         }

@@ -9,9 +9,9 @@ use tokio::time::{sleep, timeout};
 use super::shared::Shared;
 
 /// How long to wait after a change, so that the work of many changes is done at once.
-const AFTER_A_CHANGE: Duration = Duration::from_millis(10);
+const DELAY_AFTER_CHANGE: Duration = Duration::from_millis(10);
 /// The longest interval between two runs, in case the clock is changed.
-const AT_LEAST_EVERY: Duration = Duration::from_secs(60);
+const INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// Runs background tasks until the server shuts down.
 pub async fn run_background_tasks(shared: Arc<Shared>) {
@@ -22,12 +22,12 @@ pub async fn run_background_tasks(shared: Arc<Shared>) {
         // If a task panics, it is dropped and the others run next time.
         let (due, _) = shared.write(None, |api| Ok(api.run_background_tasks(&shared.context())));
         let due = due.unwrap_or_default();
-        let wait = due.map_or(AT_LEAST_EVERY, |due| until(due).min(AT_LEAST_EVERY));
+        let wait = due.map_or(INTERVAL_MAX, |due| until(due).min(INTERVAL_MAX));
         tokio::select! {
             _ = shutdown.changed() => return,
             _ = timeout(wait, changes.changed()) => {}
         }
-        sleep(AFTER_A_CHANGE).await;
+        sleep(DELAY_AFTER_CHANGE).await;
     }
 }
 

@@ -16,15 +16,15 @@ use tokio_rustls::TlsAcceptor;
 use super::request;
 use super::shared::Shared;
 
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_WITHIN: Duration = Duration::from_secs(60);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(60);
 /// Upstream's limit.
 const STREAMS_MAX: u32 = 250;
 /// A lost client is detected after two intervals.
-const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long to wait after a failed accept, for example with too many open files: it would fail
 /// again immediately.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Serves until shutdown; returns when the last connection has ended.
 pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
@@ -46,7 +46,7 @@ pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>)
             }
             Err(error) => {
                 tracing::warn!(%error, "accepting a connection failed");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
@@ -58,7 +58,7 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) {
     // Responses are written whole, so waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
     let shutdown = shared.shutdown();
-    let stream = match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+    let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
         Err(_) => return tracing::debug!("TLS handshake timed out"),
@@ -76,14 +76,14 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_MAX)
-            .keep_alive_interval(PING_EVERY)
-            .keep_alive_timeout(PING_EVERY)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_INTERVAL)
             .serve_connection(io, service);
         until_stopped!(connection, shutdown)
     } else {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS_WITHIN)
+            .header_read_timeout(HEADERS_TIMEOUT)
             .serve_connection(io, service);
         until_stopped!(connection, shutdown)
     };

@@ -21,7 +21,7 @@ const AGGREGATED: HeaderValue =
 /// A resource, as in all discovery documents.
 struct Resource {
     name: &'static str,
-    singular: &'static str,
+    singular: String,
     kind: &'static str,
     namespaced: bool,
     verbs: &'static [&'static str],
@@ -181,7 +181,7 @@ fn of_kind(kind: &kinds::Kind) -> Resource {
     subresources.sort_by_key(|part| part.name);
     Resource {
         name: kind.plural,
-        singular: kind.singular,
+        singular: kind.singular(),
         kind: kind.kind,
         namespaced: kind.namespaced,
         verbs: kind.verbs,
@@ -194,7 +194,7 @@ fn of_kind(kind: &kinds::Kind) -> Resource {
 fn review_resource(review: &super::reviews::Review) -> Resource {
     Resource {
         name: review.plural,
-        singular: review.singular,
+        singular: review.kind.to_lowercase(),
         kind: review.kind,
         namespaced: review.namespaced,
         verbs: &["create"],

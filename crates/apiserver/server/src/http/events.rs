@@ -21,25 +21,25 @@ use crate::api::{Watch, WatchEventType};
 use crate::status::Status;
 
 /// How many changes are read while the store is locked.
-const CHANGES_AT_ONCE: usize = 256;
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const CHANGES_PER_READ: usize = 256;
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// The last bookmark is sent this long before the end.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// A watch without a timeout lasts between this long and twice as long, so that clients do not
 /// reconnect at the same time.
-const LASTS_AT_LEAST_SECONDS: u64 = 1800;
+const DURATION_MIN_SECONDS: u64 = 1800;
 
 /// How long a watch lasts.
 pub fn watch_duration(timeout_seconds: Option<i64>, random: u128) -> Duration {
-    let asked = timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
+    let requested = timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
     // Longer durations would overflow the clock.
-    let asked = asked.map(|seconds| seconds.min(u64::from(u32::MAX)));
-    let more = u64::try_from(random % u128::from(LASTS_AT_LEAST_SECONDS)).unwrap_or_default();
-    Duration::from_secs(asked.unwrap_or(LASTS_AT_LEAST_SECONDS + more))
+    let requested = requested.map(|seconds| seconds.min(u64::from(u32::MAX)));
+    let more = u64::try_from(random % u128::from(DURATION_MIN_SECONDS)).unwrap_or_default();
+    Duration::from_secs(requested.unwrap_or(DURATION_MIN_SECONDS + more))
 }
 
 /// Starts a stream: sends headers immediately, and events as they occur.
-pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, watch_duration: Duration) -> Reply {
+pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, duration: Duration) -> Reply {
     // One chunk waits for the client while the next is filled.
     let (out, chunks) = channel(1);
     let stream = Stream {
@@ -51,8 +51,8 @@ pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, watch_duration: Dur
         out,
         chunk: Vec::new(),
         columns_sent: false,
-        ends: Instant::now() + watch_duration,
-        ends_with_bookmark: watch_duration > BOOKMARK_BEFORE_END,
+        ends: Instant::now() + duration,
+        ends_with_bookmark: duration > BOOKMARK_BEFORE_END,
     };
     tokio::spawn(stream.run());
     reply(200, HeaderValue::from_static("application/json"), Body::Events(chunks))
@@ -83,7 +83,7 @@ impl Stream {
 
     async fn send_events(&mut self) -> Result<(), StreamEnded> {
         self.send_initial().await?;
-        let mut bookmark_at = Instant::now() + BOOKMARK_EVERY;
+        let mut bookmark_at = Instant::now() + BOOKMARK_INTERVAL;
         let mut bookmark_due = false;
         loop {
             self.changes.mark_unchanged();
@@ -94,7 +94,7 @@ impl Stream {
                     return self.send().await;
                 }
             };
-            let has_more = changes.len() == CHANGES_AT_ONCE;
+            let has_more = changes.len() == CHANGES_PER_READ;
             let seen = if has_more { changes.last().map_or(revision, |change| change.revision) } else { revision };
             for change in &changes {
                 if let Some(event) = self.watch.select(change) {
@@ -106,7 +106,7 @@ impl Stream {
             if std::mem::take(&mut bookmark_due) {
                 self.write_bookmark("");
                 self.ends_with_bookmark &= Instant::now() < self.ends - BOOKMARK_BEFORE_END;
-                bookmark_at = Instant::now() + BOOKMARK_EVERY;
+                bookmark_at = Instant::now() + BOOKMARK_INTERVAL;
             }
             if self.shared.persisted(seen).await.is_err() {
                 return Err(StreamEnded);
@@ -135,7 +135,7 @@ impl Stream {
     fn pull(&self) -> Result<(Vec<crate::store::HistoryEntry>, u64), Status> {
         let watch = &self.watch;
         let (changes, revision) =
-            self.shared.read(|api| api.changes_after(watch.kind, watch.revision, u64::MAX, CHANGES_AT_ONCE));
+            self.shared.read(|api| api.changes_after(watch.kind, watch.revision, u64::MAX, CHANGES_PER_READ));
         Ok((changes?, revision))
     }
 
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn a_watch_without_timeout_lasts_between_half_an_hour_and_an_hour() {
         for random in [0, 1, 1799, 1800, u128::MAX] {
-            for asked in [None, Some(0), Some(-5)] {
-                assert!((1800..3600).contains(&watch_duration(asked, random).as_secs()));
+            for requested in [None, Some(0), Some(-5)] {
+                assert!((1800..3600).contains(&watch_duration(requested, random).as_secs()));
             }
             assert_eq!(watch_duration(Some(7), random), Duration::from_secs(7));
         }

@@ -24,7 +24,7 @@ use crate::kinds::Kind;
 use crate::status::Status;
 
 /// How long a read waits for a revision in the future.
-const WAITS_FOR_REVISION: Duration = Duration::from_secs(3);
+const REVISION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A verb of the API, or a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ async fn wait_for_revision<T>(shared: &Shared, read: impl Fn(&Api) -> Result<T, 
         return first;
     }
     let mut changes = shared.changes();
-    let until = Instant::now() + WAITS_FOR_REVISION;
+    let until = Instant::now() + REVISION_TIMEOUT;
     loop {
         changes.mark_unchanged();
         let (outcome, seen) = shared.read(&read);

@@ -15,7 +15,7 @@ pub fn index(output: OutputFormat) -> Reply {
 }
 
 /// `/openapi/v3/PATH`
-pub fn of_path(path: &str, query: &Query<'_>, asked: &DocumentRequest<'_>) -> Reply {
+pub fn of_path(path: &str, query: &Query<'_>, requested: &DocumentRequest<'_>) -> Reply {
     let Some(text) = text_at(path) else { return page_not_found() };
     let found = Document::new(text);
     let hash = query.get("hash").filter(|hash| !hash.is_empty());
@@ -28,7 +28,7 @@ pub fn of_path(path: &str, query: &Query<'_>, asked: &DocumentRequest<'_>) -> Re
         }
         return moved;
     }
-    let mut reply = asked.answer(&found);
+    let mut reply = requested.answer(&found);
     if hash.is_some() && reply.status() == 200 {
         let headers = reply.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
@@ -38,17 +38,17 @@ pub fn of_path(path: &str, query: &Query<'_>, asked: &DocumentRequest<'_>) -> Re
 }
 
 /// `/openapi/v2`
-pub fn v2(asked: &DocumentRequest<'_>) -> Reply {
-    if !asked.accepts_json() && asked.accepts(V2_ASKED) {
-        return reply(200, HeaderValue::from_static(V2_ANSWERED), Body::Whole(empty_schema().into()));
+pub fn v2(requested: &DocumentRequest<'_>) -> Reply {
+    if !requested.accepts_json() && requested.accepts(V2_REQUESTED) {
+        return reply(200, HeaderValue::from_static(V2_RESPONSE), Body::Whole(empty_schema().into()));
     }
-    asked.answer(&Document::new(openapi::v2_text()))
+    requested.answer(&Document::new(openapi::v2_text()))
 }
 
 /// The media type that kubectl requests for `/openapi/v2`, and no other.
-const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const V2_REQUESTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 /// Upstream's media type for that response: the requested one is not valid.
-const V2_ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const V2_RESPONSE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// A protobuf document without schemas. kubectl requires one before it creates the objects of a
 /// `List`, to validate them itself; what has no schema it leaves to the server, which validates

@@ -104,13 +104,14 @@ fn set_number(slot: &mut Option<i64>, value: &str) -> Result<(), Status> {
     if slot.is_some() {
         return Ok(());
     }
-    let into_result = |what: &str| Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: {what}"));
+    let reject = |what: &str| Status::bad_request(format!("strconv.ParseInt: parsing {value:?}: {what}"));
     let is_too_large =
         |error: &ParseIntError| matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
-    *slot =
-        Some(value.parse::<i64>().map_err(|error| {
-            into_result(if is_too_large(&error) { "value out of range" } else { "invalid syntax" })
-        })?);
+    *slot = Some(
+        value
+            .parse::<i64>()
+            .map_err(|error| reject(if is_too_large(&error) { "value out of range" } else { "invalid syntax" }))?,
+    );
     Ok(())
 }
 

@@ -30,7 +30,7 @@ const BODY_BYTES_MAX: usize = 3 << 20;
 /// How much of a larger body is discarded before the error is sent.
 const DISCARDED_BYTES_MAX: usize = 32 << 20;
 /// How long a client may take to send a body.
-const BODY_WITHIN: Duration = Duration::from_secs(60);
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 const IMPERSONATE: HeaderName = HeaderName::from_static("impersonate-user");
 
@@ -52,9 +52,9 @@ pub struct HttpCall<'a> {
 
 impl HttpCall<'_> {
     /// Whether to indent the response: requested, or a browser.
-    pub fn is_pretty(&self, asked: Option<bool>) -> bool {
+    pub fn is_pretty(&self, requested: Option<bool>) -> bool {
         let agent = || header(self.headers, &USER_AGENT).unwrap_or_default();
-        asked.unwrap_or_else(|| ["curl", "Wget", "Mozilla/5.0"].iter().any(|browser| agent().starts_with(browser)))
+        requested.unwrap_or_else(|| ["curl", "Wget", "Mozilla/5.0"].iter().any(|browser| agent().starts_with(browser)))
     }
 
     fn output(&self) -> OutputFormat {
@@ -150,7 +150,7 @@ async fn read(body: Incoming, headers: &HeaderMap) -> Result<Bytes, Status> {
     if length.is_some_and(|length| length > DISCARDED_BYTES_MAX as u64) {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_WITHIN, read_frames(body)).await {
+    match tokio::time::timeout(BODY_TIMEOUT, read_frames(body)).await {
         Ok(read) => read,
         Err(_) => Err(Status::failure(504, "Timeout", "Timeout: the request body was not received in time")),
     }
@@ -240,7 +240,7 @@ fn server_document(shared: &Shared, path: &Path<'_>, call: &HttpCall<'_>) -> Res
     let query = Query::new(call.query);
     let output = call.output();
     let known = header(call.headers, &IF_NONE_MATCH);
-    let asked = DocumentRequest { accept: call.accept, known };
+    let requested = DocumentRequest { accept: call.accept, known };
     let accept = || Accept::parse(call.accept, accept::Endpoint::Discovery);
     Ok(match path {
         Path::Root => shared.documents.root(output),
@@ -253,9 +253,9 @@ fn server_document(shared: &Shared, path: &Path<'_>, call: &HttpCall<'_>) -> Res
             Some(reply) => reply,
             None => unknown_path(shared, group)?,
         },
-        Path::OpenApiV2 => openapi::v2(&asked),
+        Path::OpenApiV2 => openapi::v2(&requested),
         Path::OpenApiIndex => openapi::index(output),
-        Path::OpenApi(path) => openapi::of_path(path, &query, &asked),
+        Path::OpenApi(path) => openapi::of_path(path, &query, &requested),
         Path::Objects(_) | Path::Unknown => reply::page_not_found(),
     })
 }

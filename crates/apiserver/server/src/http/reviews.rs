@@ -14,8 +14,6 @@ pub struct Review {
     pub group: &'static str,
     /// Such as `tokenreviews`.
     pub plural: &'static str,
-    /// Such as `tokenreview`.
-    pub singular: &'static str,
     /// Such as `TokenReview`.
     pub kind: &'static str,
     /// Whether it is namespaced.
@@ -60,7 +58,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHENTICATION,
         plural: "selfsubjectreviews",
-        singular: "selfsubjectreview",
         kind: "SelfSubjectReview",
         namespaced: false,
         spec: &[],
@@ -69,7 +66,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHENTICATION,
         plural: "tokenreviews",
-        singular: "tokenreview",
         kind: "TokenReview",
         namespaced: false,
         spec: TOKEN,
@@ -78,7 +74,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "localsubjectaccessreviews",
-        singular: "localsubjectaccessreview",
         kind: "LocalSubjectAccessReview",
         namespaced: true,
         spec: ACCESS,
@@ -87,7 +82,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "selfsubjectaccessreviews",
-        singular: "selfsubjectaccessreview",
         kind: "SelfSubjectAccessReview",
         namespaced: false,
         spec: ACCESS,
@@ -97,7 +91,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "selfsubjectrulesreviews",
-        singular: "selfsubjectrulesreview",
         kind: "SelfSubjectRulesReview",
         namespaced: false,
         spec: &[Field { number: 1, name: "namespace", content: Content::Text }],
@@ -112,7 +105,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "subjectaccessreviews",
-        singular: "subjectaccessreview",
         kind: "SubjectAccessReview",
         namespaced: false,
         spec: ACCESS,
@@ -132,13 +124,12 @@ impl Review {
             let spec = protobuf::read(sent, &[Field { number: 2, name: "spec", content: Content::Message(self.spec) }]);
             return spec.ok_or_else(|| Status::bad_request("the request body is not a valid protobuf message"));
         }
-        let into_result =
-            |error: &dyn std::fmt::Display| Status::bad_request(format!("cannot decode the review: {error}"));
+        let reject = |error: &dyn std::fmt::Display| Status::bad_request(format!("cannot decode the review: {error}"));
         match super::accept::body_format(content_type)? {
-            Format::Json => serde_json::from_slice(sent).map_err(|error| into_result(&error)),
+            Format::Json => serde_json::from_slice(sent).map_err(|error| reject(&error)),
             Format::Yaml => {
-                let json = bindery_fields::yaml_to_json(sent).map_err(|error| into_result(&error))?;
-                serde_json::from_slice(&json.json).map_err(|error| into_result(&error))
+                let json = bindery_fields::yaml_to_json(sent).map_err(|error| reject(&error))?;
+                serde_json::from_slice(&json.json).map_err(|error| reject(&error))
             }
         }
     }

@@ -58,7 +58,7 @@ impl Shared {
         // The initial objects of a new store.
         journal.iter().for_each(|journal| journal.append(api.take_records()));
         let revision = api.revision();
-        let changed = kinds::all().iter().map(|kind| (kind.bucket, watch::Sender::new(revision))).collect();
+        let changed = kinds::all().iter().map(|kind| (kind.bucket(), watch::Sender::new(revision))).collect();
         Shared {
             api: RwLock::new(api),
             journal,
@@ -89,10 +89,10 @@ impl Shared {
 
     /// Reads from the store, and returns its revision. The result, even an error, must not be sent
     /// before this revision is [persisted](Shared::persisted).
-    pub fn read<T>(&self, look: impl FnOnce(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
+    pub fn read<T>(&self, operation: impl FnOnce(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
         let api = self.api.read().unwrap_or_else(PoisonError::into_inner);
-        let looked = catch_unwind(AssertUnwindSafe(|| look(&api)));
-        (looked.unwrap_or_else(|_| Err(panic_status())), api.revision())
+        let result = catch_unwind(AssertUnwindSafe(|| operation(&api)));
+        (result.unwrap_or_else(|_| Err(panic_status())), api.revision())
     }
 
     /// Changes the store; `kind` is the kind that the operation changes, if there is only one. A
@@ -101,11 +101,11 @@ impl Shared {
     pub fn write<T>(
         &self,
         kind: Option<&Kind>,
-        execute: impl FnOnce(&mut Api) -> Result<T, Status>,
+        operation: impl FnOnce(&mut Api) -> Result<T, Status>,
     ) -> (Result<T, Status>, u64) {
         let mut api = self.api.write().unwrap_or_else(PoisonError::into_inner);
         let before = api.revision();
-        let acted = catch_unwind(AssertUnwindSafe(|| execute(&mut api)));
+        let result = catch_unwind(AssertUnwindSafe(|| operation(&mut api)));
         let after = api.revision();
         if let Some(journal) = &self.journal
             && after != before
@@ -116,22 +116,22 @@ impl Shared {
         if after != before {
             self.notify(kind, before, after);
         }
-        (acted.unwrap_or_else(|_| Err(panic_status())), after)
+        (result.unwrap_or_else(|_| Err(panic_status())), after)
     }
 
     /// Notifies watches. A single change is one of `kind`; several may be of any kind.
     fn notify(&self, kind: Option<&Kind>, before: u64, after: u64) {
         self.revision.send_replace(after);
-        let only = kind.filter(|_| after == before + 1).and_then(|kind| self.changed.get(kind.bucket));
+        let only = kind.filter(|_| after == before + 1).and_then(|kind| self.changed.get(kind.bucket()));
         match only {
-            Some(wake) => _ = wake.send_replace(after),
-            None => self.changed.values().for_each(|wake| _ = wake.send_replace(after)),
+            Some(sender) => _ = sender.send_replace(after),
+            None => self.changed.values().for_each(|sender| _ = sender.send_replace(after)),
         }
     }
 
     /// Notifies of changes of a kind.
     pub fn changes_of(&self, kind: &Kind) -> watch::Receiver<u64> {
-        self.changed.get(kind.bucket).unwrap_or(&self.revision).subscribe()
+        self.changed.get(kind.bucket()).unwrap_or(&self.revision).subscribe()
     }
 
     /// Notifies of all changes.

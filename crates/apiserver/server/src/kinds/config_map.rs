@@ -1,6 +1,6 @@
 //! ConfigMap.
 
-use super::{AGE, ALL_VERBS, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print};
+use super::{AGE, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print};
 use crate::field_errors::FieldErrors;
 use crate::metadata::MetadataValidation;
 use crate::names;
@@ -11,21 +11,14 @@ use serde_json::Value;
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "ConfigMap",
     plural: "configmaps",
-    singular: "configmap",
     short_names: &["cm"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[NAME, column("Data", "The number of entries."), AGE],
     cells,
-    bucket: "configmaps",
     strategy: &ConfigMap,
-    behavior: DEFAULT_BEHAVIOR,
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

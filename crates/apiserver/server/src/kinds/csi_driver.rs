@@ -1,7 +1,8 @@
 //! CSIDriver.
 
 use super::{
-    AGE, ALL_VERBS, Behavior, Column, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    AGE, Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column,
+    print,
 };
 use crate::field_errors::FieldErrors;
 use crate::value::{at, list, set, set_if_absent, text, texts};
@@ -14,15 +15,8 @@ const fn flag(name: &'static str, description: &'static str) -> Column {
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "CSIDriver",
     plural: "csidrivers",
-    singular: "csidriver",
-    short_names: &[],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[
         NAME,
         flag("AttachRequired", "Whether volumes have to be attached."),
@@ -34,9 +28,9 @@ pub(crate) static KIND: Kind = Kind {
         AGE,
     ],
     cells,
-    bucket: "csidrivers",
     strategy: &CsiDriver,
     behavior: Behavior { unconditional_update: false, shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

@@ -1,7 +1,7 @@
 //! CSINode.
 
 use super::{
-    AGE, ALL_VERBS, Behavior, Column, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, print,
+    AGE, Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, print,
 };
 use crate::field_errors::FieldErrors;
 use crate::go_diff;
@@ -13,24 +13,17 @@ use std::collections::BTreeSet;
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "CSINode",
     plural: "csinodes",
-    singular: "csinode",
-    short_names: &[],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[
         NAME,
         Column { name: "Drivers", kind: "integer", format: "", description: "The number of drivers.", priority: 0 },
         AGE,
     ],
     cells,
-    bucket: "csinodes",
     strategy: &CsiNode,
     behavior: Behavior { unconditional_update: false, shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

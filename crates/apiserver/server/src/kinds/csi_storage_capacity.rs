@@ -1,7 +1,9 @@
 //! CSIStorageCapacity.
 
 use super::selectors::validate_label_selector;
-use super::{ALL_VERBS, Behavior, Column, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, print};
+use super::{
+    Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, print,
+};
 use crate::field_errors::FieldErrors;
 use crate::names;
 use crate::value::{at, text};
@@ -10,15 +12,9 @@ use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "CSIStorageCapacity",
     plural: "csistoragecapacities",
-    singular: "csistoragecapacity",
-    short_names: &[],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[
         NAME,
         Column {
@@ -30,9 +26,9 @@ pub(crate) static KIND: Kind = Kind {
         },
     ],
     cells,
-    bucket: "csistoragecapacities",
     strategy: &Capacity,
     behavior: Behavior { unconditional_update: false, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, _context: &PrintContext<'_>) -> Vec<Value> {

@@ -1,7 +1,7 @@
 //! Event in the core group, which is also its stored form.
 
 use super::{
-    ALL_VERBS, Behavior, Column, DEFAULT_BEHAVIOR, Kind, PrintContext, Selectable, Strategy, WriteContext, column,
+    Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, PrintContext, Selectable, Strategy, WriteContext, column,
     print, wide,
 };
 use crate::field_errors::FieldErrors;
@@ -26,21 +26,15 @@ pub(super) const COLUMNS: &[Column] = &[
 pub(super) const EVENT_BEHAVIOR: Behavior = Behavior { create_on_update: true, collected: false, ..DEFAULT_BEHAVIOR };
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Event",
     plural: "events",
-    singular: "event",
     short_names: &["ev"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: COLUMNS,
     cells,
-    bucket: "events",
     strategy: &Event,
     behavior: EVENT_BEHAVIOR,
+    ..DEFAULT_KIND
 };
 
 /// The cells of an event in its stored form.

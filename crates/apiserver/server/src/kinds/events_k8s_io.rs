@@ -1,27 +1,22 @@
 //! Event in the group `events.k8s.io`: the same objects with other field names.
 
 use super::event::{self, COLUMNS, EVENT_BEHAVIOR, Event};
-use super::{ALL_VERBS, Behavior, Kind, PrintContext, Selectable, Strategy, View, WriteContext};
+use super::{Behavior, DEFAULT_KIND, Kind, PrintContext, Selectable, Strategy, View, WriteContext};
 use crate::field_errors::FieldErrors;
 use crate::value::{set, set_if_empty, take, text};
 use serde_json::{Value, json};
 
 pub(crate) static KIND: Kind = Kind {
     group: "events.k8s.io",
-    version: "v1",
     kind: "Event",
     plural: "events",
-    singular: "event",
     short_names: &["ev"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: COLUMNS,
     cells,
-    bucket: "events",
     strategy: &EventsGroupEvent,
     behavior: Behavior { view: Some(View { show, store }), ..EVENT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 /// The names of fields in this group and in the core group.

@@ -1,7 +1,7 @@
 //! Lease.
 
 use super::{
-    AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
 };
 use crate::field_errors::FieldErrors;
 use crate::value::{at, take, text};
@@ -9,20 +9,14 @@ use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
     group: "coordination.k8s.io",
-    version: "v1",
     kind: "Lease",
     plural: "leases",
-    singular: "lease",
-    short_names: &[],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[NAME, column("Holder", "The holder of the lease."), AGE],
     cells,
-    bucket: "leases",
     strategy: &Lease,
     behavior: Behavior { unconditional_update: false, create_on_update: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

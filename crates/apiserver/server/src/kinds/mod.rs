@@ -27,7 +27,7 @@ mod volume_attachment;
 mod volume_attributes_class;
 mod volume_source;
 
-pub(crate) use strategy::{Selectable, Strategy, WriteContext};
+pub(crate) use strategy::{DefaultStrategy, Selectable, Strategy, WriteContext};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -43,8 +43,6 @@ pub struct Kind {
     pub kind: &'static str,
     /// Such as `persistentvolumes`.
     pub plural: &'static str,
-    /// Such as `persistentvolume`.
-    pub singular: &'static str,
     /// Such as `pv`.
     pub short_names: &'static [&'static str],
     /// Such as `all`.
@@ -59,8 +57,6 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// The cells of a row, one per column.
     pub cells: fn(&Value, &PrintContext<'_>) -> Vec<Value>,
-    /// The bucket of its objects: the plural, except for a kind that is a view of another.
-    pub(crate) bucket: &'static str,
     /// Defaults, admission and validation.
     pub(crate) strategy: &'static dyn Strategy,
     /// Other differences between kinds.
@@ -102,6 +98,23 @@ pub(crate) const DEFAULT_BEHAVIOR: Behavior = Behavior {
     collected: true,
     starts_as_draft: false,
     view: None,
+};
+
+/// A cluster-scoped kind of the core group, with a name and an age in tables.
+pub(crate) const DEFAULT_KIND: Kind = Kind {
+    group: "",
+    version: "v1",
+    kind: "",
+    plural: "",
+    short_names: &[],
+    categories: &[],
+    namespaced: false,
+    verbs: ALL_VERBS,
+    subresources: &[],
+    columns: &[NAME, AGE],
+    cells: print::name_and_age,
+    strategy: &DefaultStrategy,
+    behavior: DEFAULT_BEHAVIOR,
 };
 
 /// The verbs of most kinds.
@@ -171,6 +184,16 @@ impl Kind {
     /// `persistentvolumes`, or `storageclasses.storage.k8s.io`.
     pub fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    /// The name in discovery for a single object.
+    pub fn singular(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
+    /// Where the store keeps the objects. Kinds with the same plural are views of the same objects.
+    pub(crate) fn bucket(&self) -> &'static str {
+        self.plural
     }
 
     /// The kind of a path.

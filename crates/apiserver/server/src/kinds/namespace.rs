@@ -2,8 +2,8 @@
 //! removed through `/finalize`.
 
 use super::{
-    AGE, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Selectable, Strategy, Subresource, WriteContext, column,
-    print, status_of,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, Subresource,
+    WriteContext, column, print, status_of,
 };
 use crate::field_errors::FieldErrors;
 use crate::names;
@@ -11,14 +11,9 @@ use crate::value::{copy, list, set, set_if_absent, text};
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Namespace",
     plural: "namespaces",
-    singular: "namespace",
     short_names: &["ns"],
-    categories: &[],
-    namespaced: false,
     verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
     subresources: &[
         Subresource { name: "finalize", kind: ("", "v1", "Namespace"), verbs: &["update"] },
@@ -26,9 +21,9 @@ pub(crate) static KIND: Kind = Kind {
     ],
     columns: &[NAME, column("Status", "The phase of the namespace."), AGE],
     cells,
-    bucket: "namespaces",
     strategy: &Namespace,
     behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

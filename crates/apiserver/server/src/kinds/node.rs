@@ -1,8 +1,7 @@
 //! Node.
 
 use super::{
-    AGE, ALL_VERBS, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Selectable, Strategy, WriteContext, column, print,
-    status_of, wide,
+    AGE, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, WriteContext, column, print, status_of, wide,
 };
 use crate::field_errors::FieldErrors;
 use crate::names;
@@ -15,15 +14,9 @@ use std::net::IpAddr;
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Node",
     plural: "nodes",
-    singular: "node",
     short_names: &["no"],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
     subresources: &[status_of("", "Node")],
     columns: &[
         NAME,
@@ -38,9 +31,8 @@ pub(crate) static KIND: Kind = Kind {
         wide("Container-Runtime", "The container runtime."),
     ],
     cells,
-    bucket: "nodes",
     strategy: &Node,
-    behavior: DEFAULT_BEHAVIOR,
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

@@ -3,7 +3,7 @@
 use super::selectors::{DEPRECATED_NODE_LABELS, deprecated_label_warnings, validate_node_selector};
 use super::strategy::{add_protection_finalizer, restore_read_only_parts, round_up_to_milli};
 use super::{
-    AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
     status_of, volume_source, wide,
 };
 use crate::api::second;
@@ -22,15 +22,9 @@ const BETA_MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 pub(super) const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "PersistentVolume",
     plural: "persistentvolumes",
-    singular: "persistentvolume",
     short_names: &["pv"],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
     subresources: &[status_of("", "PersistentVolume")],
     columns: &[
         NAME,
@@ -46,9 +40,9 @@ pub(crate) static KIND: Kind = Kind {
         wide("VolumeMode", "Filesystem or Block."),
     ],
     cells,
-    bucket: "persistentvolumes",
     strategy: &Volume,
     behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

@@ -7,7 +7,7 @@ use super::selectors::validate_label_selector;
 use super::storage_class::default_class;
 use super::strategy::{add_protection_finalizer, restore_read_only_parts, round_up_to_milli};
 use super::{
-    AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
     status_of, wide,
 };
 use crate::field_errors::FieldErrors;
@@ -29,15 +29,10 @@ const RESIZE_STATES: [&str; 5] = [
 ];
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "PersistentVolumeClaim",
     plural: "persistentvolumeclaims",
-    singular: "persistentvolumeclaim",
     short_names: &["pvc"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
     subresources: &[status_of("", "PersistentVolumeClaim")],
     columns: &[
         NAME,
@@ -51,9 +46,9 @@ pub(crate) static KIND: Kind = Kind {
         wide("VolumeMode", "The requested mode: Filesystem or Block."),
     ],
     cells,
-    bucket: "persistentvolumeclaims",
     strategy: &Claim,
     behavior: Behavior { shows_deleted: true, starts_as_draft: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
@@ -133,9 +128,9 @@ impl Strategy for Claim {
         if !context.subresource.is_empty() || size(new) <= size(old) {
             return Ok(());
         }
-        let into_result = |why| Err(Status::forbidden(&KIND, text(new, &["metadata", "name"]), why));
+        let reject = |why| Err(Status::forbidden(&KIND, text(new, &["metadata", "name"]), why));
         if text(old, &["status", "phase"]) != "Bound" {
-            return into_result("Only bound persistent volume claims can be expanded");
+            return reject("Only bound persistent volume claims can be expanded");
         }
         let name = class(new);
         let found =
@@ -144,7 +139,7 @@ impl Strategy for Claim {
         if found.and_then(|found| found.get("allowVolumeExpansion").and_then(Value::as_bool)) == Some(true) {
             return Ok(());
         }
-        into_result(
+        reject(
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
         )
     }

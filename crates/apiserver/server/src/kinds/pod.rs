@@ -2,7 +2,7 @@
 
 use super::pod_validation::{validate_container, validate_volumes};
 use super::{
-    AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Selectable, Strategy, Subresource,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, Subresource,
     WriteContext, column, print, status_of, wide,
 };
 use super::{pod_defaults, pod_update};
@@ -16,15 +16,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Pod",
     plural: "pods",
-    singular: "pod",
     short_names: &["po"],
     categories: &["all"],
     namespaced: true,
-    verbs: ALL_VERBS,
     subresources: &[
         Subresource { name: "binding", kind: ("", "v1", "Binding"), verbs: &["create"] },
         status_of("", "Pod"),
@@ -41,9 +37,9 @@ pub(crate) static KIND: Kind = Kind {
         wide("Readiness Gates", "The number of readiness gates that are True."),
     ],
     cells,
-    bucket: "pods",
     strategy: &Pod,
     behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
@@ -52,12 +48,12 @@ fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let restarts: i64 = statuses.iter().filter_map(|one| at(one, &["restartCount"])?.as_i64()).sum();
     let or_none = |text: &str| if text.is_empty() { "<none>".to_owned() } else { text.to_owned() };
     let gates = list(object, &["spec", "readinessGates"]);
-    let holds = gates.iter().filter(|gate| {
+    let passed = gates.iter().filter(|gate| {
         list(object, &["status", "conditions"])
             .iter()
             .any(|one| one.get("type") == gate.get("conditionType") && text(one, &["status"]) == "True")
     });
-    let gates = if gates.is_empty() { "<none>".to_owned() } else { format!("{}/{}", holds.count(), gates.len()) };
+    let gates = if gates.is_empty() { "<none>".to_owned() } else { format!("{}/{}", passed.count(), gates.len()) };
     vec![
         print::name(object),
         format!("{ready}/{}", list(object, &["spec", "containers"]).len()).into(),
@@ -91,13 +87,13 @@ fn shown_status(object: &Value) -> &str {
 }
 
 /// The grace period of a deleted pod, in seconds.
-pub(crate) fn grace_seconds(pod: &Value, asked: Option<i64>) -> i64 {
+pub(crate) fn grace_seconds(pod: &Value, requested: Option<i64>) -> i64 {
     let unscheduled = text(pod, &["spec", "nodeName"]).is_empty();
     if unscheduled || matches!(text(pod, &["status", "phase"]), "Failed" | "Succeeded") {
         return 0;
     }
     let own = at(pod, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64);
-    match asked.or(own).unwrap_or(30) {
+    match requested.or(own).unwrap_or(30) {
         seconds if seconds < 0 => 1,
         seconds => seconds,
     }

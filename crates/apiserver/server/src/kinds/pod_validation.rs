@@ -128,8 +128,8 @@ fn validate_resources(container: &Value, path: &str, errors: &mut FieldErrors) {
         let limit = text(container, &["resources", "limits", name]);
         let request = request.as_str().unwrap_or_default();
         let amounts = (request.parse::<Quantity>(), limit.parse::<Quantity>());
-        if let (Ok(asked), Ok(max)) = amounts
-            && asked > max
+        if let (Ok(requested), Ok(max)) = amounts
+            && requested > max
         {
             let why = format!("must be less than or equal to {name} limit of {limit}");
             errors.invalid(format!("{path}.resources.requests"), request, &why);

@@ -15,6 +15,11 @@ pub fn age(object: &Value, context: &PrintContext<'_>) -> Value {
     since(text(object, &["metadata", "creationTimestamp"]), context.now).into()
 }
 
+/// The cells of a table with name and age only.
+pub fn name_and_age(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
+    vec![name(object), age(object, context)]
+}
+
 /// How long ago a time was, in readable form.
 pub fn since(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {

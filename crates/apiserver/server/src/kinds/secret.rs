@@ -1,9 +1,7 @@
 //! Secret.
 
 use super::config_map::{MAX_BYTES, validate_immutable};
-use super::{
-    AGE, ALL_VERBS, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Selectable, Strategy, WriteContext, column, print,
-};
+use super::{AGE, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, WriteContext, column, print};
 use crate::field_errors::FieldErrors;
 use crate::metadata::MetadataValidation;
 use crate::names;
@@ -13,21 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Secret",
     plural: "secrets",
-    singular: "secret",
-    short_names: &[],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[NAME, column("Type", "The type of the secret."), column("Data", "The number of entries."), AGE],
     cells,
-    bucket: "secrets",
     strategy: &Secret,
-    behavior: DEFAULT_BEHAVIOR,
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

@@ -2,7 +2,7 @@
 
 use super::selectors::DEPRECATED_NODE_LABELS;
 use super::{
-    AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
 };
 use crate::field_errors::FieldErrors;
 use crate::names;
@@ -18,15 +18,9 @@ const MAX_PARAMETER_BYTES: usize = 256 << 10;
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "StorageClass",
     plural: "storageclasses",
-    singular: "storageclass",
     short_names: &["sc"],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[
         NAME,
         column("Provisioner", "The provisioner."),
@@ -36,9 +30,9 @@ pub(crate) static KIND: Kind = Kind {
         AGE,
     ],
     cells,
-    bucket: "storageclasses",
     strategy: &StorageClass,
     behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
@@ -58,7 +52,7 @@ fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
 /// name.
 pub(crate) fn default_class(store: &Store) -> Option<String> {
     let classes = store
-        .all(KIND.bucket)
+        .all(KIND.bucket())
         .map(|(name, class)| (name, serde_json::from_slice::<Value>(&class.bytes).unwrap_or_default()));
     let marked = classes.filter(|(_, class)| {
         DEFAULT.iter().any(|annotation| text(class, &["metadata", "annotations", annotation]) == "true")

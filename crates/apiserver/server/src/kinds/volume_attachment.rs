@@ -2,7 +2,7 @@
 
 use super::csi_node::validate_driver_name;
 use super::{
-    AGE, ALL_VERBS, Behavior, Column, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column,
+    AGE, Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column,
     print, status_of,
 };
 use crate::field_errors::FieldErrors;
@@ -14,14 +14,8 @@ use serde_json::{Value, json};
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "VolumeAttachment",
     plural: "volumeattachments",
-    singular: "volumeattachment",
-    short_names: &[],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
     subresources: &[status_of("storage.k8s.io", "VolumeAttachment")],
     columns: &[
         NAME,
@@ -38,9 +32,9 @@ pub(crate) static KIND: Kind = Kind {
         AGE,
     ],
     cells,
-    bucket: "volumeattachments",
     strategy: &Attachment,
     behavior: Behavior { unconditional_update: false, shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

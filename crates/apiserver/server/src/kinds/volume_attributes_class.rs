@@ -3,7 +3,7 @@
 use super::storage_class::{validate_driver, validate_parameters};
 use super::strategy::add_protection_finalizer;
 use super::{
-    AGE, ALL_VERBS, Behavior, DEFAULT_BEHAVIOR, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
 };
 use crate::field_errors::FieldErrors;
 use crate::metadata::MetadataValidation;
@@ -13,20 +13,14 @@ use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "VolumeAttributesClass",
     plural: "volumeattributesclasses",
-    singular: "volumeattributesclass",
     short_names: &["vac"],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[NAME, column("DriverName", "The driver."), AGE],
     cells,
-    bucket: "volumeattributesclasses",
     strategy: &AttributesClass,
     behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
 fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {

@@ -118,11 +118,6 @@ impl Store {
         self.buckets.get(bucket)?.objects.get(key)
     }
 
-    /// The number of objects.
-    pub fn count(&self, bucket: &str) -> usize {
-        self.buckets.get(bucket).map_or(0, |bucket| bucket.objects.len())
-    }
-
     /// Creates or replaces an object, whose revision must be the next one.
     pub fn put(&mut self, bucket: &'static str, key: &str, object: Stored, now: Timestamp) -> Arc<Stored> {
         assert_eq!(object.revision, self.revision + 1, "revisions are consecutive");
