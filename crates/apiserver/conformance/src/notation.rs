@@ -14,8 +14,8 @@
 //!   it), `open` (a watch that stays open during the next steps until `collect`), `pad` (adds an
 //!   annotation with so many bytes).
 //! - `wait: 500` waits that many milliseconds for a server's caches. `{collect: w}` ends an open
-//!   watch. `{deleted: pvc/$n}` waits until the object is deleted. `{walk: pvc}` sends random requests
-//!   ([`walk`]).
+//!   watch. `{deleted: pvc/$n}` waits until the object is deleted. `{walk: pvc}` sends random
+//!   requests ([`walk`]).
 //! - `cases` creates one shape per case: the case is merged into the steps with `vary: true`, and
 //!   its `query` is appended.
 //! - `each: {kind: [pvc, pv]}` creates one shape per value, with the variable set.
