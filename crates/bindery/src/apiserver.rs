@@ -45,7 +45,7 @@ impl Args {
             listen: *addresses.first().ok_or_else(|| format!("cannot listen on {}: no address", self.listen))?,
             allow_remote: self.allow_remote,
             kubeconfig: Some(kubeconfig.clone()),
-            data: self.data_dir,
+            data_dir: self.data_dir,
             ..Config::in_memory()
         };
         let server = Server::start(config).await?;

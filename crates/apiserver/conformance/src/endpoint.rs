@@ -1,4 +1,4 @@
-//! A server, and plain HTTP to it.
+//! A server, and plain HTTP requests to it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,18 +9,19 @@ use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// An answer that is longer in coming is none. The longest that a shape asks for is a watch of a few seconds.
+/// How long to wait for a response. The longest that a shape expects is a watch of a few seconds.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A server and how to reach it. Only the transport is kube's: requests and answers are plain.
+/// A server and its clients. Only the transport is kube's; requests and responses are not
+/// interpreted.
 #[derive(Clone)]
 pub struct Endpoint {
     client: Client,
-    /// Without credentials of its own.
-    stranger: Client,
+    /// A client without credentials.
+    anonymous: Client,
 }
 
-/// An answer as it came.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status line's code.
@@ -31,55 +32,55 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// An answer that has begun.
-pub struct Begun(Response<Body>);
+/// A response whose headers have arrived.
+pub struct Pending(Response<Body>);
 
 impl Endpoint {
-    /// The server of a kubeconfig's current context.
+    /// The server of the kubeconfig's current context.
     pub async fn of(kubeconfig: &Path) -> Result<Endpoint, String> {
         let of_file = |error: kube::config::KubeconfigError| format!("{}: {error}", kubeconfig.display());
         let file = Kubeconfig::read_from(kubeconfig).map_err(of_file)?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(of_file)?;
-        // What a server answers is what is compared: nothing is tried again, and nothing given up early.
+        // Every response is compared, so there are no retries and no read timeout.
         config.default_retry = false;
         config.read_timeout = None;
-        let mut stranger = config.clone();
-        stranger.auth_info = AuthInfo::default();
+        let mut anonymous = config.clone();
+        anonymous.auth_info = AuthInfo::default();
         let client = |config| Client::try_from(config).map_err(|error| format!("{}: {error}", kubeconfig.display()));
-        Ok(Endpoint { client: client(config)?, stranger: client(stranger)? })
+        Ok(Endpoint { client: client(config)?, anonymous: client(anonymous)? })
     }
 
-    /// Sends a request, and returns when the answer begins.
-    pub async fn begin(
+    /// Sends a request, and returns when the headers of the response arrive.
+    pub async fn send(
         &self,
         method: Method,
         path: &str,
         headers: &[(String, String)],
         body: Vec<u8>,
-    ) -> Result<Begun, String> {
+    ) -> Result<Pending, String> {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(name, value);
         }
         let request = request.body(Body::from(body)).map_err(|error| format!("{path}: {error}"))?;
-        // Whoever brings credentials is to be known by them alone.
-        let client = if request.headers().contains_key(AUTHORIZATION) { &self.stranger } else { &self.client };
+        // A request with its own credentials must not send others.
+        let client = if request.headers().contains_key(AUTHORIZATION) { &self.anonymous } else { &self.client };
         match tokio::time::timeout(DEADLINE, client.send(request)).await {
-            Ok(Ok(response)) => Ok(Begun(response)),
+            Ok(Ok(response)) => Ok(Pending(response)),
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no answer in {DEADLINE:?}")),
+            Err(_) => Err(format!("no response within {DEADLINE:?}")),
         }
     }
 }
 
-impl Begun {
-    /// Waits for the answer's end.
+impl Pending {
+    /// Waits for the whole response.
     pub async fn finish(self) -> Result<Answer, String> {
         let (parts, body) = self.0.into_parts();
         match tokio::time::timeout(DEADLINE, body.collect_bytes()).await {
             Ok(Ok(body)) => Ok(Answer { status: parts.status, headers: parts.headers, body: body.to_vec() }),
-            Ok(Err(error)) => Err(format!("{} and then {error}", parts.status)),
-            Err(_) => Err(format!("{} and then no end in {DEADLINE:?}", parts.status)),
+            Ok(Err(error)) => Err(format!("status {}, then {error}", parts.status)),
+            Err(_) => Err(format!("status {}, then no end within {DEADLINE:?}", parts.status)),
         }
     }
 }

@@ -1,20 +1,21 @@
-//! The same requests to two API servers, and what differs in their answers.
+//! Sends the same requests to two API servers and compares their responses.
 //!
-//! A *shape* is a named kind of request in a situation, such as `pvc.update.spec-immutable`. Shapes are data: they stand in
-//! `shapes/*.yaml` (the notation is told in [`notation`]), are expanded into runs by a seed, and each run has names of its
-//! own, so that they can be run beside each other and again. [`run`] sends a run's requests to one server and keeps the
-//! answers; [`normalise`] takes away what must differ (UIDs, times, revisions); [`compare`] says what else does.
+//! A *shape* is a named sequence of requests, such as `pvc.update.spec-immutable`. Shapes are data
+//! in `shapes/*.yaml` ([`notation`] documents the format). A shape is expanded into runs by a seed.
+//! Each run uses its own object names, so that runs can be concurrent and repeated. [`run`] sends
+//! the requests of a run to one server and records the responses, [`normalise`] removes what must
+//! differ (UIDs, times, revisions), and [`compare`] lists the remaining differences.
 //!
-//! This room does not know how either server works, nor which of the two is right.
+//! This crate does not know how either server works, nor which one is right.
 
 pub mod compare;
-pub mod dice;
 pub mod endpoint;
 pub mod known;
 pub mod normalise;
 pub mod notation;
-pub mod real;
+pub mod reference;
 pub mod report;
+pub mod rng;
 pub mod run;
 pub mod suite;
 pub mod values;

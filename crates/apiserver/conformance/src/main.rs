@@ -1,7 +1,7 @@
-//! `bindery-conformance`: what differs between two API servers, by hand.
+//! `bindery-conformance`: compares two API servers.
 //!
-//! `--left lab --right FILE` starts a real API server for the left side, and takes the right one from a kubeconfig. Without
-//! either, two real ones are compared: whatever differs then is a fault of the comparison.
+//! `--right FILE` compares a new kube-apiserver with the server of a kubeconfig. By default two
+//! kube-apiservers are compared: any difference is then an error of the comparison.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,39 +11,41 @@ use bindery_apiserver::api::Settings;
 use bindery_apiserver::host::{Config, Server};
 use bindery_conformance::endpoint::Endpoint;
 use bindery_conformance::notation::Library;
-use bindery_conformance::suite::{Choice, HISTORY_SECONDS, run};
-use bindery_conformance::{real, report};
+use bindery_conformance::suite::{HISTORY_SECONDS, Selection, run};
+use bindery_conformance::{reference, report};
 use bindery_test_cluster::{Running, TestCluster};
 use clap::Parser;
 
-/// Sends the same requests to two API servers, and tells what differs in their answers.
+/// Sends the same requests to two API servers, and lists the differences of their responses
 #[derive(Parser)]
 struct Args {
-    /// A kubeconfig; `lab` for a real API server of its own, or `embedded` for one of ours.
-    #[arg(long, default_value = "lab")]
+    /// A kubeconfig, `test-cluster` for a new kube-apiserver, or `embedded` for Bindery's API
+    /// server
+    #[arg(long, default_value = "test-cluster")]
     left: String,
-    /// Likewise.
-    #[arg(long, default_value = "lab")]
+    /// Like --left, for the other server
+    #[arg(long, default_value = "test-cluster")]
     right: String,
-    /// Only shapes whose name begins with this; may be given several times.
+    /// Only shapes whose name starts with this; can be repeated
     #[arg(long)]
     only: Vec<String>,
-    /// Prints the names of the shapes, and sends nothing.
+    /// Prints the names of the shapes, and sends nothing
     #[arg(long)]
     list: bool,
-    /// Runs of each shape, instead of as many as it asks for.
+    /// Runs per shape, instead of the number in the shape
     #[arg(long)]
     seeds: Option<u64>,
-    /// Shapes that need controllers for garbage and namespaces; a `lab` gets them.
+    /// Only shapes that need the garbage collector and the namespace controller, which are then
+    /// started
     #[arg(long)]
-    chores: bool,
-    /// Groups differences by what may be their cause.
+    controllers: bool,
+    /// Groups differences by their probable cause
     #[arg(long)]
     by_cause: bool,
-    /// Prints what the left server answered to everything, in short; twice, in full.
+    /// Prints a summary of the left server's responses; twice, the whole responses
     #[arg(long, action = clap::ArgAction::Count)]
     show: u8,
-    /// A file for the differences, instead of standard output.
+    /// Writes the differences to a file, instead of standard output
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -61,16 +63,19 @@ async fn main() -> ExitCode {
 }
 
 async fn compare(args: Args) -> Result<bool, String> {
-    let library = Library::own()?;
+    let library = Library::bundled()?;
     if args.list {
         library.shapes.iter().for_each(|shape| println!("{}", shape.name));
         return Ok(true);
     }
-    let (left, right) = (Side::open(&args.left, args.chores).await?, Side::open(&args.right, args.chores).await?);
+    let (left, right) =
+        (Side::open(&args.left, args.controllers).await?, Side::open(&args.right, args.controllers).await?);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
-    let choice = Choice { only: args.only, series: now.to_string(), chores: args.chores, seeds: args.seeds };
+    let selection =
+        Selection { only: args.only, series: now.to_string(), controllers: args.controllers, seeds: args.seeds };
     let outcome =
-        run(&library, &Endpoint::of(left.kubeconfig()).await?, &Endpoint::of(right.kubeconfig()).await?, &choice).await;
+        run(&library, &Endpoint::of(left.kubeconfig()).await?, &Endpoint::of(right.kubeconfig()).await?, &selection)
+            .await;
     if args.show > 0 {
         print!("{}", report::answers(&outcome, args.show > 1));
     }
@@ -83,41 +88,41 @@ async fn compare(args: Args) -> Result<bool, String> {
     Ok(outcome.differing.is_empty())
 }
 
-/// A server that was there, or one that is started for this.
+/// An existing server, or one that was started for the comparison.
 enum Side {
-    There(PathBuf),
-    Real(Box<(Option<Running>, TestCluster)>),
+    Existing(PathBuf),
+    TestCluster(Box<(Option<Running>, TestCluster)>),
     Embedded {
         kubeconfig: PathBuf,
-        /// It serves as long as this is held.
+        /// The server stops when this is dropped.
         _server: Box<Server>,
     },
 }
 
 impl Side {
-    async fn open(name: &str, chores: bool) -> Result<Side, String> {
+    async fn open(name: &str, controllers: bool) -> Result<Side, String> {
         match name {
-            "lab" => {
-                let mut lab = TestCluster::start()?;
-                real::forget_the_past(&mut lab)?;
-                let controllers = if chores { Some(real::start_controllers(&lab)?) } else { None };
-                Ok(Side::Real(Box::new((controllers, lab))))
+            "test-cluster" => {
+                let mut cluster = TestCluster::start()?;
+                reference::compact_history(&mut cluster)?;
+                let controllers = if controllers { Some(reference::start_controllers(&cluster)?) } else { None };
+                Ok(Side::TestCluster(Box::new((controllers, cluster))))
             }
             "embedded" => {
                 let file = std::env::temp_dir().join(format!("bindery-conformance-{}", std::process::id()));
-                let settings = Settings { chores, history_seconds: HISTORY_SECONDS, ..Settings::default() };
+                let settings = Settings { controllers, history_seconds: HISTORY_SECONDS, ..Settings::default() };
                 let config = Config { kubeconfig: Some(file.clone()), settings, ..Config::in_memory() };
                 let server = Server::start(config).await?;
                 Ok(Side::Embedded { kubeconfig: file, _server: Box::new(server) })
             }
-            file => Ok(Side::There(file.into())),
+            file => Ok(Side::Existing(file.into())),
         }
     }
 
     fn kubeconfig(&self) -> &Path {
         match self {
-            Side::There(kubeconfig) | Side::Embedded { kubeconfig, .. } => kubeconfig,
-            Side::Real(started) => started.1.kubeconfig(),
+            Side::Existing(kubeconfig) | Side::Embedded { kubeconfig, .. } => kubeconfig,
+            Side::TestCluster(started) => started.1.kubeconfig(),
         }
     }
 }
@@ -125,7 +130,7 @@ impl Side {
 impl Drop for Side {
     fn drop(&mut self) {
         if let Side::Embedded { kubeconfig, .. } = self {
-            // It holds keys.
+            // It contains secrets.
             let _ = std::fs::remove_file(kubeconfig);
         }
     }

@@ -1,13 +1,14 @@
-//! Takes away from an answer what must differ between two servers, and nothing else.
+//! Removes from a response what must differ between two servers, and nothing else.
 //!
-//! UIDs and revisions of objects are numbered in the order in which a run meets them, so that it still shows whether two of
-//! them are equal. Times that a server made become `<time>`; those that shapes send are all of 2020, and stay.
+//! UIDs and revisions are numbered in the order in which a run receives them, so that equal ones
+//! remain equal. Times set by a server become `<time>`; shapes send only times of 2020, which are
+//! kept.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// What one run on one server has met until now.
+/// What a run on one server has received so far.
 #[derive(Debug, Default)]
 pub struct Normaliser {
     uids: BTreeMap<String, usize>,
@@ -16,17 +17,17 @@ pub struct Normaliser {
     prefixes: Vec<String>,
 }
 
-/// What generated names end in: so many of these.
+/// Generated names end with this many of these characters.
 const SUFFIX_LENGTH: usize = 5;
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Longer prefixes are cut before a name is made of them.
+/// Longer prefixes are truncated before a name is generated.
 const PREFIX_MAX: usize = 58;
 
-/// The groups that discovery is compared for; the real server has more.
+/// The groups that are compared in discovery; kube-apiserver has more.
 const GROUPS: [&str; 4] = ["", "storage.k8s.io", "coordination.k8s.io", "events.k8s.io"];
 
-/// Likewise the resources of these groups.
+/// The resources that are compared in discovery.
 const RESOURCES: [&str; 16] = [
     "namespaces",
     "nodes",
@@ -46,11 +47,11 @@ const RESOURCES: [&str; 16] = [
     "leases",
 ];
 
-/// And the subresources of these resources.
+/// The subresources that are compared in discovery.
 const SUBRESOURCES: [&str; 3] = ["status", "binding", "finalize"];
 
 impl Normaliser {
-    /// Tells that names are asked for that begin with this.
+    /// Announces a request for a generated name with this prefix.
     pub fn expect_generated(&mut self, prefix: &str) {
         let prefix: String = prefix.chars().take(PREFIX_MAX).collect();
         if !prefix.is_empty() && !self.prefixes.contains(&prefix) {
@@ -58,10 +59,10 @@ impl Normaliser {
         }
     }
 
-    /// The answer without what must differ.
+    /// Normalises a response.
     pub fn normalise(&mut self, mut answer: Value) -> Value {
         if let Some(body) = answer.get_mut("body") {
-            keep_our_kinds(body);
+            retain_served_kinds(body);
         }
         self.value(&mut answer, "");
         answer
@@ -86,12 +87,12 @@ impl Normaliser {
             tidy_table(map);
         }
         if let Some(metadata) = map.get_mut("metadata") {
-            // A list's revision is the server's own, and depends on what else happens there.
+            // The revision of a list depends on other requests to the server.
             if is_list {
                 hide(metadata, "resourceVersion", "<revision>");
             }
             hide(metadata, "continue", "<continue>");
-            self.note_metadata(metadata);
+            self.normalise_metadata(metadata);
         }
         if let Some(addresses) = map.get_mut("serverAddressByClientCIDRs") {
             *addresses = Value::String("<addresses>".to_owned());
@@ -105,12 +106,12 @@ impl Normaliser {
         for key in keys {
             let Some(mut value) = map.remove(&key) else { continue };
             self.value(&mut value, &key);
-            // The owners of fields tell list entries by their UIDs, in keys.
+            // managedFields identifies list entries by UID, in keys.
             map.insert(if is_uid_inside(&key) { self.replace_uids(&key) } else { key }, value);
         }
     }
 
-    fn note_metadata(&mut self, metadata: &mut Value) {
+    fn normalise_metadata(&mut self, metadata: &mut Value) {
         let revision = metadata.get("resourceVersion").and_then(Value::as_str).map(str::to_owned);
         if let Some(revision) = revision.filter(|text| is_number(text)) {
             let next = self.revisions.len() + 1;
@@ -118,7 +119,8 @@ impl Normaliser {
             hide(metadata, "resourceVersion", &format!("<revision {number}>"));
         }
         if let Some(Value::Array(entries)) = metadata.get_mut("managedFields") {
-            // A server sorts them by time, and a second may end between two writes on one server only.
+            // Servers sort the entries by time, and a second may end between two writes on one
+            // server only.
             let of = |entry: &Value, field: &str| entry.get(field).map(Value::to_string).unwrap_or_default();
             entries.sort_by_key(|entry| {
                 ["operation", "manager", "subresource", "apiVersion"].map(|field| of(entry, field))
@@ -139,7 +141,8 @@ impl Normaliser {
         text
     }
 
-    /// A refused patch is answered with the whole object that it makes, as JSON in quotes: that object is made comparable.
+    /// The response to a rejected patch contains the patched object as quoted JSON, which is
+    /// normalised, too.
     fn replace_quoted_object(&mut self, text: &str) -> String {
         const BEFORE: &str = "Invalid value: \"{";
         let Some(at) = text.find(BEFORE).map(|at| at + BEFORE.len() - 2) else { return text.to_owned() };
@@ -156,7 +159,7 @@ impl Normaliser {
         }
     }
 
-    /// Names that a server made of a prefix are numbered too.
+    /// Generated names are numbered.
     fn replace_generated(&mut self, text: &str, prefix: usize) -> String {
         let prefix = self.prefixes[prefix].clone();
         let mut out = String::new();
@@ -205,13 +208,13 @@ fn is_uid(text: &str) -> bool {
     bytes.len() >= UID_LENGTH
         && bytes[..UID_LENGTH].iter().enumerate().all(|(at, byte)| match at {
             8 | 13 | 18 | 23 => *byte == b'-',
-            // Version 4: what shapes send on purpose is all zeros, and stays.
+            // Version 4: the UIDs that shapes send are all zeros, and are kept.
             14 => *byte == b'4',
             _ => byte.is_ascii_hexdigit(),
         })
 }
 
-/// The order of keys says nothing.
+/// The order of keys is irrelevant.
 fn sort_keys(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -261,13 +264,13 @@ fn replace_times(text: &str) -> String {
             .map_or(0, |digits| 1 + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
         out.push_str(if fraction == 0 { "<time" } else { "<microtime" });
         rest = &rest[fraction..];
-        out.push_str(if rest.starts_with('Z') { ">" } else { " no UTC>" });
+        out.push_str(if rest.starts_with('Z') { ">" } else { " not UTC>" });
         rest = rest.strip_prefix('Z').unwrap_or(rest);
     }
     out + rest
 }
 
-/// Messages about revisions name the server's own.
+/// Replaces the server's revisions in messages about revisions.
 fn without_revisions(text: &str) -> String {
     let speaks_of_revisions = ["resource version", "ResourceVersion in "];
     if !speaks_of_revisions.iter().any(|words| text.contains(words)) {
@@ -289,14 +292,14 @@ fn without_revisions(text: &str) -> String {
     out
 }
 
-/// Conflicts with several managers come in no order.
+/// Conflicts with several managers have no defined order.
 fn sort_conflicts(causes: &mut [Value]) {
     if causes.iter().all(|cause| cause["reason"] == "FieldManagerConflict") {
         causes.sort_by_key(|cause| (cause["message"].to_string(), cause["field"].to_string()));
     }
 }
 
-/// How old something is depends on when one looks, and what columns are about is told in each server's own words.
+/// Ages depend on the time of the request, and each server has its own column descriptions.
 fn tidy_table(table: &mut Map<String, Value>) {
     let columns: Vec<String> = table
         .get("columnDefinitions")
@@ -324,8 +327,7 @@ fn tidy_table(table: &mut Map<String, Value>) {
     }
 }
 
-/// Whether and when bookmarks come to a client that takes them is a matter of timing, but for the one that ends the initial
-/// events.
+/// Drops bookmarks, whose number depends on timing, except for the one after the initial events.
 pub fn drop_bookmarks(body: &mut Value) {
     let is_plain =
         |event: &Value| event["type"] == "BOOKMARK" && event["object"]["metadata"].get("annotations").is_none();
@@ -334,30 +336,30 @@ pub fn drop_bookmarks(body: &mut Value) {
     }
 }
 
-/// Of discovery documents, what both servers are to serve.
-fn keep_our_kinds(body: &mut Value) {
+/// Reduces discovery documents to what both servers must serve.
+fn retain_served_kinds(body: &mut Value) {
     let kind = body.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let name_of = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
-        "APIResourceList" => keep(body, "resources", |item| {
+        "APIResourceList" => retain(body, "resources", |item| {
             let name = name_of(item, "name");
             let (resource, subresource) = name.split_once('/').unwrap_or((&name, ""));
             RESOURCES.contains(&resource) && (subresource.is_empty() || SUBRESOURCES.contains(&subresource))
         }),
-        "APIGroupList" => keep(body, "groups", |item| GROUPS.contains(&name_of(item, "name").as_str())),
+        "APIGroupList" => retain(body, "groups", |item| GROUPS.contains(&name_of(item, "name").as_str())),
         "APIGroupDiscoveryList" => {
-            keep(body, "items", |item| {
+            retain(body, "items", |item| {
                 GROUPS.contains(&item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default())
             });
             for group in body.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-                keep(group, "versions", |version| name_of(version, "version") == "v1");
+                retain(group, "versions", |version| name_of(version, "version") == "v1");
                 for version in group.get_mut("versions").and_then(Value::as_array_mut).into_iter().flatten() {
-                    keep(version, "resources", |item| RESOURCES.contains(&name_of(item, "resource").as_str()));
+                    retain(version, "resources", |item| RESOURCES.contains(&name_of(item, "resource").as_str()));
                     for resource in version.get_mut("resources").and_then(Value::as_array_mut).into_iter().flatten() {
-                        keep(resource, "subresources", |item| {
+                        retain(resource, "subresources", |item| {
                             SUBRESOURCES.contains(&name_of(item, "subresource").as_str())
                         });
-                        // Where nothing is left to compare there is as good as no list.
+                        // An empty list equals a missing one here.
                         let is_empty = resource["subresources"].as_array().is_some_and(Vec::is_empty);
                         if let Some(resource) = resource.as_object_mut().filter(|_| is_empty) {
                             resource.remove("subresources");
@@ -368,18 +370,18 @@ fn keep_our_kinds(body: &mut Value) {
         }
         _ => {}
     }
-    // Older and newer versions of a group are the real server's own.
+    // Only kube-apiserver has other versions of a group.
     if kind == "APIGroup" {
-        keep(body, "versions", |version| name_of(version, "version") == "v1");
+        retain(body, "versions", |version| name_of(version, "version") == "v1");
     }
     for group in body.get_mut("groups").and_then(Value::as_array_mut).into_iter().flatten() {
-        keep(group, "versions", |version| name_of(version, "version") == "v1");
+        retain(group, "versions", |version| name_of(version, "version") == "v1");
     }
 }
 
-fn keep(object: &mut Value, field: &str, is_ours: impl Fn(&Value) -> bool) {
+fn retain(object: &mut Value, field: &str, is_served: impl Fn(&Value) -> bool) {
     if let Some(list) = object.get_mut(field).and_then(Value::as_array_mut) {
-        list.retain(is_ours);
+        list.retain(is_served);
     }
 }
 
@@ -392,7 +394,7 @@ mod tests {
     const UID: &str = "0b2d3f60-97a1-4c4e-8b4f-0123456789ab";
 
     #[test]
-    fn what_must_differ_goes_and_equality_stays() {
+    fn differing_values_are_replaced_and_equal_ones_remain_equal() {
         let object = |revision: &str| {
             json!({"status": 200, "body": {"metadata": {
                 "name": "a", "uid": UID, "resourceVersion": revision, "creationTimestamp": "2026-11-15T15:00:00Z"}}})
@@ -408,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_keep_what_shapes_send() {
+    fn values_sent_by_shapes_are_kept() {
         let mut normaliser = Normaliser::default();
         let mut text = |text: &str| normaliser.text(text, "message");
         assert_eq!(
@@ -420,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_shows_no_ages() {
+    fn ages_in_tables_are_replaced() {
         let table = json!({"body": {"columnDefinitions": [{"name": "Name"}, {"name": "Age"}],
             "rows": [{"cells": ["5s", "5s"]}, {"cells": ["x", "<unknown>"]}]}});
         let normal = Normaliser::default().normalise(table);

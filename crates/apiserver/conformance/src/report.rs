@@ -1,23 +1,23 @@
-//! Differences for people: shape by shape, or by what may be their cause.
+//! Reports of differences, by shape or by probable cause.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::compare::{Difference, Place};
-use crate::suite::{Differing, Outcome};
+use crate::compare::{Difference, FieldDifference};
+use crate::suite::{DifferingRun, Outcome};
 
-/// More requests than this of one run are only counted: they often follow from the first.
+/// How many requests of a run are shown; later ones often follow from the first.
 const DIFFERENCES_SHOWN: usize = 4;
 
-/// More places than this of one answer are only counted.
-const PLACES_SHOWN: usize = 6;
+/// How many fields of a response are shown.
+const FIELDS_SHOWN: usize = 6;
 
-/// Where an answer says how it went.
+/// The fields that show the result of a request.
 const OUTCOME: [&str; 4] = ["/status", "/failed", "/body", "/body/message"];
 
-/// More of a value than this is left out.
+/// How many characters of a value are shown.
 const VALUE_SHOWN: usize = 400;
 
 /// One line with the counts.
@@ -30,15 +30,15 @@ pub fn counts(outcome: &Outcome) -> String {
     )
 }
 
-/// What the left server answered, to see that a shape is what its name says.
+/// The responses of the left server, to check that a shape does what its name says.
 pub fn answers(outcome: &Outcome, in_full: bool) -> String {
     let mut out = String::new();
     for ((shape, seed), transcript) in &outcome.answers {
         let _ = writeln!(out, "{shape} (seed {seed})");
         for exchange in &transcript.0 {
             let answer = &exchange.answer;
-            let said = answer.pointer("/body/message").or_else(|| answer.pointer("/body/kind"));
-            let _ = writeln!(out, "  {} ⇒ {} {}", exchange.request, answer["status"], shown(said));
+            let summary = answer.pointer("/body/message").or_else(|| answer.pointer("/body/kind"));
+            let _ = writeln!(out, "  {} -> {} {}", exchange.request, answer["status"], shown(summary));
             if let Some(warnings) = answer.pointer("/headers/warning") {
                 let _ = writeln!(out, "      {warnings}");
             }
@@ -50,18 +50,18 @@ pub fn answers(outcome: &Outcome, in_full: bool) -> String {
     out
 }
 
-/// Everything that differs, shape by shape. Of a shape that differs in several runs alike, the first is told.
+/// All differences by shape. If several runs of a shape differ, the first is shown.
 pub fn by_shape(outcome: &Outcome) -> String {
     let mut out = String::new();
-    let mut told = "";
+    let mut last_shape = "";
     for run in outcome.differing.iter().filter(|run| {
-        let first = told != run.shape;
-        told = run.shape.as_str();
+        let first = last_shape != run.shape;
+        last_shape = run.shape.as_str();
         first
     }) {
         let _ = writeln!(out, "{} (seed {})", run.shape, run.seed);
         for difference in run.differences.iter().take(DIFFERENCES_SHOWN) {
-            tell(&mut out, difference);
+            describe(&mut out, difference);
         }
         if run.differences.len() > DIFFERENCES_SHOWN {
             let _ = writeln!(out, "  and {} more requests", run.differences.len() - DIFFERENCES_SHOWN);
@@ -70,9 +70,10 @@ pub fn by_shape(outcome: &Outcome) -> String {
     out
 }
 
-/// Groups of shapes whose first difference looks alike, the largest first: what comes after the first is often its result.
+/// Groups of shapes with the same first difference, the largest first. Later differences often
+/// follow from the first.
 pub fn by_cause(outcome: &Outcome) -> String {
-    let mut groups: BTreeMap<String, Vec<&Differing>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Vec<&DifferingRun>> = BTreeMap::new();
     for run in &outcome.differing {
         let Some(first) = run.differences.first() else { continue };
         let group = groups.entry(cause(first)).or_default();
@@ -89,7 +90,7 @@ pub fn by_cause(outcome: &Outcome) -> String {
         for run in runs {
             let _ = writeln!(out, "{} (seed {})", run.shape, run.seed);
             if let Some(first) = run.differences.first() {
-                tell(&mut out, first);
+                describe(&mut out, first);
             }
         }
         let _ = writeln!(out, "```");
@@ -97,38 +98,39 @@ pub fn by_cause(outcome: &Outcome) -> String {
     out
 }
 
-/// What a difference is told by: the two statuses, or the places without names and numbers.
+/// The probable cause: the two statuses, or the fields without names and indices.
 fn cause(difference: &Difference) -> String {
     let verb = difference.request.split(' ').next().unwrap_or_default();
     let shown = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
-    let status = |place: &Place| (place.pointer == "/status").then(|| (shown(&place.left), shown(&place.right)));
-    if let Some((left, right)) = difference.places.iter().find_map(status) {
-        return format!("{verb}: status {left}, here {right}");
+    let status =
+        |field: &FieldDifference| (field.pointer == "/status").then(|| (shown(&field.left), shown(&field.right)));
+    if let Some((left, right)) = difference.fields.iter().find_map(status) {
+        return format!("{verb}: status {left}, right {right}");
     }
-    let mut places: Vec<String> = difference.places.iter().map(|place| general(&place.pointer)).collect();
-    places.dedup();
-    places.truncate(2);
-    places.join(" ")
+    let mut fields: Vec<String> = difference.fields.iter().map(|field| general(&field.pointer)).collect();
+    fields.dedup();
+    fields.truncate(2);
+    fields.join(" ")
 }
 
-/// A pointer without positions in lists.
+/// A pointer without list indices.
 fn general(pointer: &str) -> String {
     let parts = pointer.split('/').map(|part| if part.parse::<usize>().is_ok() { "*" } else { part });
     parts.take(6).collect::<Vec<_>>().join("/")
 }
 
-fn tell(out: &mut String, difference: &Difference) {
+fn describe(out: &mut String, difference: &Difference) {
     let _ = writeln!(out, "  {}. {}", difference.step + 1, difference.request);
-    // Where the outcome is another, all of the body is: it is enough to see why.
-    let other_outcome = difference.places.iter().any(|place| place.pointer == "/status");
-    let says_why = |place: &&Place| !other_outcome || OUTCOME.contains(&place.pointer.as_str());
-    for place in difference.places.iter().filter(says_why).take(PLACES_SHOWN) {
-        let _ = writeln!(out, "     {}", place.pointer);
-        let _ = writeln!(out, "       left:  {}", shown(place.left.as_ref()));
-        let _ = writeln!(out, "       right: {}", shown(place.right.as_ref()));
+    // If the status differs, so does the whole body; the message is enough.
+    let other_outcome = difference.fields.iter().any(|field| field.pointer == "/status");
+    let says_why = |field: &&FieldDifference| !other_outcome || OUTCOME.contains(&field.pointer.as_str());
+    for field in difference.fields.iter().filter(says_why).take(FIELDS_SHOWN) {
+        let _ = writeln!(out, "     {}", field.pointer);
+        let _ = writeln!(out, "       left:  {}", shown(field.left.as_ref()));
+        let _ = writeln!(out, "       right: {}", shown(field.right.as_ref()));
     }
-    if !other_outcome && difference.places.len() > PLACES_SHOWN {
-        let _ = writeln!(out, "     and {} more places", difference.places.len() - PLACES_SHOWN);
+    if !other_outcome && difference.fields.len() > FIELDS_SHOWN {
+        let _ = writeln!(out, "     and {} more fields", difference.fields.len() - FIELDS_SHOWN);
     }
 }
 

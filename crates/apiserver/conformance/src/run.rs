@@ -1,63 +1,78 @@
-//! One run of a shape on one server: requests are made of what is written, sent in order, and their answers kept.
+//! Runs a shape on one server: sends its requests in order, and records the responses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode};
+use json_patch::merge;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
-use crate::dice::{Dice, hash};
 use crate::endpoint::{Answer, Endpoint};
 use crate::normalise::{Normaliser, drop_bookmarks};
-use crate::notation::{Call, Library, Shape, Step};
-use crate::values::{Values, overlay};
+use crate::notation::{Library, RequestSpec, Shape, Step};
+use crate::rng::{Rng, hash};
+use crate::values::Values;
 
-/// What a server answered to each request of a run, without what must differ between servers.
+/// The normalised responses to the requests of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript(pub Vec<Exchange>);
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// The request's line, for people.
+    /// The request line.
     pub request: String,
-    /// The answer: status, some headers, body.
+    /// The response: status, some headers, body.
     pub answer: Value,
 }
 
-/// A shape with a seed: names and quantities of its own.
+/// A shape with a seed, which determines its names and quantities.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// What is done.
+    /// The shape.
     pub shape: &'a Shape,
-    /// Which variant.
+    /// The seed.
     pub seed: u64,
-    /// Keeps apart the names of runs on the same servers.
+    /// Distinguishes the names of several runs on the same servers.
     pub series: &'a str,
-    /// So many times as long as is written does it wait, and do watches last.
-    pub pace: u64,
+    /// Multiplies all waits and the duration of watches.
+    pub time_factor: u64,
 }
 
-/// Headers that are compared; all others are the transport's, or each server's own.
+/// The headers that are compared; others depend on the transport or the server.
 const HEADERS: [&str; 4] = ["content-type", "retry-after", "allow", "location"];
 
-/// How often, and how many times, an object is looked for that is to go.
-const GONE_ASKED_EVERY: Duration = Duration::from_millis(100);
-const GONE_ASKED_MAX: u32 = 300;
+/// How often to check that an object is deleted, and how many times.
+const DELETED_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const DELETED_POLLS_MAX: u32 = 300;
 
-/// Sizes as people write them: every notation of quantities, none below a byte.
+/// Sizes in every notation of quantities, none below a byte.
 const SIZES: [&str; 8] = ["1Gi", "500Mi", "2G", "1500M", "3e9", "1073741824", "0.5Gi", "4Ti"];
 const MODES: [&str; 3] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"];
+/// Characters that must be escaped in a URL.
+const UNSAFE_IN_PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}')
+    .add(b'#');
 const WORDS: [&str; 6] = ["red", "blue", "Green-1", "a.b", "x_y", "0"];
 
 impl Run<'_> {
-    /// Carries it out.
+    /// Executes the run.
     pub async fn on(self, server: &Endpoint, library: &Library) -> Transcript {
         let mut state = State {
             server,
             library,
-            pace: self.pace,
+            time_factor: self.time_factor,
             values: self.values(),
             normaliser: Normaliser::default(),
             watches: BTreeMap::new(),
@@ -66,51 +81,51 @@ impl Run<'_> {
         let steps = self.steps(library);
         if self.needs_namespace(library, &steps) {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "$ns"}});
-            let call = Call {
+            let spec = RequestSpec {
                 verb: "POST".to_owned(),
                 target: "/api/v1/namespaces".to_owned(),
                 body: Some(namespace),
-                ..Call::default()
+                ..RequestSpec::default()
             };
-            state.request(&call).await;
+            state.request(&spec).await;
         }
         for step in &steps {
             match step {
-                Step::Request(call) => state.request(call).await,
-                Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis * self.pace)).await,
+                Step::Request(spec) => state.request(spec).await,
+                Step::Wait(millis) => tokio::time::sleep(Duration::from_millis(*millis * self.time_factor)).await,
                 Step::Collect(name) => state.collect(name).await,
-                Step::Gone(target) => state.wait_until_gone(target).await,
+                Step::Deleted(target) => state.wait_until_deleted(target).await,
                 Step::Walk(_) => {}
             }
         }
         state.transcript
     }
 
-    fn dice(self) -> Dice {
-        Dice::of_text(&format!("{}/{}", self.shape.name, self.seed))
+    fn rng(self) -> Rng {
+        Rng::from_text(&format!("{}/{}", self.shape.name, self.seed))
     }
 
-    /// What is done, with walks spelled out.
+    /// The steps, with random walks expanded.
     fn steps(self, library: &Library) -> Vec<Step> {
         let values = self.values();
         let spelled_out = |step: &Step| match step {
-            Step::Walk(kind) => library.walk(&values.text(kind), &mut self.dice()),
-            Step::Request(_) | Step::Wait(_) | Step::Collect(_) | Step::Gone(_) => vec![step.clone()],
+            Step::Walk(kind) => library.walk(&values.text(kind), &mut self.rng()),
+            Step::Request(_) | Step::Wait(_) | Step::Collect(_) | Step::Deleted(_) => vec![step.clone()],
         };
         self.shape.steps.iter().flat_map(spelled_out).collect()
     }
 
-    /// The variables that a run begins with. They depend on nothing but the shape, the seed and the series.
+    /// The initial variables. They depend only on the shape, the seed and the series.
     fn values(self) -> Values {
         let mut values = Values::default();
-        let mut dice = self.dice();
+        let mut rng = self.rng();
         let name = format!("t{:07x}{}", hash(&format!("{}/{}", self.series, self.shape.name)) & 0xfff_ffff, self.seed);
         values.set("n", name.as_str());
         values.set("ns", format!("{name}-ns"));
-        values.set("size", dice.of(&SIZES));
-        values.set("mode", dice.of(&MODES));
-        values.set("word", dice.of(&WORDS));
-        values.set("number", 1 + dice.below(60));
+        values.set("size", rng.pick(&SIZES));
+        values.set("mode", rng.pick(&MODES));
+        values.set("word", rng.pick(&WORDS));
+        values.set("number", 1 + rng.below(60));
         for (name, value) in &self.shape.values {
             values.set(name, value.clone());
         }
@@ -124,18 +139,18 @@ impl Run<'_> {
             let path = library.kinds.get(kind).and_then(Value::as_str).unwrap_or(target.as_str());
             path.contains("$ns") || path.contains("-ns/")
         };
-        let in_it = |step: &Step| match step {
-            Step::Request(call) => namespaced(&call.target),
-            Step::Wait(_) | Step::Collect(_) | Step::Gone(_) | Step::Walk(_) => false,
+        let is_namespaced = |step: &Step| match step {
+            Step::Request(spec) => namespaced(&spec.target),
+            Step::Wait(_) | Step::Collect(_) | Step::Deleted(_) | Step::Walk(_) => false,
         };
-        steps.iter().any(in_it)
+        steps.iter().any(is_namespaced)
     }
 }
 
 struct State<'a> {
     server: &'a Endpoint,
     library: &'a Library,
-    pace: u64,
+    time_factor: u64,
     values: Values,
     normaliser: Normaliser,
     watches: BTreeMap<String, (String, JoinHandle<Result<Answer, String>>)>,
@@ -143,57 +158,57 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    async fn request(&mut self, call: &Call) {
-        let path = self.path(&call.target);
-        let line = format!("{} {path}", call.verb);
-        let (method, content_type) = method(&call.verb);
-        let body = self.body(call);
+    async fn request(&mut self, spec: &RequestSpec) {
+        let path = self.path(&spec.target);
+        let line = format!("{} {path}", spec.verb);
+        let (method, content_type) = method(&spec.verb);
+        let body = self.body(spec);
         if let Some(prefix) = body.as_deref().and_then(generate_name) {
             self.normaliser.expect_generated(&prefix);
         }
-        let headers = self.headers(call, content_type, body.is_some());
-        let begun = self.server.begin(method, &path, &headers, body.unwrap_or_default()).await;
-        match (begun, &call.open) {
-            // A watch that has begun is read beside what follows.
-            (Ok(begun), Some(name)) => {
-                self.watches.insert(name.clone(), (line, tokio::spawn(begun.finish())));
+        let headers = self.headers(spec, content_type, body.is_some());
+        let pending = self.server.send(method, &path, &headers, body.unwrap_or_default()).await;
+        match (pending, &spec.open) {
+            // An open watch is read concurrently with the next steps.
+            (Ok(pending), Some(name)) => {
+                self.watches.insert(name.clone(), (line, tokio::spawn(pending.finish())));
             }
-            (Ok(begun), None) => {
-                let answer = begun.finish().await;
-                self.keep(line, answer, call.save.as_deref());
+            (Ok(pending), None) => {
+                let answer = pending.finish().await;
+                self.record(line, answer, spec.save.as_deref());
             }
-            (Err(error), _) => self.keep(line, Err(error), None),
+            (Err(error), _) => self.record(line, Err(error), None),
         }
     }
 
     async fn collect(&mut self, name: &str) {
         if let Some((line, handle)) = self.watches.remove(name) {
             let answer = handle.await.unwrap_or_else(|error| Err(error.to_string()));
-            self.keep(line, answer, Some(name));
+            self.record(line, answer, Some(name));
         }
     }
 
-    /// Asks again and again; only the last answer is kept.
-    async fn wait_until_gone(&mut self, target: &str) {
+    /// Polls until the object is deleted; only the last response is recorded.
+    async fn wait_until_deleted(&mut self, target: &str) {
         let path = self.path(target);
-        let headers = self.headers(&Call::default(), "", false);
-        let mut asked = 0;
+        let headers = self.headers(&RequestSpec::default(), "", false);
+        let mut polls = 0;
         let answer = loop {
-            let answer = match self.server.begin(Method::GET, &path, &headers, Vec::new()).await {
-                Ok(begun) => begun.finish().await,
+            let answer = match self.server.send(Method::GET, &path, &headers, Vec::new()).await {
+                Ok(pending) => pending.finish().await,
                 Err(error) => Err(error),
             };
-            asked += 1;
+            polls += 1;
             match &answer {
-                Ok(found) if found.status == StatusCode::OK && asked < GONE_ASKED_MAX => {}
+                Ok(found) if found.status == StatusCode::OK && polls < DELETED_POLLS_MAX => {}
                 _ => break answer,
             }
-            tokio::time::sleep(GONE_ASKED_EVERY).await;
+            tokio::time::sleep(DELETED_POLL_INTERVAL).await;
         };
-        self.keep(format!("gone {path}"), answer, None);
+        self.record(format!("deleted {path}"), answer, None);
     }
 
-    fn keep(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
+    fn record(&mut self, request: String, answer: Result<Answer, String>, save: Option<&str>) {
         let answer = match answer {
             Ok(answer) => {
                 let mut body = decode(&answer);
@@ -212,40 +227,38 @@ impl State<'_> {
         self.transcript.0.push(Exchange { request, answer });
     }
 
-    /// A path with its query, from a kind's short name or as it stands.
+    /// A path with its query, where a kind's short name is replaced.
     fn path(&self, target: &str) -> String {
-        let target = lasting(&self.values.text(target), self.pace);
+        let target = with_longer_timeout(&self.values.text(target), self.time_factor);
         let end = target.find(['/', '?']).unwrap_or(target.len());
         let path = match self.library.kinds.get(&target[..end]).and_then(Value::as_str) {
             Some(collection) => format!("{}{}", self.values.text(collection), &target[end..]),
             None => target,
         };
-        path.chars()
-            .map(|c| if c.is_ascii_graphic() && !"\"<>\\^`{|}#".contains(c) { c.to_string() } else { escaped(c) })
-            .collect()
+        utf8_percent_encode(&path, UNSAFE_IN_PATH).to_string()
     }
 
-    fn body(&self, call: &Call) -> Option<Vec<u8>> {
-        if let Some(raw) = &call.raw {
+    fn body(&self, spec: &RequestSpec) -> Option<Vec<u8>> {
+        if let Some(raw) = &spec.raw {
             return Some(self.values.text(raw).into_bytes());
         }
-        let body = call.body.as_ref()?;
+        let body = spec.body.as_ref()?;
         let mut body = match (body.as_str(), self.values.value(body)) {
-            // What is still a text after that is the name of a template.
+            // A remaining text is the name of a template.
             (Some(_), Value::String(template)) => self.values.value(self.library.objects.get(&template)?),
             (_, object) => object,
         };
-        if let Some(with) = &call.with {
-            overlay(&mut body, &self.values.value(with));
+        if let Some(with) = &spec.with {
+            merge(&mut body, &self.values.value(with));
         }
-        if call.pad > 0 {
-            overlay(&mut body, &json!({"metadata": {"annotations": {"pad": "x".repeat(call.pad)}}}));
+        if spec.pad > 0 {
+            merge(&mut body, &json!({"metadata": {"annotations": {"pad": "x".repeat(spec.pad)}}}));
         }
         Some(body.to_string().into_bytes())
     }
 
-    fn headers(&self, call: &Call, content_type: &str, has_body: bool) -> Vec<(String, String)> {
-        let accept = match call.accept.as_deref() {
+    fn headers(&self, spec: &RequestSpec, content_type: &str, has_body: bool) -> Vec<(String, String)> {
+        let accept = match spec.accept.as_deref() {
             None => "application/json",
             Some("table") => "application/json;as=Table;v=v1;g=meta.k8s.io",
             Some("partial") => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
@@ -253,22 +266,22 @@ impl State<'_> {
             Some(other) => other,
         };
         let mut headers = vec![("accept".to_owned(), accept.to_owned())];
-        match call.content_type.as_deref() {
+        match spec.content_type.as_deref() {
             Some("none") => {}
             Some(other) => headers.push(("content-type".to_owned(), other.to_owned())),
             None if has_body => headers.push(("content-type".to_owned(), content_type.to_owned())),
             None => {}
         }
-        if !call.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
+        if !spec.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("user-agent")) {
             headers.push(("user-agent".to_owned(), "conformance/1".to_owned()));
         }
-        headers.extend(call.headers.iter().map(|(name, value)| (name.clone(), self.values.text(value))));
+        headers.extend(spec.headers.iter().map(|(name, value)| (name.clone(), self.values.text(value))));
         headers
     }
 }
 
-/// The same path, where what lasts so many seconds lasts so many times longer.
-fn lasting(path: &str, times: u64) -> String {
+/// Multiplies `timeoutSeconds` of a path.
+fn with_longer_timeout(path: &str, times: u64) -> String {
     const SECONDS: &str = "timeoutSeconds=";
     let Some(at) = path.find(SECONDS).map(|at| at + SECONDS.len()) else { return path.to_owned() };
     let digits = path[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(path.len() - at);
@@ -278,7 +291,7 @@ fn lasting(path: &str, times: u64) -> String {
     }
 }
 
-/// The method and the content type that a verb stands for.
+/// The method and the content type of a verb.
 fn method(verb: &str) -> (Method, &'static str) {
     let json = "application/json";
     match verb {
@@ -295,11 +308,7 @@ fn generate_name(body: &[u8]) -> Option<String> {
     body.pointer("/metadata/generateName")?.as_str().map(str::to_owned)
 }
 
-fn escaped(c: char) -> String {
-    c.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
-/// A body as JSON where it is, or as what its YAML says; a stream of them as `events`; else as text.
+/// A body as JSON, as decoded YAML, as a list of `events`, or as text.
 fn decode(answer: &Answer) -> Value {
     if answer.body.is_empty() {
         return Value::Null;
@@ -335,14 +344,14 @@ fn headers_of(headers: &HeaderMap) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::lasting;
+    use super::with_longer_timeout;
 
     #[test]
-    fn what_lasts_longer_is_what_says_how_long() {
-        assert_eq!(lasting("cm?timeoutSeconds=2&watch=true", 4), "cm?timeoutSeconds=8&watch=true");
-        assert_eq!(lasting("cm?watch=true&timeoutSeconds=1", 16), "cm?watch=true&timeoutSeconds=16");
+    fn only_timeout_seconds_is_multiplied() {
+        assert_eq!(with_longer_timeout("cm?timeoutSeconds=2&watch=true", 4), "cm?timeoutSeconds=8&watch=true");
+        assert_eq!(with_longer_timeout("cm?watch=true&timeoutSeconds=1", 16), "cm?watch=true&timeoutSeconds=16");
         for same in ["cm?limit=2", "cm?timeoutSeconds=", "cm?timeoutSeconds=x"] {
-            assert_eq!(lasting(same, 4), same);
+            assert_eq!(with_longer_timeout(same, 4), same);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! All runs of a library on two servers.
+//! Runs a library on two servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,55 +11,56 @@ use crate::endpoint::Endpoint;
 use crate::notation::{Library, Shape};
 use crate::run::{Run, Transcript};
 
-/// How many runs are under way at once: enough to keep two cores busy while watches wait.
-const AT_ONCE: usize = 24;
+/// The number of concurrent runs: enough to keep two cores busy while watches wait.
+const CONCURRENT_RUNS: usize = 24;
 
-/// How long the embedded server is to remember: no run looks back this far, and what is asked for last has been forgotten.
+/// How long the embedded server keeps history: longer than any run needs, and short enough to
+/// expire before the last shapes run.
 pub const HISTORY_SECONDS: u32 = 15;
 
-/// When it has: it looks now and then whether something is to be forgotten.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(HISTORY_SECONDS as u64 + 5);
+/// When history has expired, given that the server compacts it periodically.
+const COMPACTED_AFTER: Duration = Duration::from_secs(HISTORY_SECONDS as u64 + 5);
 
-/// Which runs.
+/// Which shapes to run.
 #[derive(Clone, Debug, Default)]
-pub struct Choice {
-    /// Only shapes whose name begins with one of these; all, if there is none.
+pub struct Selection {
+    /// Only shapes whose name starts with one of these; all if empty.
     pub only: Vec<String>,
-    /// Keeps apart the names of several goes at the same servers.
+    /// Distinguishes the names of several comparisons of the same servers.
     pub series: String,
-    /// Those that need controllers, instead of those that do not.
-    pub chores: bool,
-    /// Runs of each shape, instead of as many as it says.
+    /// Only shapes that need controllers, instead of those that do not.
+    pub controllers: bool,
+    /// Runs per shape, instead of the number in the shape.
     pub seeds: Option<u64>,
 }
 
-/// What came of it.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The shapes that were run.
+    /// All shapes that were run.
     pub shapes: BTreeSet<String>,
-    /// Requests that were sent to each server.
+    /// The number of requests to each server.
     pub requests: usize,
-    /// Runs that differ, in the order of their names.
-    pub differing: Vec<Differing>,
-    /// What the left server answered, by shape and seed.
+    /// The runs that differ, sorted.
+    pub differing: Vec<DifferingRun>,
+    /// The responses of the left server, by shape and seed.
     pub answers: BTreeMap<(String, u64), Transcript>,
 }
 
 /// A run that differs.
 #[derive(Debug)]
-pub struct Differing {
+pub struct DifferingRun {
     /// Its shape.
     pub shape: String,
     /// Its seed.
     pub seed: u64,
-    /// In what.
+    /// The differences.
     pub differences: Vec<Difference>,
 }
 
-impl Choice {
-    fn takes(&self, shape: &Shape) -> bool {
-        shape.chores == self.chores
+impl Selection {
+    fn includes(&self, shape: &Shape) -> bool {
+        shape.controllers == self.controllers
             && (self.only.is_empty() || self.only.iter().any(|prefix| shape.name.starts_with(prefix.as_str())))
     }
 }
@@ -71,28 +72,30 @@ impl Outcome {
     }
 }
 
-/// Runs everything that is chosen on both servers.
-pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, choice: &Choice) -> Outcome {
-    let (alone, beside): (Vec<&Shape>, Vec<&Shape>) =
-        library.shapes.iter().filter(|shape| choice.takes(shape)).partition(|shape| shape.alone);
+/// Runs the selected shapes on both servers.
+pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, selection: &Selection) -> Outcome {
+    let (alone, with_fields): (Vec<&Shape>, Vec<&Shape>) =
+        library.shapes.iter().filter(|shape| selection.includes(shape)).partition(|shape| shape.alone);
     let mut outcome = Outcome::default();
-    let forgotten = Instant::now() + FORGOTTEN_AFTER;
-    for (shapes, at_once) in [(beside, AT_ONCE), (alone, 1)] {
+    let compacted = Instant::now() + COMPACTED_AFTER;
+    for (shapes, at_once) in [(with_fields, CONCURRENT_RUNS), (alone, 1)] {
         if at_once == 1 && !shapes.is_empty() {
-            sleep_until(forgotten).await;
+            sleep_until(compacted).await;
         }
         outcome.shapes.extend(shapes.iter().map(|shape| shape.name.clone()));
         let runs =
-            shapes.iter().flat_map(|shape| (0..choice.seeds.unwrap_or(shape.seeds)).map(move |seed| (*shape, seed)));
+            shapes.iter().flat_map(|shape| (0..selection.seeds.unwrap_or(shape.seeds)).map(move |seed| (*shape, seed)));
         let mut done = futures::stream::iter(runs)
-            .map(|(shape, seed)| both(library, left, right, Run { shape, seed, series: &choice.series, pace: 1 }))
+            .map(|(shape, seed)| {
+                both(library, left, right, Run { shape, seed, series: &selection.series, time_factor: 1 })
+            })
             .buffer_unordered(at_once);
         while let Some((run, answers, differences)) = done.next().await {
             let (shape, seed) = (run.shape.name.clone(), run.seed);
             outcome.requests += answers.0.len();
             outcome.answers.insert((shape.clone(), seed), answers);
             if !differences.is_empty() {
-                outcome.differing.push(Differing { shape, seed, differences });
+                outcome.differing.push(DifferingRun { shape, seed, differences });
             }
         }
     }
@@ -100,29 +103,30 @@ pub async fn run(library: &Library, left: &Endpoint, right: &Endpoint, choice: &
     outcome
 }
 
-/// How often a run is made that differs.
-const TRIES: u32 = 3;
+/// How often a run that differs is repeated.
+const ATTEMPTS_MAX: u32 = 3;
 
-/// So many times longer is waited in each of them: a machine may be slow.
-const SLOWER: u64 = 4;
+/// Each attempt waits this many times longer, in case the machine is slow.
+const SLOWDOWN: u64 = 4;
 
-/// A run on both servers. One that differs is made again, more slowly, and differs only if it does so every time: where a second ends
-/// between two writes on one server only, owners of fields are sorted otherwise there, and what is no change here is one there.
+/// Runs a shape on both servers. A run that differs is repeated, more slowly, and counts as
+/// different only if every attempt differs: if a second ends between two writes on one server only,
+/// the times and the order of managedFields differ.
 async fn both<'a>(
     library: &Library,
     left: &Endpoint,
     right: &Endpoint,
     run: Run<'a>,
 ) -> (Run<'a>, Transcript, Vec<Difference>) {
-    let mut tries = 1;
+    let mut attempts = 1;
     loop {
-        let series = format!("{}/{tries}", run.series);
-        let pace = SLOWER.pow(tries - 1);
-        let (answers, differences) = once(library, left, right, Run { series: &series, pace, ..run }).await;
-        if differences.is_empty() || tries == TRIES {
+        let series = format!("{}/{attempts}", run.series);
+        let time_factor = SLOWDOWN.pow(attempts - 1);
+        let (answers, differences) = once(library, left, right, Run { series: &series, time_factor, ..run }).await;
+        if differences.is_empty() || attempts == ATTEMPTS_MAX {
             return (run, answers, differences);
         }
-        tries += 1;
+        attempts += 1;
     }
 }
 

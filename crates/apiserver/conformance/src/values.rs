@@ -1,29 +1,30 @@
-//! Variables in requests: `$n` is a run's own name, `$last.metadata.uid` a part of the answer before.
+//! Variables in requests: `$n` is the name of the run, `$last.metadata.uid` a field of the previous
+//! response.
 //!
-//! A variable is `$` and a word; where its value is an object or a list, `.key` goes into it. What is not known stays as it
-//! is written, because strategic merge patches have words with `$` of their own.
+//! A variable is `$` and a word; `.key` selects a part of an object or a list. Unknown variables
+//! are kept, because strategic merge patches have directives with `$`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// What variables stand for.
+/// The values of variables.
 #[derive(Clone, Debug, Default)]
 pub struct Values(BTreeMap<String, Value>);
 
 impl Values {
-    /// Gives a variable a value.
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// The value of a text that is one variable and nothing else.
+    /// The value of a text that consists of one variable.
     pub fn whole(&self, text: &str) -> Option<Value> {
         let (value, rest) = self.variable(text.strip_prefix('$')?)?;
         rest.is_empty().then(|| value.clone())
     }
 
-    /// The text with its variables replaced.
+    /// Replaces the variables in a text.
     pub fn text(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -45,8 +46,8 @@ impl Values {
         out + rest
     }
 
-    /// The value with its variables replaced, in keys too. A text that is one variable becomes that variable's value,
-    /// whatever type it has.
+    /// Replaces the variables in a value, including its keys. A text that consists of one variable
+    /// becomes that variable's value, of any type.
     pub fn value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.whole(text).unwrap_or_else(|| Value::String(self.text(text))),
@@ -58,7 +59,7 @@ impl Values {
         }
     }
 
-    /// The variable that a text after `$` begins with, and what follows it.
+    /// The variable at the start of a text after `$`, and the rest.
     fn variable<'a, 'b>(&'a self, text: &'b str) -> Option<(&'a Value, &'b str)> {
         let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
         let mut value = self.0.get(&text[..end])?;
@@ -78,25 +79,6 @@ impl Values {
     }
 }
 
-/// Lays a merge patch (RFC 7386) over a value: how a step says in which way its object differs from a template.
-pub fn overlay(base: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *base = patch.clone();
-        return;
-    };
-    if !base.is_object() {
-        *base = Value::Object(Map::new());
-    }
-    let Value::Object(base) = base else { return };
-    for (key, value) in patch {
-        if value.is_null() {
-            base.remove(key);
-        } else {
-            overlay(base.entry(key.clone()).or_insert(Value::Null), value);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -104,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_replaced_and_unknown_ones_stay() {
+    fn known_variables_are_replaced_and_unknown_ones_kept() {
         let mut values = Values::default();
         values.set("n", "x1");
         values.set("last", json!({"metadata": {"uid": "u", "generation": 3}, "items": [{"name": "i"}]}));
@@ -112,12 +94,5 @@ mod tests {
         assert_eq!(values.text("$last.metadata.uid/$last.items.0.name"), "u/i");
         let patched = values.value(&json!({"$patch": "$last.metadata.generation", "$n": ["$n"]}));
         assert_eq!(patched, json!({"$patch": 3, "x1": ["x1"]}));
-    }
-
-    #[test]
-    fn an_overlay_replaces_lists_and_removes_by_null() {
-        let mut object = json!({"a": {"b": 1, "c": [1, 2]}, "d": 4});
-        overlay(&mut object, &json!({"a": {"b": null, "c": [3]}, "e": {"f": 1}}));
-        assert_eq!(object, json!({"a": {"c": [3]}, "d": 4, "e": {"f": 1}}));
     }
 }

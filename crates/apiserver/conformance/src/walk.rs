@@ -1,13 +1,14 @@
-//! Requests at random: what nobody thought of writing down as a shape.
+//! Random walks: requests that are not written down as a shape.
 //!
-//! A walk depends on its seed alone. It makes, changes, applies and deletes three objects of one kind, with what it knows of
-//! them at that point of the walk, which may be out of date; it ends with a list and with a watch of all that happened.
+//! A walk depends only on its seed. It creates, changes, applies and deletes three objects of one
+//! kind, using earlier responses that may be out of date, and ends with a list and a watch of all
+//! changes.
 
 use serde_json::{Map, Value, json};
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
-/// How many requests a walk has, but for the last two.
+/// The number of requests, without the last two.
 const LENGTH: usize = 24;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -16,9 +17,9 @@ const POLICIES: [&str; 3] = ["Background", "Foreground", "Orphan"];
 const MANAGERS: [&str; 3] = ["one", "two", "three"];
 const FINALIZERS: [&str; 2] = ["example.com/x", "example.com/w"];
 
-/// The steps of a walk, as they could stand in a file of shapes.
-pub fn steps(kind: &str, changes: &[Value], dice: &mut Dice) -> Vec<Value> {
-    let mut walk = Walk { kind, changes, dice };
+/// The steps of a walk, in the notation of shapes.
+pub fn steps(kind: &str, changes: &[Value], rng: &mut Rng) -> Vec<Value> {
+    let mut walk = Walk { kind, changes, rng };
     let mut steps = vec![walk.create("a", "first")];
     steps.extend((0..LENGTH).map(|_| walk.step()));
     steps.push(line(format!("GET {kind}?labelSelector=run=$n"), Value::Null));
@@ -30,13 +31,13 @@ pub fn steps(kind: &str, changes: &[Value], dice: &mut Dice) -> Vec<Value> {
 struct Walk<'a> {
     kind: &'a str,
     changes: &'a [Value],
-    dice: &'a mut Dice,
+    rng: &'a mut Rng,
 }
 
 impl Walk<'_> {
     fn step(&mut self) -> Value {
-        let name = self.dice.of(&NAMES);
-        match self.dice.below(16) {
+        let name = self.rng.pick(&NAMES);
+        match self.rng.below(16) {
             0..3 => self.create(name, name),
             3..5 => self.update(name),
             5..8 => self.change(name),
@@ -44,51 +45,51 @@ impl Walk<'_> {
             9..11 => self.finalizers(name),
             11..13 => self.apply(name),
             13..15 => self.delete(name),
-            _ => self.look(name),
+            _ => self.read(name),
         }
     }
 
     fn create(&mut self, name: &str, save: &str) -> Value {
         let kind = self.kind;
         let mut metadata = self.metadata(name);
-        if self.dice.below(3) == 0 {
-            metadata["finalizers"] = json!([self.dice.of(&FINALIZERS)]);
+        if self.rng.below(3) == 0 {
+            metadata["finalizers"] = json!([self.rng.pick(&FINALIZERS)]);
         }
         let line = line(format!("POST {}{}", kind, self.query("")), json!(kind));
-        beside(line, json!({"with": {"metadata": metadata}, "save": save}))
+        with_fields(line, json!({"with": {"metadata": metadata}, "save": save}))
     }
 
-    /// With what is known of the object, or with the version of another.
+    /// Updates with an earlier response, or with the resourceVersion of another object.
     fn update(&mut self, name: &str) -> Value {
         let kind = self.kind;
-        let mut with = json!({"metadata": {"labels": {"color": self.dice.of(&COLORS)}}});
-        match self.dice.below(4) {
+        let mut with = json!({"metadata": {"labels": {"color": self.rng.pick(&COLORS)}}});
+        match self.rng.below(4) {
             0 => {
                 with["metadata"]["resourceVersion"] =
-                    json!(format!("${}.metadata.resourceVersion", self.dice.of(&NAMES)))
+                    json!(format!("${}.metadata.resourceVersion", self.rng.pick(&NAMES)))
             }
             1 => with["metadata"]["resourceVersion"] = Value::Null,
             2 => with["metadata"]["finalizers"] = Value::Null,
             _ => {}
         }
         let line = line(format!("PUT {}/$n-{name}{}", kind, self.query("")), json!(format!("${name}")));
-        beside(line, json!({"with": with, "save": name}))
+        with_fields(line, json!({"with": with, "save": name}))
     }
 
-    /// Something of the kind's own, through the object or its status.
+    /// A patch of the kind, to the object or its status.
     fn change(&mut self, name: &str) -> Value {
         let kind = self.kind;
-        let at = usize::try_from(self.dice.below(self.changes.len() as u64)).unwrap_or_default();
+        let at = usize::try_from(self.rng.below(self.changes.len() as u64)).unwrap_or_default();
         let patch = self.changes.get(at).cloned().unwrap_or_else(|| json!({}));
-        let status = patch.get("status").is_some() && self.dice.below(4) > 0;
-        let verb = self.dice.of(&["MERGE", "MERGE", "STRATEGIC"]);
+        let status = patch.get("status").is_some() && self.rng.below(4) > 0;
+        let verb = self.rng.pick(&["MERGE", "MERGE", "STRATEGIC"]);
         let subresource = if status { "/status" } else { "" };
         line(format!("{verb} {}/$n-{name}{subresource}{}", kind, self.query("")), patch)
     }
 
     fn labels(&mut self, name: &str) -> Value {
         let kind = self.kind;
-        let (before, after) = (self.dice.of(&COLORS), self.dice.of(&COLORS));
+        let (before, after) = (self.rng.pick(&COLORS), self.rng.pick(&COLORS));
         let patch = json!([
             {"op": "test", "path": "/metadata/labels/color", "value": before},
             {"op": "replace", "path": "/metadata/labels/color", "value": after},
@@ -98,8 +99,8 @@ impl Walk<'_> {
 
     fn finalizers(&mut self, name: &str) -> Value {
         let kind = self.kind;
-        let finalizer = self.dice.of(&FINALIZERS);
-        let (verb, patch) = match self.dice.below(4) {
+        let finalizer = self.rng.pick(&FINALIZERS);
+        let (verb, patch) = match self.rng.below(4) {
             0 => ("STRATEGIC", json!({"metadata": {"finalizers": [finalizer]}})),
             1 => ("STRATEGIC", json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}})),
             2 => ("MERGE", json!({"metadata": {"finalizers": null}})),
@@ -110,43 +111,43 @@ impl Walk<'_> {
 
     fn apply(&mut self, name: &str) -> Value {
         let mut metadata = self.metadata(name);
-        if self.dice.below(2) == 0 {
-            metadata["annotations"] = json!({"by": self.dice.of(&MANAGERS)});
+        if self.rng.below(2) == 0 {
+            metadata["annotations"] = json!({"by": self.rng.pick(&MANAGERS)});
         }
-        let force = if self.dice.below(2) == 0 { "&force=true" } else { "" };
-        let manager = self.dice.of(&MANAGERS);
+        let force = if self.rng.below(2) == 0 { "&force=true" } else { "" };
+        let manager = self.rng.pick(&MANAGERS);
         let query = self.query(&format!("fieldManager={manager}{force}"));
         let line = line(format!("APPLY {}/$n-{name}{query}", self.kind), json!(self.kind));
-        beside(line, json!({"with": {"metadata": metadata}, "save": name}))
+        with_fields(line, json!({"with": {"metadata": metadata}, "save": name}))
     }
 
     fn delete(&mut self, name: &str) -> Value {
         let kind = self.kind;
-        let options = match self.dice.below(5) {
+        let options = match self.rng.below(5) {
             0 => Value::Null,
-            1 | 2 => json!({"propagationPolicy": self.dice.of(&POLICIES)}),
+            1 | 2 => json!({"propagationPolicy": self.rng.pick(&POLICIES)}),
             3 => json!({"preconditions": {"uid": format!("${name}.metadata.uid")}}),
             _ => json!({"preconditions": {"resourceVersion": format!("${name}.metadata.resourceVersion")}}),
         };
         line(format!("DELETE {}/$n-{name}{}", kind, self.query("")), options)
     }
 
-    fn look(&mut self, name: &str) -> Value {
-        let (kind, color) = (self.kind, self.dice.of(&COLORS));
-        match self.dice.below(3) {
-            0 => beside(line(format!("GET {kind}/$n-{name}"), Value::Null), json!({"save": name})),
+    fn read(&mut self, name: &str) -> Value {
+        let (kind, color) = (self.kind, self.rng.pick(&COLORS));
+        match self.rng.below(3) {
+            0 => with_fields(line(format!("GET {kind}/$n-{name}"), Value::Null), json!({"save": name})),
             1 => line(format!("GET {kind}?labelSelector=run=$n,color={color}"), Value::Null),
             _ => line(format!("GET {kind}?fieldSelector=metadata.name=$n-{name}"), Value::Null),
         }
     }
 
     fn metadata(&mut self, name: &str) -> Value {
-        json!({"name": format!("$n-{name}"), "labels": {"run": "$n", "color": self.dice.of(&COLORS)}})
+        json!({"name": format!("$n-{name}"), "labels": {"run": "$n", "color": self.rng.pick(&COLORS)}})
     }
 
-    /// Every now and then nothing is to come of it.
+    /// Occasionally a dry run.
     fn query(&mut self, query: &str) -> String {
-        match (query, self.dice.below(10)) {
+        match (query, self.rng.below(10)) {
             ("", 0) => "?dryRun=All".to_owned(),
             ("", _) => String::new(),
             (query, 0) => format!("?{query}&dryRun=All"),
@@ -159,7 +160,7 @@ fn line(line: String, body: Value) -> Value {
     Value::Object(Map::from_iter([(line, body)]))
 }
 
-fn beside(mut step: Value, more: Value) -> Value {
+fn with_fields(mut step: Value, more: Value) -> Value {
     if let (Value::Object(step), Value::Object(more)) = (&mut step, more) {
         step.extend(more);
     }
@@ -171,8 +172,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_depends_on_its_seed_alone() {
-        let walk = |seed| steps("cm", &[json!({"data": {"a": "1"}})], &mut Dice::of_text(seed));
+    fn a_walk_depends_only_on_its_seed() {
+        let walk = |seed| steps("cm", &[json!({"data": {"a": "1"}})], &mut Rng::from_text(seed));
         assert_eq!(walk("x"), walk("x"));
         assert_ne!(walk("x"), walk("z"));
         assert_eq!(walk("x").len(), LENGTH + 3);

@@ -1,7 +1,7 @@
-//! Sets of field paths, kept in the very form in which `fieldsV1` is written, so that neither reading nor writing one costs anything.
+//! Sets of field paths, stored in the form of `fieldsV1`, so that no conversion is needed.
 //!
-//! A node's keys are its children (`f:name`, `k:{"uid":"1"}`, `v:"value"`, `i:0`); the key `.` says that the node itself is in the set, which
-//! goes without saying for a node without children.
+//! A node's keys are its children (`f:name`, `k:{"uid":"1"}`, `v:"value"`, `i:0`). The key `.`
+//! means that the node itself is in the set. A node without children is always in the set.
 
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ impl FieldSet {
                 Ok(FieldSet { root })
             }
             other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-                Err(format!("no set of fields: {other}"))
+                Err(format!("not a set of fields: {other}"))
             }
         }
     }
@@ -33,11 +33,6 @@ impl FieldSet {
     /// Writes FieldsV1.
     pub fn into_fields_v1(self) -> Value {
         Value::Object(self.root)
-    }
-
-    /// Writes FieldsV1.
-    pub fn to_fields_v1(&self) -> Value {
-        Value::Object(self.root.clone())
     }
 
     pub(crate) fn of(root: Node) -> FieldSet {
@@ -52,12 +47,12 @@ impl FieldSet {
         &self.root
     }
 
-    /// Whether no path is in it.
+    /// Whether the set contains no path.
     pub fn is_empty(&self) -> bool {
         self.root.is_empty()
     }
 
-    /// Adds the path, given in the elements of FieldsV1 (`f:metadata`, `f:name`).
+    /// Adds a path, given as elements of FieldsV1 (`f:metadata`, `f:name`).
     pub fn insert(&mut self, path: &[&str]) {
         let mut added = Node::new();
         for element in path.iter().rev() {
@@ -66,19 +61,7 @@ impl FieldSet {
         self.add(FieldSet { root: added });
     }
 
-    /// Whether the path itself is in it.
-    pub fn contains(&self, path: &[&str]) -> bool {
-        let mut node = &self.root;
-        for element in path {
-            match child(node, element) {
-                Some(child) => node = child,
-                None => return false,
-            }
-        }
-        !path.is_empty() && is_member(node)
-    }
-
-    /// Adds all paths of the other.
+    /// Adds all paths of the other set.
     pub fn add(&mut self, other: FieldSet) {
         for (key, theirs) in other.root {
             match (self.root.get_mut(&key).and_then(Value::as_object_mut), theirs) {
@@ -91,14 +74,14 @@ impl FieldSet {
         }
     }
 
-    /// Removes the paths of the other, not what lies beneath them.
+    /// Removes the paths of the other set, but not the paths below them.
     pub fn subtract(&mut self, other: &FieldSet) {
         if !other.is_empty() {
             retain(&mut self.root, &other.root, subtract);
         }
     }
 
-    /// Removes the paths of the other and all that lies beneath them.
+    /// Removes the paths of the other set and all paths below them.
     pub fn subtract_deep(&mut self, other: &FieldSet) {
         if !other.is_empty() {
             retain(&mut self.root, &other.root, subtract_deep);
@@ -110,7 +93,8 @@ impl FieldSet {
         FieldSet { root: common(&self.root, &other.root) }
     }
 
-    /// All paths in words (`.metadata.labels.x`), as upstream orders them: those that end in a node come before those that lead on.
+    /// All paths in display form (`.metadata.labels.x`), in upstream's order: first the members of
+    /// a node, then the paths below them.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         list(&self.root, &mut String::new(), &mut paths);
@@ -123,7 +107,7 @@ fn check(node: &Node) -> Result<(), String> {
         let is_element = key == "." || key.get(1..2) == Some(":") && "fkvi".contains(&key[..1]);
         match value.as_object() {
             Some(inner) if is_element => check(inner)?,
-            _ => return Err(format!("no element of a path: {key:?}")),
+            _ => return Err(format!("not a path element: {key:?}")),
         }
     }
     Ok(())
@@ -137,7 +121,7 @@ pub(crate) fn is_member(node: &Node) -> bool {
     node.is_empty() || node.contains_key(".")
 }
 
-/// Makes the node itself part of the set.
+/// Adds the node itself to the set.
 pub(crate) fn mark(node: &mut Node) {
     if !node.is_empty() {
         node.insert(".".to_owned(), Value::Object(Node::new()));
@@ -163,15 +147,15 @@ fn unite(ours: &mut Node, theirs: Node) {
     }
 }
 
-/// Lets `left` decide what is left of the children that both have.
-fn retain(ours: &mut Node, theirs: &Node, left: impl Fn(&mut Node, &Node) -> bool + Copy) {
+/// For each child that both nodes have, `keep` changes it and decides whether it stays.
+fn retain(ours: &mut Node, theirs: &Node, keep: impl Fn(&mut Node, &Node) -> bool + Copy) {
     ours.retain(|key, value| match (value.as_object_mut(), child(theirs, key)) {
-        (Some(ours), Some(theirs)) => left(ours, theirs),
+        (Some(ours), Some(theirs)) => keep(ours, theirs),
         _ => true,
     });
 }
 
-/// Whether something is left of the node.
+/// Returns whether anything remains of the node.
 fn subtract(ours: &mut Node, theirs: &Node) -> bool {
     let member = is_member(ours) && !is_member(theirs);
     ours.remove(".");
@@ -220,17 +204,17 @@ fn list(node: &Node, path: &mut String, paths: &mut Vec<String>) {
         || node.iter().filter(|(key, _)| *key != ".").filter_map(|(key, value)| Some((key, value.as_object()?)));
     for (key, inner) in children() {
         if is_member(inner) {
-            paths.push(format!("{path}{}", element_in_words(key)));
+            paths.push(format!("{path}{}", display_element(key)));
         }
     }
     for (key, inner) in children().filter(|(_, inner)| !inner.is_empty()) {
-        path.push_str(&element_in_words(key));
+        path.push_str(&display_element(key));
         list(inner, path, paths);
         path.truncate(length);
     }
 }
 
-fn element_in_words(key: &str) -> String {
+fn display_element(key: &str) -> String {
     let (kind, rest) = key.split_at(key.len().min(2));
     match kind {
         "f:" => format!(".{rest}"),
@@ -256,31 +240,31 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_worded_as_upstream_words_them() {
+    fn paths_are_displayed_as_upstream_does() {
         let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:x": {}}, "f:finalizers": {"v:\"a.b/c\"": {}},
             "f:ownerReferences": {"k:{\"uid\":\"u1\"}": {}}}, "f:data": {}});
-        let words = [
+        let expected = [
             ".data",
             ".metadata.labels",
             ".metadata.finalizers[=\"a.b/c\"]",
             ".metadata.labels.x",
             ".metadata.ownerReferences[uid=\"u1\"]",
         ];
-        assert_eq!(set(fields).paths(), words);
+        assert_eq!(set(fields).paths(), expected);
     }
 
     #[test]
-    fn what_is_no_set_is_refused() {
+    fn malformed_sets_are_rejected() {
         for bad in [json!([]), json!({"metadata": {}}), json!({"f:a": 1}), json!({"f:a": {"x": {}}})] {
             assert!(FieldSet::from_fields_v1(bad.clone()).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn a_member_can_go_while_its_children_stay() {
+    fn subtract_removes_a_member_but_not_its_children() {
         let mut fields = set(json!({"f:a": {".": {}, "f:b": {}}}));
         fields.subtract(&set(json!({"f:a": {}})));
-        assert_eq!(fields.to_fields_v1(), json!({"f:a": {"f:b": {}}}));
+        assert_eq!(fields.clone().into_fields_v1(), json!({"f:a": {"f:b": {}}}));
         fields.subtract_deep(&set(json!({"f:a": {}})));
         assert!(fields.is_empty());
     }
@@ -300,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_are_sets_of_paths(left in any_set(), right in any_set()) {
+        fn set_operations_match_those_on_sets_of_paths(left in any_set(), right in any_set()) {
             let (ours, theirs) = (sorted(&left), sorted(&right));
             let mut both = left.clone();
             both.add(right.clone());
@@ -312,8 +296,8 @@ mod tests {
         }
 
         #[test]
-        fn sets_come_back_as_they_went(set in any_set()) {
-            let text = set.to_fields_v1().to_string();
+        fn sets_survive_a_round_trip_through_json(set in any_set()) {
+            let text = set.clone().into_fields_v1().to_string();
             let again = FieldSet::from_fields_v1(serde_json::from_str(&text).expect("JSON")).expect("a set");
             prop_assert_eq!(again, set);
         }

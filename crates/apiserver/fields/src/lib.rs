@@ -1,18 +1,20 @@
-//! The structure of Kubernetes objects: schemas, strict decoding, patches, field ownership, OpenAPI documents.
+//! The structure of Kubernetes objects: schemas, strict decoding, patches, field ownership, OpenAPI
+//! documents.
 //!
-//! Everything works on `serde_json::Value`, at once and without side effects. What a kind looks like is read from one table of facts
-//! (`table.txt`), so that decoding, patching, ownership and the documents cannot disagree.
+//! All functions are synchronous, work on `serde_json::Value` and have no side effects. The schema
+//! of each kind comes from one table (`table.txt`), which decoding, patching, ownership and the
+//! documents share.
 //!
-//! This room does not know any store, any rule of a kind, any clock, nor HTTP.
+//! This crate has no store, no validation rules, no clock and no HTTP.
 
 pub mod decode;
-pub mod fieldset;
+mod fieldset;
 pub mod managed;
 pub mod openapi;
 pub mod patch;
 mod schema;
 
 pub use decode::{DecodeError, Decoded, FromYaml, Strictness, canonical, decode, yaml_to_json};
-pub use fieldset::FieldSet;
-pub use patch::{PatchError, PatchKind, Patched, Validation, json_patch, merge_patch, strategic_merge_patch};
+pub(crate) use fieldset::FieldSet;
+pub use patch::{PatchError, PatchKind, Patched, Validation, merge_patch, strategic_merge_patch};
 pub use schema::Schema;

@@ -1,4 +1,4 @@
-//! Who owns which fields: `metadata.managedFields`, and server-side apply.
+//! Field ownership: `metadata.managedFields`, and server-side apply.
 
 use std::sync::LazyLock;
 
@@ -16,35 +16,36 @@ pub use apply::apply;
 
 use entries::{Entry, Operation};
 
-/// Who writes, through which subresource, and when.
+/// The field manager of a write, the subresource it goes through, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// The field manager: the `fieldManager` parameter, or the user agent up to its first slash.
     pub manager: &'a str,
-    /// The subresource that is written, empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub subresource: &'a str,
     /// The time, as `2026-01-02T15:04:05Z`.
     pub now: &'a str,
 }
 
-/// A field that is applied with another value than its owner gave it.
+/// An applied field whose value differs from that of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The owner, as upstream words it: `"manager" using v1`.
+    /// The owner, in upstream's form: `"manager" using v1`.
     pub owner: String,
     /// The field: `.spec.capacity`.
     pub field: String,
 }
 
-/// Why an apply patch cannot be applied.
+/// Why an apply patch was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
-    /// 409 Conflict: others own these fields. [`ApplyError::message`] is that of the Status; each conflict is a cause with reason
-    /// `FieldManagerConflict`, message `conflict with <owner>` and the field.
+    /// 409 Conflict: other managers own these fields. The Status has [`ApplyError::message`], and
+    /// each conflict is a cause with the reason `FieldManagerConflict`, the message `conflict with
+    /// <owner>` and the field.
     Conflicts(Vec<Conflict>),
     /// 400 with this message.
     BadRequest(String),
-    /// A Status with code 500 and this message, without any reason.
+    /// A Status with code 500 and this message, without a reason.
     Internal(String),
 }
 
@@ -59,8 +60,8 @@ impl ApplyError {
             return format!("Apply failed with 1 conflict: conflict with {}: {}", only.owner, only.field);
         }
         let mut lines = Vec::new();
-        for (place, conflict) in conflicts.iter().enumerate() {
-            if place == 0 || conflicts[place - 1].owner != conflict.owner {
+        for (position, conflict) in conflicts.iter().enumerate() {
+            if position == 0 || conflicts[position - 1].owner != conflict.owner {
                 lines.push(format!("conflicts with {}:", conflict.owner));
             }
             lines.push(format!("- {}", conflict.field));
@@ -69,7 +70,7 @@ impl ApplyError {
     }
 }
 
-/// Fields that nobody is said to own.
+/// Fields that have no owner.
 static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     let mut set = FieldSet::default();
     for name in ["apiVersion", "kind", "metadata"] {
@@ -92,18 +93,19 @@ static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
     set
 });
 
-/// Records in `new`'s managedFields what a write that is not an apply changes, given the object as it was (None when it is created).
+/// Records in `new`'s managedFields the changes of a write that is not an apply. `live` is the
+/// object before the write, `None` if it is created.
 ///
-/// To be called on the decoded object with its defaults, before the kind's own preparation (resetting status, adding UIDs) and
-/// before admission, which is where upstream does it.
+/// Like upstream, call this on the decoded object with its defaults, before the kind prepares the
+/// object (resets the status, adds UIDs) and before admission.
 pub fn track_update(schema: &Schema, live: Option<&Value>, new: &mut Value, writer: &Writer<'_>) {
-    let asked = entries::take(new);
+    let given = entries::take(new);
     let of_live = || entries::read(live.and_then(entries::of).cloned()).unwrap_or_default();
-    let known = match asked {
-        // A subresource cannot change what is recorded.
+    let known = match given {
+        // A write to a subresource cannot change the entries directly.
         _ if !writer.subresource.is_empty() => of_live(),
         Some(list) if entries::is_reset(&list) => Vec::new(),
-        asked => entries::read(asked).filter(|known| !known.is_empty()).unwrap_or_else(of_live),
+        given => entries::read(given).filter(|known| !known.is_empty()).unwrap_or_else(of_live),
     };
     let is_created = live.is_none_or(|live| live.pointer("/metadata/uid").is_none());
     if known.is_empty() && !is_created {
@@ -113,14 +115,13 @@ pub fn track_update(schema: &Schema, live: Option<&Value>, new: &mut Value, writ
     entries::write(new, tracked);
 }
 
-/// Puts back the times of entries where nothing but these times has changed: a write that changes nothing is not to be stored.
-///
-/// [`apply`] does so itself; a write that is turned into nothing later on (by the kind, by admission) wants it at its end.
-pub fn keep_times(live: &Value, new: &mut Value) {
+/// Restores the times of entries if nothing else has changed, so that a write without changes is
+/// not stored.
+fn restore_times_if_unchanged(live: &Value, new: &mut Value) {
     let Some(old) = entries::of(live) else { return };
     let same_entries = |new: &Value| match (old.as_array(), new.as_array()) {
         (Some(old), Some(new)) if old.len() == new.len() => {
-            old.iter().all(|old| new.iter().any(|new| same_but(old, new, "time")))
+            old.iter().all(|old| new.iter().any(|new| same_except(old, new, "time")))
         }
         _ => false,
     };
@@ -128,14 +129,14 @@ pub fn keep_times(live: &Value, new: &mut Value) {
         return;
     }
     let taken = entries::take(new);
-    let same = same_but(live, new, "metadata") && same_but(&live["metadata"], &new["metadata"], "managedFields");
+    let same = same_except(live, new, "metadata") && same_except(&live["metadata"], &new["metadata"], "managedFields");
     if let (Some(Value::Object(metadata)), Some(taken)) = (new.get_mut("metadata"), taken) {
         metadata.insert("managedFields".to_owned(), if same { old.clone() } else { taken });
     }
 }
 
-/// Whether two maps are the same but for this key.
-fn same_but(left: &Value, right: &Value, key: &str) -> bool {
+/// Whether two maps are equal except for this key.
+fn same_except(left: &Value, right: &Value, key: &str) -> bool {
     let entries = |value: &Value| value.as_object().map(|map| map.len() - usize::from(map.contains_key(key)));
     let has = |(name, value): (&String, &Value)| name == key || right.get(name) == Some(value);
     entries(left) == entries(right) && left.as_object().is_some_and(|left| left.iter().all(has))
@@ -157,7 +158,7 @@ fn updated(schema: &Schema, live: &Value, new: &Value, mut known: Vec<Entry>, wr
     comparison.changed.subtract(&UNOWNED);
     if !comparison.changed.is_empty() {
         let mut own = Entry::new(writer, Operation::Update, api_version, comparison.changed);
-        match known.iter_mut().find(|entry| entry.is_of(&own)) {
+        match known.iter_mut().find(|entry| entry.is_same_manager(&own)) {
             Some(entry) => {
                 entry.change(|fields| fields.add(own.take_fields()));
                 entry.set_time(Some(writer.now));
@@ -166,6 +167,6 @@ fn updated(schema: &Schema, live: &Value, new: &Value, mut known: Vec<Entry>, wr
         }
     }
     known.retain(|entry| !entry.owns_nothing());
-    entries::cap(&mut known);
+    entries::merge_oldest_updates(&mut known);
     known
 }

@@ -1,4 +1,4 @@
-//! OpenAPI documents of the kinds that are served, from the same table as everything else.
+//! OpenAPI documents of the served kinds, from the same table as everything else.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
@@ -12,7 +12,8 @@ mod schemas;
 use paths::{GROUPS, Resource};
 use schemas::Dialect;
 
-/// The document of a group version: what `/openapi/v3/api/v1` or `/openapi/v3/apis/<group>/<version>` answers.
+/// The document of a group version, as served at `/openapi/v3/api/v1` and
+/// `/openapi/v3/apis/<group>/<version>`.
 pub fn v3(group: &str, version: &str) -> Option<Value> {
     let resources: Vec<&Resource> = paths::of(group, version).collect();
     if resources.is_empty() {
@@ -31,7 +32,7 @@ pub fn v3(group: &str, version: &str) -> Option<Value> {
     }))
 }
 
-/// The one document of `/openapi/v2`.
+/// The document served at `/openapi/v2`.
 pub fn v2() -> Value {
     let mut found: Map<String, Value> = Map::new();
     for resource in paths::RESOURCES {
@@ -59,24 +60,24 @@ static V3: LazyLock<Vec<(&'static str, &'static str, String)>> = LazyLock::new(|
 
 static V2: LazyLock<String> = LazyLock::new(|| v2().to_string());
 
-/// [`v3`] as text, made once.
+/// [`v3`] as text, created once.
 pub fn v3_text(group: &str, version: &str) -> Option<&'static str> {
     V3.iter().find(|(each, of, _)| (*each, *of) == (group, version)).map(|(_, _, text)| text.as_str())
 }
 
-/// [`v2`] as text, made once.
+/// [`v2`] as text, created once.
 pub fn v2_text() -> &'static str {
     &V2
 }
 
-/// The hash of a document's text, by which clients cache it: the same text has the same hash in every process.
+/// The hash of a document, by which clients cache it. It is the same in every process.
 pub fn hash(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     format!("{:016X}", hasher.finish())
 }
 
-/// The index: what `/openapi/v3` answers, with a hash in each URL.
+/// The index served at `/openapi/v3`, with a hash in each URL.
 pub fn index() -> Value {
     let mut paths = Map::new();
     for (group, version, text) in V3.iter() {

@@ -1,4 +1,4 @@
-//! What an object of a kind is made of: the table of facts, read once.
+//! The schemas of all kinds, from `table.txt`.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -11,12 +11,12 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| parse::table(include_str!("tabl
 /// All kinds and all structs.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Sorted by group, version and kind.
+    /// Sorted by kind, group and version.
     pub schemas: Vec<Schema>,
     pub structs: Vec<Struct>,
 }
 
-/// The table of facts.
+/// The table, parsed once.
 pub(crate) fn table() -> &'static Table {
     &TABLE
 }
@@ -24,7 +24,7 @@ pub(crate) fn table() -> &'static Table {
 /// The schema of one kind in one version.
 #[derive(Debug)]
 pub struct Schema {
-    /// The group, empty for the core.
+    /// The group; empty for the core group.
     pub group: &'static str,
     /// The version within the group.
     pub version: &'static str,
@@ -32,18 +32,19 @@ pub struct Schema {
     pub kind: &'static str,
     root: usize,
     go_type: &'static str,
-    /// An object with nothing in it, as Go's encoder prints it.
+    /// An empty object, as Go's encoder prints it.
     empty: OnceLock<Value>,
 }
 
 impl Schema {
-    /// The schema of a kind, if it is known. What belongs to no kind's group (`Status`, `DeleteOptions`) is found in `meta.k8s.io`.
+    /// The schema of a kind, if it is known. `Status` and `DeleteOptions` are in the group
+    /// `meta.k8s.io`.
     pub fn of(group: &str, version: &str, kind: &str) -> Option<&'static Schema> {
         let schemas = &table().schemas;
-        let place = schemas.binary_search_by(|schema| {
+        let position = schemas.binary_search_by(|schema| {
             schema.kind.cmp(kind).then_with(|| schema.group.cmp(group)).then_with(|| schema.version.cmp(version))
         });
-        place.ok().map(|place| &schemas[place])
+        position.ok().map(|position| &schemas[position])
     }
 
     /// `v1` or `storage.k8s.io/v1`.
@@ -51,7 +52,8 @@ impl Schema {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// An object of the kind with nothing in it, in canonical form: what is printed even if nothing is set, such as `status: {}`.
+    /// An empty object of the kind in canonical form: the fields that are always printed, such as
+    /// `status: {}`.
     pub fn empty(&self) -> &Value {
         self.empty.get_or_init(|| self.root().zero())
     }
@@ -77,24 +79,24 @@ pub(crate) struct Struct {
     /// `PersistentVolumeSpec`.
     pub name: &'static str,
     /// `io.k8s.api.core.v1.PersistentVolumeSpec`.
-    pub public: &'static str,
-    /// Whether it is applied as a whole, unless a field says otherwise.
+    pub openapi_name: &'static str,
+    /// Whether it is applied as a whole, unless a field overrides this.
     pub atomic: bool,
     /// Sorted by name.
     pub fields: Vec<Field>,
-    /// The places of the fields that are printed even if they are not set.
-    pub always: Vec<u8>,
+    /// The indices of the fields that are printed even if they are not set.
+    pub always_printed: Vec<u8>,
 }
 
 impl Struct {
-    /// The field's place and the field.
+    /// The index of a field, and the field.
     pub fn find(&self, name: &str) -> Option<(usize, &Field)> {
-        let place = self.fields.binary_search_by(|field| field.name.cmp(name)).ok()?;
-        Some((place, &self.fields[place]))
+        let position = self.fields.binary_search_by(|field| field.name.cmp(name)).ok()?;
+        Some((position, &self.fields[position]))
     }
 }
 
-/// What Go's encoder leaves out.
+/// What Go's encoder omits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Omit {
     Nothing,
@@ -112,10 +114,10 @@ pub(crate) struct Field {
     pub required: bool,
     /// `v1.PersistentVolumeMode`.
     pub go_type: &'static str,
-    /// The struct that it is inlined from, which Go names in its errors.
+    /// The struct that it is inlined from, which Go's errors name.
     pub inlined: Option<&'static str>,
     pub strategy: Strategy,
-    /// Applied part by part, though its type is applied as a whole elsewhere.
+    /// Applied field by field, although its type is atomic elsewhere.
     pub granular: bool,
     pub values: Vec<&'static str>,
     pub default: Option<Value>,
@@ -126,34 +128,34 @@ pub(crate) struct Field {
 pub(crate) struct Strategy {
     /// Lists are merged, not replaced.
     pub merge: bool,
-    /// `$retainKeys` is looked at.
+    /// `$retainKeys` is supported.
     pub retain_keys: bool,
-    /// The field that tells the items of a list apart; none for a list of plain values.
+    /// The merge key of a list; `None` for a list of scalars.
     pub key: Option<&'static str>,
 }
 
-/// The form of a value.
+/// The type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    Plain(Plain),
+    Scalar(Scalar),
     Struct { index: u16, atomic: bool },
     List { item: &'static Shape, topology: Topology },
     Map { value: &'static Shape, atomic: bool },
 }
 
 impl Shape {
-    /// The struct that this is, if it is one.
+    /// The struct, if this is one.
     pub fn as_struct(&self) -> Option<&'static Struct> {
         match self {
             Shape::Struct { index, .. } => Some(&table().structs[usize::from(*index)]),
-            Shape::Plain(_) | Shape::List { .. } | Shape::Map { .. } => None,
+            Shape::Scalar(_) | Shape::List { .. } | Shape::Map { .. } => None,
         }
     }
 
-    /// Whether it has no parts that could be owned by different managers.
+    /// Whether it has no parts that different managers could own.
     pub fn is_leaf(&self) -> bool {
         match self {
-            Shape::Plain(_) => true,
+            Shape::Scalar(_) => true,
             Shape::Struct { atomic, .. } | Shape::Map { atomic, .. } => *atomic,
             Shape::List { topology, .. } => matches!(topology, Topology::Atomic),
         }
@@ -162,7 +164,7 @@ impl Shape {
     /// What Go's encoder prints for the zero value.
     pub fn zero(&self) -> Value {
         match self {
-            Shape::Plain(plain) => plain.zero(),
+            Shape::Scalar(scalar) => scalar.zero(),
             Shape::Struct { .. } => self.as_struct().map_or(Value::Null, Struct::zero),
             Shape::List { .. } | Shape::Map { .. } => Value::Null,
         }
@@ -170,15 +172,16 @@ impl Shape {
 }
 
 impl Struct {
-    /// The struct with nothing set, as Go's encoder prints it.
+    /// The empty struct, as Go's encoder prints it.
     pub fn zero(&self) -> Value {
-        let always = self.fields.iter().filter(|field| field.is_always_printed());
-        Value::Object(always.map(|field| (field.name.to_owned(), field.zero())).collect())
+        let always_printed = self.fields.iter().filter(|field| field.is_always_printed());
+        Value::Object(always_printed.map(|field| (field.name.to_owned(), field.zero())).collect())
     }
 }
 
 impl Field {
-    /// Whether Go's encoder prints it even if it is not set: omitting what is empty does nothing to structs that are no pointers.
+    /// Whether Go's encoder prints it even if it is not set: `omitempty` has no effect on structs
+    /// that are not pointers.
     pub fn is_always_printed(&self) -> bool {
         match self.omit {
             Omit::Nothing => true,
@@ -187,7 +190,7 @@ impl Field {
                 let is_struct = matches!(
                     self.shape,
                     Shape::Struct { .. }
-                        | Shape::Plain(Plain::Time | Plain::MicroTime | Plain::Quantity | Plain::IntOrText)
+                        | Shape::Scalar(Scalar::Time | Scalar::MicroTime | Scalar::Quantity | Scalar::IntOrString)
                 );
                 !self.pointer && is_struct
             }
@@ -200,7 +203,7 @@ impl Field {
     }
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are identified: its `x-kubernetes-list-type`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Topology {
     Atomic,
@@ -208,29 +211,29 @@ pub(crate) enum Topology {
     Keys(&'static [&'static str]),
 }
 
-/// A value without parts.
+/// A value without fields or items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plain {
-    Text,
+pub(crate) enum Scalar {
+    String,
     Int32,
     Int64,
     Bool,
     Quantity,
-    IntOrText,
+    IntOrString,
     Time,
     MicroTime,
     Bytes,
     Any,
 }
 
-impl Plain {
+impl Scalar {
     fn zero(self) -> Value {
         match self {
-            Plain::Text => Value::from(""),
-            Plain::Quantity => Value::from("0"),
-            Plain::Int32 | Plain::Int64 | Plain::IntOrText => Value::from(0),
-            Plain::Bool => Value::from(false),
-            Plain::Time | Plain::MicroTime | Plain::Bytes | Plain::Any => Value::Null,
+            Scalar::String => Value::from(""),
+            Scalar::Quantity => Value::from("0"),
+            Scalar::Int32 | Scalar::Int64 | Scalar::IntOrString => Value::from(0),
+            Scalar::Bool => Value::from(false),
+            Scalar::Time | Scalar::MicroTime | Scalar::Bytes | Scalar::Any => Value::Null,
         }
     }
 }
@@ -242,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kinds_are_found_by_name() {
+    fn schemas_are_found_by_group_version_and_kind() {
         let kinds = [
             ("", "Pod"),
             ("storage.k8s.io", "CSINode"),
@@ -251,7 +254,7 @@ mod tests {
             ("meta.k8s.io", "Status"),
         ];
         for (group, kind) in kinds {
-            let schema = Schema::of(group, "v1", kind).expect("a kind of the table");
+            let schema = Schema::of(group, "v1", kind).expect("a known kind");
             assert_eq!((schema.group, schema.kind, schema.root().name), (group, kind, kind));
         }
         assert!(Schema::of("", "v1", "StorageClass").is_none());
@@ -259,8 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn empty_objects_are_printed_as_go_prints_them() {
-        let empty = |group, kind| Schema::of(group, "v1", kind).expect("a kind of the table").empty().clone();
+    fn empty_objects_are_printed_as_in_go() {
+        let empty = |group, kind| Schema::of(group, "v1", kind).expect("a known kind").empty().clone();
         assert_eq!(
             empty("", "PersistentVolumeClaim"),
             json!({"metadata": {}, "spec": {"resources": {}}, "status": {}})
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn topologies_are_those_of_the_openapi_document() {
+    fn list_and_map_types_match_the_openapi_document() {
         let spec = Schema::of("", "v1", "PersistentVolume").expect("known").root().find("spec").expect("known").1.shape;
         let spec = spec.as_struct().expect("a struct");
         assert!(

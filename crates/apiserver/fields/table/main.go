@@ -1,30 +1,35 @@
-// Command table writes ../src/table.txt: the facts about the structure of the kinds that are served, without any description.
+// Command table writes ../src/table.txt: the structure of the served kinds, without descriptions.
+// With -descriptions it writes ../src/openapi/descriptions.json instead: their descriptions.
 //
-// Names, Go types, what the encoder leaves out and patch strategies come from the Go types by reflection; list types, defaults and enums
-// from an API server's OpenAPI documents, whose files are named as arguments: /openapi/v2 first, then those of /openapi/v3 (which alone
-// know defaults). So, with a reference server running:
+// Names, Go types, what the encoder omits and patch strategies come from the Go types by
+// reflection. List types, defaults, enums and descriptions come from an API server's OpenAPI
+// documents, whose files are the arguments: /openapi/v2 first, then those of /openapi/v3 (only
+// these have defaults). With a reference server running:
 //
 //	kubectl get --raw /openapi/v2 > v2.json
 //	kubectl get --raw /openapi/v3/api/v1 > core.json
 //	go run . v2.json core.json > ../src/table.txt
+//	go run . -descriptions v2.json > ../src/openapi/descriptions.json
 //
-// # The notation
+// # Notation
 //
-// A line "kind GROUP VERSION KIND TYPE" names the type of a kind by its place in the list of types that follows. A line
-// "type NAME PUBLIC-NAME [atomic]" begins a struct, and an indented line is a field of it: its name, its shape, two marks, and its Go type,
-// then what else is known of it as words.
+// A line "kind GROUP VERSION KIND TYPE" gives the type of a kind by its index in the list of types
+// that follows. A line "type NAME OPENAPI-NAME [atomic]" starts a struct, and each indented line is
+// a field of it: its name, its shape, two marks, its Go type, and then attributes.
 //
-// Shapes: s string, i int32, l int64, b bool, q quantity, o int or string, t time, u time with microseconds, y bytes, a anything,
-// @N the struct N, [X a list of X, {X a map from strings to X.
-// First mark: what the encoder leaves out ("." nothing, "e" what is empty, "z" what is empty or zero). Second: "*" for a pointer.
-// Words: required; in=NAME (inlined from that struct); atomic, granular, set or keys=A,B (topology); patch=STRATEGY and by=KEY (strategic
-// merge patches); enum=A|B; default=JSON.
+// Shapes: s string, i int32, l int64, b bool, q quantity, o int or string, t time, u time with
+// microseconds, y bytes, a anything, @N the struct N, [X a list of X, {X a map from strings to X.
+// First mark: what the encoder omits ("." nothing, "e" omitempty, "z" omitzero).
+// Second mark: "*" for a pointer.
+// Attributes: required; in=NAME (inlined from that struct); atomic, granular, set or keys=A,B (list
+// or map type); patch=STRATEGY and by=KEY (strategic merge patches); enum=A|B; default=JSON.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -68,7 +73,7 @@ var roots = []root{
 	{"meta.k8s.io", "v1", meta.Status{}}, {"meta.k8s.io", "v1", meta.DeleteOptions{}},
 }
 
-// scalars are the Go types with a form of their own in JSON.
+// scalars are the Go types that have their own encoding in JSON.
 var scalars = map[reflect.Type]string{
 	reflect.TypeFor[resource.Quantity]():    "q",
 	reflect.TypeFor[intstr.IntOrString]():   "o",
@@ -80,15 +85,16 @@ var scalars = map[reflect.Type]string{
 }
 
 type definition struct {
-	Required   []string              `json:"required"`
-	Properties map[string]definition `json:"properties"`
-	Items      *definition           `json:"items"`
-	Default    json.RawMessage       `json:"default"`
-	Enum       []string              `json:"enum"`
-	ListType   string                `json:"x-kubernetes-list-type"`
-	ListKeys   []string              `json:"x-kubernetes-list-map-keys"`
-	MapType    string                `json:"x-kubernetes-map-type"`
-	Ref        string                `json:"$ref"`
+	Description string                `json:"description"`
+	Required    []string              `json:"required"`
+	Properties  map[string]definition `json:"properties"`
+	Items       *definition           `json:"items"`
+	Default     json.RawMessage       `json:"default"`
+	Enum        []string              `json:"enum"`
+	ListType    string                `json:"x-kubernetes-list-type"`
+	ListKeys    []string              `json:"x-kubernetes-list-map-keys"`
+	MapType     string                `json:"x-kubernetes-map-type"`
+	Ref         string                `json:"$ref"`
 }
 
 var (
@@ -110,7 +116,8 @@ func index(t reflect.Type) int {
 	return indices[t]
 }
 
-// shape is a type in the table's notation: a letter, [element, {value, or @ and the number of a struct.
+// shape returns a type in the table's notation: a letter, [element, {value, or @ and the index of a
+// struct.
 func shape(t reflect.Type) string {
 	if letter, known := scalars[t]; known {
 		return letter
@@ -202,8 +209,42 @@ func fields(t reflect.Type, of, with definition, inlined string, out *bufio.Writ
 	}
 }
 
+// descriptions writes the descriptions of the types of the table and of their fields. The key of a
+// type's own description is empty.
+func descriptions(out *bufio.Writer) {
+	types := map[string]map[string]string{}
+	add := func(name string) {
+		texts := map[string]string{"": definitions[name].Description}
+		for field, property := range definitions[name].Properties {
+			texts[field] = property.Description
+		}
+		maps.DeleteFunc(texts, func(_, text string) bool { return text == "" })
+		if len(texts) > 0 {
+			types[name] = texts
+		}
+	}
+	for _, t := range queue {
+		add(public(t))
+	}
+	for t := range scalars {
+		add(public(t))
+	}
+	add("io.k8s.apimachinery.pkg.apis.meta.v1.Patch")
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "\t")
+	if err := encoder.Encode(types); err != nil {
+		panic(err)
+	}
+}
+
 func main() {
-	for _, path := range os.Args[1:] {
+	paths := os.Args[1:]
+	describe := len(paths) > 0 && paths[0] == "-descriptions"
+	if describe {
+		paths = paths[1:]
+	}
+	for _, path := range paths {
 		var document struct {
 			Definitions map[string]definition
 			Components  struct{ Schemas map[string]definition }
@@ -222,7 +263,18 @@ func main() {
 	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
-	fmt.Fprintln(out, "# Written by ../table from the Go types of Kubernetes v1.36.4 and its OpenAPI documents: see there for the notation.")
+	if describe {
+		table(bufio.NewWriter(io.Discard))
+		descriptions(out)
+	} else {
+		table(out)
+	}
+}
+
+// table writes all kinds and all types that they refer to.
+func table(out *bufio.Writer) {
+	fmt.Fprintln(out, "# Written by ../table from the Go types of Kubernetes v1.36.4 and its OpenAPI documents. See")
+	fmt.Fprintln(out, "# ../table/main.go for the notation.")
 	for _, r := range roots {
 		t := reflect.TypeOf(r.object)
 		fmt.Fprintf(out, "kind %q %s %s %d\n", r.group, r.version, t.Name(), index(t))

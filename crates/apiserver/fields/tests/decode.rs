@@ -1,25 +1,25 @@
-//! Decoding, against what a kube-apiserver v1.36.4 answered to the same bodies.
+//! Decoding, compared with the responses of a kube-apiserver v1.36.4 to the same bodies.
 
 use bindery_fields::{Schema, Strictness, canonical, decode};
 use serde_json::{Value, json};
 
 fn schema(kind: &str) -> &'static Schema {
-    Schema::of("", "v1", kind).expect("a kind of the core")
+    Schema::of("", "v1", kind).expect("a core kind")
 }
 
 /// The error for a volume with this spec.
 fn spec_error(spec: &str) -> String {
     let text = format!(r#"{{"apiVersion":"v1","kind":"PersistentVolume","metadata":{{"name":"a"}},"spec":{spec}}}"#);
     let outcome = decode(schema("PersistentVolume"), text.as_bytes(), Strictness::Report);
-    outcome.expect_err("the real server refused it").0
+    outcome.expect_err("kube-apiserver rejected it").0
 }
 
 fn value(kind: &str, given: Value) -> Value {
-    canonical(schema(kind), given, Strictness::Report).expect("the real server took it").value
+    canonical(schema(kind), given, Strictness::Report).expect("kube-apiserver accepted it").value
 }
 
 #[test]
-fn type_errors_are_worded_as_the_real_server_words_them() {
+fn type_errors_have_upstreams_wording() {
     let pairs = [
         (
             r#"{"accessModes":"x"}"#,
@@ -55,19 +55,19 @@ fn type_errors_are_worded_as_the_real_server_words_them() {
             "number into Go struct field NodeSelectorRequirement.spec.nodeAffinity.required.nodeSelectorTerms.matchExpressions.key of type string",
         ),
     ];
-    for (spec, said) in pairs {
-        assert_eq!(spec_error(spec), format!("json: cannot unmarshal {said}"), "{spec}");
+    for (spec, expected) in pairs {
+        assert_eq!(spec_error(spec), format!("json: cannot unmarshal {expected}"), "{spec}");
     }
 }
 
 #[test]
-fn types_with_a_decoder_of_their_own_have_words_of_their_own() {
+fn types_with_custom_decoders_have_their_own_errors() {
     let quantity = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
     for bad in [r#""x""#, "{}", r#""1Zi""#] {
         assert_eq!(spec_error(&format!(r#"{{"capacity":{{"storage":{bad}}}}}"#)), quantity, "{bad}");
     }
     let error =
-        |kind, given| canonical(schema(kind), given, Strictness::Ignore).expect_err("the real server refused it").0;
+        |kind, given| canonical(schema(kind), given, Strictness::Ignore).expect_err("kube-apiserver rejected it").0;
     assert_eq!(
         error("Pod", json!({"metadata": {"creationTimestamp": 5}})),
         "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string"
@@ -88,11 +88,11 @@ fn types_with_a_decoder_of_their_own_have_words_of_their_own() {
 }
 
 #[test]
-fn unknown_and_duplicate_fields_are_named_with_their_paths() {
+fn unknown_and_duplicate_fields_are_reported_with_their_paths() {
     let text = r#"{"metadata":{"labels":{"a":"1","a":"2"}},"spec":{"foo":1,"bar":{},"local":{"x":1},
         "nodeAffinity":{"required":{"nodeSelectorTerms":[{"y":1}]}},"storageClassName":"a","storageClassName":"b"}}"#;
     let decoded = decode(schema("PersistentVolume"), text.as_bytes(), Strictness::Report).expect("well-formed");
-    let said = [
+    let expected = [
         r#"duplicate field "metadata.labels.a""#,
         r#"unknown field "spec.foo""#,
         r#"unknown field "spec.bar""#,
@@ -100,15 +100,15 @@ fn unknown_and_duplicate_fields_are_named_with_their_paths() {
         r#"unknown field "spec.nodeAffinity.required.nodeSelectorTerms[0].y""#,
         r#"duplicate field "spec.storageClassName""#,
     ];
-    assert_eq!(decoded.flaws, said);
+    assert_eq!(decoded.strict_errors, expected);
     assert_eq!(decoded.value["spec"]["storageClassName"], "b");
     assert_eq!(decoded.value["spec"].get("foo"), None);
     let decoded = decode(schema("PersistentVolume"), text.as_bytes(), Strictness::Ignore).expect("well-formed");
-    assert!(decoded.flaws.is_empty());
+    assert!(decoded.strict_errors.is_empty());
 }
 
 #[test]
-fn what_go_leaves_out_is_left_out_and_what_it_prints_is_printed() {
+fn canonical_form_omits_and_prints_fields_as_go_does() {
     let claim = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {"name": "a", "namespace": "", "labels": {}, "annotations": null, "finalizers": [], "creationTimestamp": null, "generation": 0},
@@ -139,27 +139,27 @@ fn canonical_form_is_a_fixed_point() {
 }
 
 #[test]
-fn bodies_that_are_no_objects_are_refused_as_a_whole() {
-    let said = |text: &str| decode::type_meta("PersistentVolume", text.as_bytes()).expect_err("refused").0;
+fn bodies_that_are_not_objects_are_rejected() {
+    let expected = |text: &str| decode::type_meta("PersistentVolume", text.as_bytes()).expect_err("rejected").0;
     let prefix = "the object provided is unrecognized (must be of type PersistentVolume): couldn't get version/kind; json parse error: ";
-    assert_eq!(said(""), format!("{prefix}unexpected end of JSON input (<empty>)"));
+    assert_eq!(expected(""), format!("{prefix}unexpected end of JSON input (<empty>)"));
     let go_type =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
-    assert_eq!(said("[]"), format!("{prefix}json: cannot unmarshal array into Go value of type {go_type} (5b5d)"));
+    assert_eq!(expected("[]"), format!("{prefix}json: cannot unmarshal array into Go value of type {go_type} (5b5d)"));
     assert_eq!(
-        said(r#"{"apiVersion":1,"kind":"PersistentVolume"}"#),
+        expected(r#"{"apiVersion":1,"kind":"PersistentVolume"}"#),
         format!(
             r#"{prefix}json: cannot unmarshal number into Go struct field .apiVersion of type string ({{"apiVersion":1,"kind":"Persis ...)"#
         )
     );
     assert_eq!(
-        said(r#"{"apiVersion":"v1","kind":"PersistentVolume"}x"#),
+        expected(r#"{"apiVersion":"v1","kind":"PersistentVolume"}x"#),
         format!(r#"{prefix}invalid character 'x' after top-level value ({{"apiVersion":"v1","kind":"Per ...)"#)
     );
 }
 
 #[test]
-fn yaml_becomes_json() {
+fn yaml_is_converted_to_json() {
     let json =
         bindery_fields::yaml_to_json(b"kind: Pod\nspec:\n  count: 5\n  on: \"yes\"\n").expect("well-formed").json;
     assert_eq!(
@@ -167,7 +167,7 @@ fn yaml_becomes_json() {
         json!({"kind": "Pod", "spec": {"count": 5, "on": "yes"}})
     );
     assert!(bindery_fields::yaml_to_json(b"a: [").is_err());
-    let doubled = bindery_fields::yaml_to_json(b"a: 1\nb: 2\na: 3\n").expect("the last one counts");
+    let doubled = bindery_fields::yaml_to_json(b"a: 1\nb: 2\na: 3\n").expect("the last value is used");
     assert_eq!(serde_json::from_slice::<Value>(&doubled.json).expect("JSON"), json!({"a": 3, "b": 2}));
-    assert_eq!(doubled.flaw.as_deref(), Some("line 3: key \"a\" already set in map"));
+    assert_eq!(doubled.duplicate_key.as_deref(), Some("line 3: key \"a\" already set in map"));
 }

@@ -1,4 +1,5 @@
-//! Ownership of fields, against what a kube-apiserver v1.36.4 recorded after the same writes.
+//! Field ownership, compared with the managedFields of a kube-apiserver v1.36.4 after the same
+//! writes.
 
 use bindery_fields::managed::{ApplyError, Writer, apply, track_update};
 use bindery_fields::patch::{PatchKind, Validation, patch};
@@ -6,16 +7,16 @@ use bindery_fields::{Schema, Strictness, canonical};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// An object under test, written to by several managers one second after the other.
-struct World {
+/// An object that several managers write to, one second apart.
+struct TestObject {
     schema: &'static Schema,
     live: Option<Value>,
     seconds: u32,
 }
 
-impl World {
-    fn of(kind: &str) -> World {
-        World { schema: Schema::of("", "v1", kind).expect("a kind of the core"), live: None, seconds: 0 }
+impl TestObject {
+    fn of(kind: &str) -> TestObject {
+        TestObject { schema: Schema::of("", "v1", kind).expect("a core kind"), live: None, seconds: 0 }
     }
 
     fn now(&mut self) -> String {
@@ -23,7 +24,7 @@ impl World {
         format!("2026-01-02T15:04:{:02}Z", self.seconds)
     }
 
-    fn create(&mut self, manager: &str, object: Value) -> &mut World {
+    fn create(&mut self, manager: &str, object: Value) -> &mut TestObject {
         let mut new = canonical(self.schema, object, Strictness::Ignore).expect("well-formed").value;
         let now = self.now();
         track_update(self.schema, None, &mut new, &Writer { manager, subresource: "", now: &now });
@@ -32,8 +33,8 @@ impl World {
         self
     }
 
-    /// A patch; as the kinds do, what the subresource may not change is put back.
-    fn patch(&mut self, manager: &str, subresource: &str, text: Value) -> &mut World {
+    /// Applies a patch, and resets the part that the subresource cannot change.
+    fn patch(&mut self, manager: &str, subresource: &str, text: Value) -> &mut TestObject {
         let live = self.live.clone().expect("created");
         let kind = PatchKind::Strategic;
         let patched =
@@ -79,20 +80,20 @@ impl World {
     }
 }
 
-fn volume() -> World {
-    let mut world = World::of("PersistentVolume");
-    world.create(
+fn volume() -> TestObject {
+    let mut subject = TestObject::of("PersistentVolume");
+    subject.create(
         "m1",
         json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "mf", "labels": {"a": "b"}},
             "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x", "type": ""},
                 "claimRef": {"name": "c", "namespace": "d"}, "persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
             "status": {"phase": "Failed"}}),
     );
-    world.live.as_mut().expect("created")["status"] = json!({"phase": "Pending"});
-    world
+    subject.live.as_mut().expect("created")["status"] = json!({"phase": "Pending"});
+    subject
 }
 
-/// What the creator of that volume owns of its spec, with or without the claim reference.
+/// What the creator of that volume owns, with or without the claim reference.
 fn created(claim_ref: bool) -> Value {
     let mut spec = json!({"f:accessModes": {}, "f:capacity": {".": {}, "f:storage": {}}, "f:hostPath": {".": {}, "f:path": {}, "f:type": {}},
         "f:persistentVolumeReclaimPolicy": {}, "f:volumeMode": {}});
@@ -103,57 +104,57 @@ fn created(claim_ref: bool) -> Value {
 }
 
 #[test]
-fn a_volume_is_bound_and_let_go() {
-    let mut world = volume();
-    world.check(&[("m1", created(true))]);
+fn binding_and_releasing_a_volume_updates_ownership() {
+    let mut subject = volume();
+    subject.check(&[("m1", created(true))]);
     let status = json!({"metadata": {"annotations": {"x": "y"}}, "spec": {"storageClassName": "zz"}, "status": {"phase": "Available", "message": "hi"}});
-    world.patch("m2", "status", status);
+    subject.patch("m2", "status", status);
     let by_m2 = |annotations: Value| json!({"f:metadata": {"f:annotations": annotations}, "f:status": {"f:message": {}, "f:phase": {}}});
-    world.check(&[("m1", created(true)), ("m2", by_m2(json!({".": {}, "f:x": {}})))]);
-    assert_eq!(world.value("/metadata/managedFields/1/subresource"), "status");
+    subject.check(&[("m1", created(true)), ("m2", by_m2(json!({".": {}, "f:x": {}})))]);
+    assert_eq!(subject.value("/metadata/managedFields/1/subresource"), "status");
 
     let bind = json!({"metadata": {"annotations": {"x": "z"}}, "spec": {"claimRef": {"uid": "u"}}, "status": {"phase": "Bound"}});
-    world.patch("m3", "", bind);
+    subject.patch("m3", "", bind);
     let annotation = json!({"f:annotations": {"f:x": {}}});
     let by_m3 = |claim_ref: Value| json!({"f:metadata": annotation, "f:spec": {"f:claimRef": claim_ref}});
-    world.check(&[("m1", created(true)), ("m2", by_m2(json!({}))), ("m3", by_m3(json!({"f:uid": {}})))]);
+    subject.check(&[("m1", created(true)), ("m2", by_m2(json!({}))), ("m3", by_m3(json!({"f:uid": {}})))]);
 
-    world.patch("m3", "", json!({"spec": {"claimRef": null}}));
-    world.check(&[("m1", created(false)), ("m2", by_m2(json!({}))), ("m3", json!({"f:metadata": annotation}))]);
+    subject.patch("m3", "", json!({"spec": {"claimRef": null}}));
+    subject.check(&[("m1", created(false)), ("m2", by_m2(json!({}))), ("m3", json!({"f:metadata": annotation}))]);
 
-    world.patch("m3", "", json!({"spec": {"claimRef": {"name": "q", "namespace": "d"}}}));
+    subject.patch("m3", "", json!({"spec": {"claimRef": {"name": "q", "namespace": "d"}}}));
     let reserved = by_m3(json!({".": {}, "f:name": {}, "f:namespace": {}}));
-    world.check(&[("m1", created(false)), ("m2", by_m2(json!({}))), ("m3", reserved.clone())]);
+    subject.check(&[("m1", created(false)), ("m2", by_m2(json!({}))), ("m3", reserved.clone())]);
 
-    let before = world.live.clone();
-    world.patch("m9", "", json!({"spec": {"claimRef": {"name": "q"}}}));
-    assert_eq!(world.live, before, "a write that changes nothing leaves no trace");
+    let before = subject.live.clone();
+    subject.patch("m9", "", json!({"spec": {"claimRef": {"name": "q"}}}));
+    assert_eq!(subject.live, before, "a write without changes leaves managedFields unchanged");
 }
 
 #[test]
-fn conditions_are_owned_one_by_one_with_their_zero_times() {
-    let mut world = World::of("PersistentVolumeClaim");
+fn conditions_are_owned_individually_including_zero_times() {
+    let mut subject = TestObject::of("PersistentVolumeClaim");
     let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeMode": "Filesystem"});
-    world.create("m1", json!({"metadata": {"name": "mf"}, "spec": spec}));
+    subject.create("m1", json!({"metadata": {"name": "mf"}, "spec": spec}));
     let by_m1 = json!({"f:spec": {"f:accessModes": {}, "f:resources": {"f:requests": {".": {}, "f:storage": {}}}, "f:volumeMode": {}}});
-    world.check(&[("m1", by_m1.clone())]);
+    subject.check(&[("m1", by_m1.clone())]);
     let status = json!({"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "conditions": [{"type": "Resizing", "status": "True"}]});
-    world.patch("m2", "status", json!({"status": status}));
+    subject.patch("m2", "status", json!({"status": status}));
     let by_m2 = json!({"f:status": {"f:accessModes": {}, "f:capacity": {".": {}, "f:storage": {}}, "f:conditions": {".": {}, "k:{\"type\":\"Resizing\"}":
         {".": {}, "f:lastProbeTime": {}, "f:lastTransitionTime": {}, "f:status": {}, "f:type": {}}}, "f:phase": {}}});
-    world.check(&[("m1", by_m1), ("m2", by_m2)]);
+    subject.check(&[("m1", by_m1), ("m2", by_m2)]);
 }
 
 #[test]
 fn lists_of_a_pod_are_owned_by_key() {
-    let mut world = World::of("Pod");
-    world.create(
+    let mut subject = TestObject::of("Pod");
+    subject.create(
         "m1",
         json!({"metadata": {"name": "mf", "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "n", "uid": "u1"}]},
             "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}], "env": [{"name": "E", "value": "v"}]}],
                 "volumes": [{"name": "v", "emptyDir": {}}]}}),
     );
-    world.check(&[(
+    subject.check(&[(
         "m1",
         json!({"f:metadata": {"f:ownerReferences": {".": {}, "k:{\"uid\":\"u1\"}": {}}}, "f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {},
             "f:env": {".": {}, "k:{\"name\":\"E\"}": {".": {}, "f:name": {}, "f:value": {}}}, "f:name": {},
@@ -163,13 +164,13 @@ fn lists_of_a_pod_are_owned_by_key() {
 }
 
 #[test]
-fn the_oldest_of_too_many_managers_are_thrown_together() {
-    let mut world = World::of("ConfigMap");
-    world.create("n0", json!({"metadata": {"name": "c"}, "data": {"a": "1"}}));
+fn the_oldest_of_too_many_managers_are_merged() {
+    let mut subject = TestObject::of("ConfigMap");
+    subject.create("n0", json!({"metadata": {"name": "c"}, "data": {"a": "1"}}));
     for i in 1..=12 {
-        world.patch(&format!("n{i}"), "", json!({"metadata": {"labels": {format!("l{i}"): "x"}}}));
+        subject.patch(&format!("n{i}"), "", json!({"metadata": {"labels": {format!("l{i}"): "x"}}}));
     }
-    let owners = world.owners();
+    let owners = subject.owners();
     let names: Vec<&str> = owners.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["ancient-changes", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11", "n12"]);
     let labels = json!({".": {}, "f:l1": {}, "f:l2": {}, "f:l3": {}});
@@ -182,82 +183,82 @@ fn config(data: Value) -> Value {
 
 #[test]
 fn two_managers_apply_and_one_updates() {
-    let mut world = World::of("ConfigMap");
-    world.apply("m1", false, config(json!({"a": "1", "b": "2"}))).expect("nobody else owns anything");
-    world.check(&[("m1", json!({"f:data": {"f:a": {}, "f:b": {}}}))]);
-    let before = world.live.clone();
-    world.apply("m1", false, config(json!({"a": "1", "b": "2"}))).expect("the same again");
-    assert_eq!(world.live, before);
+    let mut subject = TestObject::of("ConfigMap");
+    subject.apply("m1", false, config(json!({"a": "1", "b": "2"}))).expect("there is no other owner");
+    subject.check(&[("m1", json!({"f:data": {"f:a": {}, "f:b": {}}}))]);
+    let before = subject.live.clone();
+    subject.apply("m1", false, config(json!({"a": "1", "b": "2"}))).expect("the same object");
+    assert_eq!(subject.live, before);
 
-    world.apply("m2", false, config(json!({"a": "1"}))).expect("of the same mind");
-    world.check(&[("m2", json!({"f:data": {"f:a": {}}})), ("m1", json!({"f:data": {"f:a": {}, "f:b": {}}}))]);
-    assert_eq!(world.value("/metadata/managedFields/0/time"), Value::Null, "it changed nothing");
+    subject.apply("m2", false, config(json!({"a": "1"}))).expect("the same value");
+    subject.check(&[("m2", json!({"f:data": {"f:a": {}}})), ("m1", json!({"f:data": {"f:a": {}, "f:b": {}}}))]);
+    assert_eq!(subject.value("/metadata/managedFields/0/time"), Value::Null, "the apply changed nothing");
 
-    let one = world.apply("m2", false, config(json!({"a": "2"}))).expect_err("a conflict");
+    let one = subject.apply("m2", false, config(json!({"a": "2"}))).expect_err("a conflict");
     assert_eq!(one.message(), "Apply failed with 1 conflict: conflict with \"m1\": .data.a");
-    let two = world.apply("m2", false, config(json!({"a": "2", "b": "3"}))).expect_err("two conflicts");
+    let two = subject.apply("m2", false, config(json!({"a": "2", "b": "3"}))).expect_err("two conflicts");
     assert_eq!(two.message(), "Apply failed with 2 conflicts: conflicts with \"m1\":\n- .data.a\n- .data.b");
 
-    world.apply("m2", true, config(json!({"a": "2"}))).expect("by force");
-    world.check(&[("m1", json!({"f:data": {"f:b": {}}})), ("m2", json!({"f:data": {"f:a": {}}}))]);
-    world.apply("m1", false, config(json!({"c": "3"}))).expect("b goes, c comes");
-    assert_eq!(world.value("/data"), json!({"a": "2", "c": "3"}));
+    subject.apply("m2", true, config(json!({"a": "2"}))).expect("forced");
+    subject.check(&[("m1", json!({"f:data": {"f:b": {}}})), ("m2", json!({"f:data": {"f:a": {}}}))]);
+    subject.apply("m1", false, config(json!({"c": "3"}))).expect("b is removed and c is added");
+    assert_eq!(subject.value("/data"), json!({"a": "2", "c": "3"}));
 
-    world.patch("u1", "", json!({"data": {"c": "4"}}));
-    world.check(&[("m2", json!({"f:data": {"f:a": {}}})), ("u1", json!({"f:data": {"f:c": {}}}))]);
-    let conflict = world.apply("m1", false, config(json!({"c": "3"}))).expect_err("a conflict");
+    subject.patch("u1", "", json!({"data": {"c": "4"}}));
+    subject.check(&[("m2", json!({"f:data": {"f:a": {}}})), ("u1", json!({"f:data": {"f:c": {}}}))]);
+    let conflict = subject.apply("m1", false, config(json!({"c": "3"}))).expect_err("a conflict");
     assert_eq!(conflict.message(), "Apply failed with 1 conflict: conflict with \"u1\" using v1: .data.c");
-    world.patch("u1", "", json!({"data": {"a": null}}));
-    world.check(&[("u1", json!({"f:data": {"f:c": {}}}))]);
+    subject.patch("u1", "", json!({"data": {"a": null}}));
+    subject.check(&[("u1", json!({"f:data": {"f:c": {}}}))]);
 }
 
 #[test]
-fn sets_and_maps_are_shared() {
-    let mut world = World::of("ConfigMap");
-    world.create("u1", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s", "labels": {"x": "y"}, "finalizers": ["a.b/c"]}}));
+fn sets_and_maps_are_shared_between_managers() {
+    let mut subject = TestObject::of("ConfigMap");
+    subject.create("u1", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s", "labels": {"x": "y"}, "finalizers": ["a.b/c"]}}));
     let by_u1 = json!({"f:metadata": {"f:finalizers": {".": {}, "v:\"a.b/c\"": {}}, "f:labels": {".": {}, "f:x": {}}}});
     let object = |metadata: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
     let conflict =
-        world.apply("m3", false, object(json!({"name": "s", "labels": {"x": "z"}}))).expect_err("a conflict");
+        subject.apply("m3", false, object(json!({"name": "s", "labels": {"x": "z"}}))).expect_err("a conflict");
     assert_eq!(conflict.message(), "Apply failed with 1 conflict: conflict with \"u1\" using v1: .metadata.labels.x");
-    world
+    subject
         .apply("m3", false, object(json!({"name": "s", "labels": {"q": "z"}, "finalizers": ["a.b/d"]})))
-        .expect("others' fields stay");
-    assert_eq!(world.value("/metadata/finalizers"), json!(["a.b/c", "a.b/d"]));
-    assert_eq!(world.value("/metadata/labels"), json!({"q": "z", "x": "y"}));
-    world.check(&[
+        .expect("fields of other managers are kept");
+    assert_eq!(subject.value("/metadata/finalizers"), json!(["a.b/c", "a.b/d"]));
+    assert_eq!(subject.value("/metadata/labels"), json!({"q": "z", "x": "y"}));
+    subject.check(&[
         ("m3", json!({"f:metadata": {"f:finalizers": {"v:\"a.b/d\"": {}}, "f:labels": {"f:q": {}}}})),
         ("u1", by_u1.clone()),
     ]);
-    world.apply("m3", false, object(json!({"name": "s"}))).expect("its own fields go");
+    subject.apply("m3", false, object(json!({"name": "s"}))).expect("the manager's own fields are removed");
     assert_eq!(
-        (world.value("/metadata/labels"), world.value("/metadata/finalizers")),
+        (subject.value("/metadata/labels"), subject.value("/metadata/finalizers")),
         (json!({"x": "y"}), json!(["a.b/c"]))
     );
-    world.check(&[("u1", by_u1)]);
+    subject.check(&[("u1", by_u1)]);
 }
 
 #[test]
-fn an_empty_list_forgets_everything_and_the_first_apply_remembers() {
+fn an_empty_list_resets_ownership_and_the_first_apply_restores_it() {
     for reset in [json!([]), json!([{}])] {
-        let mut world = World::of("ConfigMap");
-        world.create("u1", config(json!({"c": "4"})));
-        let live = world.live.clone().expect("created");
+        let mut subject = TestObject::of("ConfigMap");
+        subject.create("u1", config(json!({"c": "4"})));
+        let live = subject.live.clone().expect("created");
         let mut asked = live.clone();
         asked["metadata"]["managedFields"] = reset;
-        let mut new = canonical(world.schema, asked, Strictness::Ignore).expect("well-formed").value;
+        let mut new = canonical(subject.schema, asked, Strictness::Ignore).expect("well-formed").value;
         track_update(
-            world.schema,
+            subject.schema,
             Some(&live),
             &mut new,
             &Writer { manager: "u1", subresource: "", now: "2026-01-02T15:05:00Z" },
         );
-        world.live = Some(new);
-        world.check(&[]);
-        world.patch("u1", "", json!({"data": {"d": "5"}}));
-        world.check(&[]);
-        world.apply("m4", false, config(json!({"a": "1"}))).expect("nobody owns it");
-        world.check(&[
+        subject.live = Some(new);
+        subject.check(&[]);
+        subject.patch("u1", "", json!({"data": {"d": "5"}}));
+        subject.check(&[]);
+        subject.apply("m4", false, config(json!({"a": "1"}))).expect("the field has no owner");
+        subject.check(&[
             ("m4", json!({"f:data": {"f:a": {}}})),
             ("before-first-apply", json!({"f:data": {".": {}, "f:c": {}, "f:d": {}}})),
         ]);
@@ -265,28 +266,28 @@ fn an_empty_list_forgets_everything_and_the_first_apply_remembers() {
 }
 
 #[test]
-fn a_write_without_entries_keeps_those_that_are_there() {
-    let mut world = World::of("ConfigMap");
-    world.create("u1", config(json!({"c": "4"})));
-    let live = world.live.clone().expect("created");
+fn a_write_without_entries_keeps_the_existing_ones() {
+    let mut subject = TestObject::of("ConfigMap");
+    subject.create("u1", config(json!({"c": "4"})));
+    let live = subject.live.clone().expect("created");
     let mut new = live.clone();
     new["metadata"].as_object_mut().expect("an object").remove("managedFields");
     new["data"]["d"] = json!("1");
     track_update(
-        world.schema,
+        subject.schema,
         Some(&live),
         &mut new,
         &Writer { manager: "u2", subresource: "", now: "2026-01-02T15:05:00Z" },
     );
-    world.live = Some(new);
-    world.check(&[("u1", json!({"f:data": {".": {}, "f:c": {}}})), ("u2", json!({"f:data": {"f:d": {}}}))]);
+    subject.live = Some(new);
+    subject.check(&[("u1", json!({"f:data": {".": {}, "f:c": {}}})), ("u2", json!({"f:data": {"f:d": {}}}))]);
 }
 
 #[test]
-fn what_cannot_be_applied_is_refused_in_upstreams_words() {
-    let refused = |object: Value| World::of("ConfigMap").apply("m1", false, object).expect_err("refused");
-    let typed = |said: &str| {
-        ApplyError::Internal(format!("failed to create typed patch object (/s; /v1, Kind=ConfigMap): {said}"))
+fn invalid_applies_are_rejected_with_upstreams_messages() {
+    let rejected = |object: Value| TestObject::of("ConfigMap").apply("m1", false, object).expect_err("rejected");
+    let typed = |expected: &str| {
+        ApplyError::Internal(format!("failed to create typed patch object (/s; /v1, Kind=ConfigMap): {expected}"))
     };
     let with = |name: &str, value: Value| {
         let mut object = config(json!({}));
@@ -294,49 +295,49 @@ fn what_cannot_be_applied_is_refused_in_upstreams_words() {
         object
     };
     let meta = |value: Value| with("metadata", value);
-    assert_eq!(refused(with("foo", json!(1))), typed(".foo: field not declared in schema"));
-    assert_eq!(refused(with("data", json!("x"))), typed(".data: expected map, got &{x}"));
-    assert_eq!(refused(with("data", json!([]))), typed(".data: expected map, got &{[]}"));
+    assert_eq!(rejected(with("foo", json!(1))), typed(".foo: field not declared in schema"));
+    assert_eq!(rejected(with("data", json!("x"))), typed(".data: expected map, got &{x}"));
+    assert_eq!(rejected(with("data", json!([]))), typed(".data: expected map, got &{[]}"));
     assert_eq!(
-        refused(config(json!({"a": 1}))),
+        rejected(config(json!({"a": 1}))),
         typed(".data.a: expected string, got &value.valueUnstructured{Value:1}")
     );
     assert_eq!(
-        refused(meta(json!({"name": "s", "ownerReferences": [{"uid": "a"}, {"uid": "a"}]}))),
+        rejected(meta(json!({"name": "s", "ownerReferences": [{"uid": "a"}, {"uid": "a"}]}))),
         typed(".metadata.ownerReferences: duplicate entries for key [uid=\"a\"]")
     );
     assert_eq!(
-        refused(meta(json!({"name": "s", "finalizers": ["a", "a"]}))),
+        rejected(meta(json!({"name": "s", "finalizers": ["a", "a"]}))),
         typed(".metadata.finalizers: duplicate entries for key [=\"a\"]")
     );
     let mut several = meta(json!({"name": "s", "labels": 5, "finalizers": "x"}));
     several["immutable"] = json!("x");
     let lines = "errors:\n  .immutable: expected boolean, got &{x}\n  .metadata.finalizers: expected list, got &{x}\n  .metadata.labels: expected map, got &{5}";
-    assert_eq!(refused(several), typed(lines));
-    let bad = |said: &str| ApplyError::BadRequest(said.to_owned());
-    assert_eq!(refused(meta(json!({"managedFields": []}))), bad("metadata.managedFields must be nil"));
-    assert_eq!(refused(with("apiVersion", json!("v2"))), bad("invalid object type: /v2, Kind=ConfigMap"));
-    assert_eq!(refused(json!({})), bad("invalid object type: /, Kind="));
+    assert_eq!(rejected(several), typed(lines));
+    let bad = |expected: &str| ApplyError::BadRequest(expected.to_owned());
+    assert_eq!(rejected(meta(json!({"managedFields": []}))), bad("metadata.managedFields must be nil"));
+    assert_eq!(rejected(with("apiVersion", json!("v2"))), bad("invalid object type: /v2, Kind=ConfigMap"));
+    assert_eq!(rejected(json!({})), bad("invalid object type: /, Kind="));
 }
 
 #[test]
-fn what_is_applied_to_a_volume_and_a_pod_is_owned() {
-    let mut world = World::of("PersistentVolume");
+fn applied_fields_of_a_volume_and_a_pod_are_owned() {
+    let mut subject = TestObject::of("PersistentVolume");
     let spec = json!({"capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}, "claimRef": {"name": "x", "namespace": "y"}});
     let object = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "t"}, "spec": spec, "status": {"phase": "Bound"}});
-    world.apply("m1", false, object).expect("new");
-    assert_eq!(world.value("/spec/capacity/storage"), "1Gi");
-    world.check(&[(
+    subject.apply("m1", false, object).expect("new");
+    assert_eq!(subject.value("/spec/capacity/storage"), "1Gi");
+    subject.check(&[(
         "m1",
         json!({"f:spec": {"f:accessModes": {}, "f:capacity": {"f:storage": {}}, "f:claimRef": {"f:name": {}, "f:namespace": {}}, "f:hostPath": {"f:path": {}}}}),
     )]);
-    let mut world = World::of("Pod");
+    let mut subject = TestObject::of("Pod");
     let ports = json!([{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}]);
     let spec = json!({"containers": [{"name": "a", "image": "b", "ports": ports}], "volumes": [{"name": "v", "emptyDir": {}}]});
-    world
+    subject
         .apply("m1", false, json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "t"}, "spec": spec}))
         .expect("new");
-    world.check(&[(
+    subject.check(&[(
         "m1",
         json!({"f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}, "f:name": {}, "f:ports": {
             "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}},
@@ -346,29 +347,29 @@ fn what_is_applied_to_a_volume_and_a_pod_is_owned() {
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_from_the_clients_side() {
-    let mut world = World::of("ConfigMap");
+fn kubectl_takes_over_fields_it_applied_client_side() {
+    let mut subject = TestObject::of("ConfigMap");
     let last = config(json!({"a": "1"}));
     let mut object = last.clone();
     object["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": last.to_string()});
-    world.create("kubectl-client-side-apply", object);
+    subject.create("kubectl-client-side-apply", object);
     let next = config(json!({"a": "2"}));
-    let other = world.apply("other", false, next.clone()).expect_err("a conflict for anyone else");
+    let other = subject.apply("other", false, next.clone()).expect_err("a conflict for other managers");
     assert!(matches!(other, ApplyError::Conflicts(_)));
-    world.apply("kubectl", false, next.clone()).expect("its own field");
-    let annotation = world.value("/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration");
-    assert_eq!((world.value("/data/a"), annotation), (json!("2"), json!(format!("{next}\n"))));
+    subject.apply("kubectl", false, next.clone()).expect("kubectl's own field");
+    let annotation = subject.value("/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration");
+    assert_eq!((subject.value("/data/a"), annotation), (json!("2"), json!(format!("{next}\n"))));
 }
 
 #[test]
-fn an_empty_map_is_owned_though_it_is_not_kept() {
-    let mut world = World::of("ConfigMap");
-    world.apply("m1", false, config(json!({}))).expect("new");
-    world.check(&[("m1", json!({"f:data": {}}))]);
-    let before = world.live.clone();
-    world.apply("m1", false, config(json!({}))).expect("its own");
-    assert_eq!(world.live, before, "not even the time is another");
-    let conflict = world.apply("m2", false, config(json!({"a": "x"}))).expect_err("a conflict");
+fn an_empty_map_is_owned_although_it_is_not_stored() {
+    let mut subject = TestObject::of("ConfigMap");
+    subject.apply("m1", false, config(json!({}))).expect("new");
+    subject.check(&[("m1", json!({"f:data": {}}))]);
+    let before = subject.live.clone();
+    subject.apply("m1", false, config(json!({}))).expect("the manager owns it");
+    assert_eq!(subject.live, before, "the time is unchanged, too");
+    let conflict = subject.apply("m2", false, config(json!({"a": "x"}))).expect_err("a conflict");
     assert_eq!(conflict.message(), "Apply failed with 1 conflict: conflict with \"m1\": .data");
 }
 
@@ -392,20 +393,20 @@ fn any_config() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn applying_twice_is_applying_once(steps in prop::collection::vec((0..3_usize, any::<bool>(), any_config()), 1..6)) {
-        let mut world = World::of("ConfigMap");
+    fn applying_twice_changes_nothing(steps in prop::collection::vec((0..3_usize, any::<bool>(), any_config()), 1..6)) {
+        let mut subject = TestObject::of("ConfigMap");
         for (manager, force, object) in steps {
             let manager = ["m1", "m2", "m3"][manager];
-            if world.apply(manager, force, object.clone()).is_err() {
-                prop_assert!(!force, "force knows no conflicts");
+            if subject.apply(manager, force, object.clone()).is_err() {
+                prop_assert!(!force, "a forced apply cannot conflict");
                 continue;
             }
             for (key, value) in object["data"].as_object().into_iter().flatten() {
-                prop_assert_eq!(world.value(&format!("/data/{key}")), value.clone());
+                prop_assert_eq!(subject.value(&format!("/data/{key}")), value.clone());
             }
-            let before = world.live.clone();
-            world.apply(manager, false, object).expect("it owns all of it now");
-            prop_assert_eq!(&world.live, &before);
+            let before = subject.live.clone();
+            subject.apply(manager, false, object).expect("the manager owns all fields");
+            prop_assert_eq!(&subject.live, &before);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI documents: what kubectl looks for in them.
+//! The OpenAPI documents, as far as kubectl uses them.
 
 use bindery_fields::openapi;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ fn document(group: &str) -> Value {
 }
 
 #[test]
-fn every_group_has_a_document_and_the_index_names_it() {
+fn the_index_lists_the_document_of_every_group() {
     let index = openapi::index();
     for (group, path) in
         [("", "api/v1"), ("storage.k8s.io", "apis/storage.k8s.io/v1"), ("events.k8s.io", "apis/events.k8s.io/v1")]
@@ -21,7 +21,7 @@ fn every_group_has_a_document_and_the_index_names_it() {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
@@ -47,7 +47,7 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
-fn explain_finds_the_kind_and_describes_its_fields() {
+fn kubectl_explain_finds_kinds_and_descriptions() {
     let document = document("storage.k8s.io");
     let kind = &document["paths"]["/apis/storage.k8s.io/v1/storageclasses"]["get"]["x-kubernetes-group-version-kind"];
     assert_eq!(*kind, json!({"group": "storage.k8s.io", "version": "v1", "kind": "StorageClass"}));
@@ -61,7 +61,7 @@ fn explain_finds_the_kind_and_describes_its_fields() {
 }
 
 #[test]
-fn strict_validation_is_offered_where_kubectl_asks_for_it() {
+fn strict_validation_is_announced_where_kubectl_looks_for_it() {
     let document = document("");
     let paths = document["paths"].as_object().expect("paths");
     for (path, kind) in [
@@ -76,7 +76,7 @@ fn strict_validation_is_offered_where_kubectl_asks_for_it() {
 }
 
 #[test]
-fn schemas_are_those_of_the_real_server() {
+fn schemas_match_those_of_kube_apiserver() {
     let document = document("");
     let mut spec = document["components"]["schemas"]["io.k8s.api.core.v1.PersistentVolumeSpec"]["properties"].clone();
     let mut without_description = |name: &str| {

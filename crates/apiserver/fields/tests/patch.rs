@@ -1,4 +1,4 @@
-//! Patches, against what a kube-apiserver v1.36.4 answered to the same.
+//! Patches, compared with the responses of a kube-apiserver v1.36.4 to the same patches.
 
 use bindery_fields::patch::{PatchError, PatchKind, Validation, patch};
 use bindery_fields::{Schema, Strictness, canonical, merge_patch};
@@ -16,7 +16,7 @@ fn outcome(kind: PatchKind, text: &str, validation: Validation) -> Result<Value,
     patch(schema, &live(), kind, text.as_bytes(), validation).map(|decoded| decoded.value)
 }
 
-/// The data and the finalizers after a patch that the real server takes.
+/// Checks the data and the finalizers after a patch that kube-apiserver accepts.
 fn check(kind: PatchKind, text: &str, data: Value, finalizers: &[&str]) {
     let value = outcome(kind, text, Validation::Warn).unwrap_or_else(|error| panic!("{text}: {error:?}"));
     let found = (
@@ -26,10 +26,10 @@ fn check(kind: PatchKind, text: &str, data: Value, finalizers: &[&str]) {
     assert_eq!(found, (data, json!(finalizers)), "{text}");
 }
 
-fn refused(kind: PatchKind, text: &str, validation: Validation) -> PatchError {
+fn rejected(kind: PatchKind, text: &str, validation: Validation) -> PatchError {
     match outcome(kind, text, validation) {
         Err(error) => error,
-        Ok(value) => panic!("{text} was taken: {value}"),
+        Ok(value) => panic!("{text} was accepted: {value}"),
     }
 }
 
@@ -40,7 +40,7 @@ fn bad_request(message: &str) -> PatchError {
 const BOTH: [&str; 2] = ["a.b/c", "a.b/d"];
 
 #[test]
-fn operations_that_the_real_server_performs() {
+fn json_patch_operations_that_kube_apiserver_accepts() {
     let check = |text, data, finalizers: &[&str]| check(PatchKind::Json, text, data, finalizers);
     check(r#"[{"op":"test","path":"/data/zz","value":null}]"#, json!({"a": "1"}), &BOTH);
     check(r#"[{"op":"remove","path":"/metadata/finalizers/-1"}]"#, json!({"a": "1"}), &["a.b/c"]);
@@ -70,7 +70,7 @@ fn operations_that_the_real_server_performs() {
 }
 
 #[test]
-fn operations_that_it_cannot_perform() {
+fn json_patch_operations_that_kube_apiserver_rejects() {
     let texts = [
         r#"[{"op":"test","path":"/data/a","value":"2"}]"#,
         r#"[{"op":"test","path":"/data/zz","value":"2"}]"#,
@@ -97,7 +97,7 @@ fn operations_that_it_cannot_perform() {
     ];
     for text in texts {
         assert_eq!(
-            refused(PatchKind::Json, text, Validation::Warn),
+            rejected(PatchKind::Json, text, Validation::Warn),
             PatchError::Unprocessable(REJECTED.to_owned()),
             "{text}"
         );
@@ -146,17 +146,17 @@ fn malformed_patches_are_bad_requests() {
         (Strategic, r#"{"data":{"$retainKeys":["b"],"c":"1"}}"#, Warn, "invalid patch format of retainKeys"),
     ];
     for (kind, text, validation, message) in cases {
-        assert_eq!(refused(kind, text, validation), bad_request(message), "{text}");
+        assert_eq!(rejected(kind, text, validation), bad_request(message), "{text}");
     }
     let many = format!("[{}]", vec![r#"{"op":"test","path":"/data/a","value":"1"}"#; 10_001].join(","));
     let message = "The allowed maximum operations in a JSON patch is 10000, got 10001".to_owned();
-    assert_eq!(refused(Json, &many, Warn), PatchError::TooLarge(message));
+    assert_eq!(rejected(Json, &many, Warn), PatchError::TooLarge(message));
 }
 
 #[test]
-fn outcomes_that_are_no_objects_of_the_kind() {
+fn patched_objects_that_do_not_decode_are_rejected() {
     use PatchKind::{Json, Merge, Strategic};
-    let detail = |kind, text| match refused(kind, text, Validation::Warn) {
+    let detail = |kind, text| match rejected(kind, text, Validation::Warn) {
         PatchError::Invalid { value, detail } => (value, detail),
         other @ (PatchError::BadRequest(_)
         | PatchError::Unprocessable(_)
@@ -165,14 +165,14 @@ fn outcomes_that_are_no_objects_of_the_kind() {
             panic!("{text}: {other:?}")
         }
     };
-    let said = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
-    assert_eq!(detail(Json, r#"[{"op":"add","path":"/data/c","value":1}]"#).1, said);
+    let expected = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
+    assert_eq!(detail(Json, r#"[{"op":"add","path":"/data/c","value":1}]"#).1, expected);
     let (value, found) = detail(Merge, r#"{"data":{"a":1}}"#);
     assert_eq!(
         (serde_json::from_str::<Value>(&value).expect("JSON")["data"].clone(), found.as_str()),
-        (json!({"a": 1}), said)
+        (json!({"a": 1}), expected)
     );
-    let strategic = |text| refused(Strategic, text, Validation::Warn).message();
+    let strategic = |text| rejected(Strategic, text, Validation::Warn).message();
     let prefix = r#" "" is invalid: patch: Invalid value: "#;
     assert_eq!(
         strategic(r#"{"data":{"a":1}}"#),
@@ -190,8 +190,8 @@ fn outcomes_that_are_no_objects_of_the_kind() {
 }
 
 #[test]
-fn flaws_are_refused_where_none_are_allowed() {
-    let strict = |kind, text| refused(kind, text, Validation::Strict).message();
+fn strict_validation_rejects_unknown_and_duplicate_fields() {
+    let strict = |kind, text| rejected(kind, text, Validation::Strict).message();
     assert_eq!(
         strict(PatchKind::Strategic, r#"{"data":{"b":"2","b":"3"},"foo":1}"#),
         concat!(
@@ -209,7 +209,7 @@ fn flaws_are_refused_where_none_are_allowed() {
 }
 
 #[test]
-fn strategic_patches_merge_lists_and_obey_directives() {
+fn strategic_patches_merge_lists_and_follow_directives() {
     let check = |text, data, finalizers: &[&str]| check(PatchKind::Strategic, text, data, finalizers);
     let same = || json!({"a": "1"});
     check("null", same(), &BOTH);
@@ -227,10 +227,13 @@ fn strategic_patches_merge_lists_and_obey_directives() {
     check(r#"{"data":{"$retainKeys":["b"],"b":"1"}}"#, json!({"b": "1"}), &BOTH);
     check(r#"{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"zz"}]}}"#, same(), &BOTH);
     check(r#"{"metadata":{"ownerReferences":[{"$patch":"delete"}]}}"#, same(), &BOTH);
-    let internal = |text| refused(PatchKind::Strategic, text, Validation::Warn);
-    let said = |message: &str| PatchError::Internal(message.to_owned());
-    assert_eq!(internal(r#"{"data":{"$patch":"foo"}}"#), said("unknown patch type: foo in map: map[$patch:foo]"));
-    assert_eq!(internal(r#"{"data":{"$patch":5}}"#), said("unknown patch type: %!s(int64=5) in map: map[$patch:5]"));
+    let internal = |text| rejected(PatchKind::Strategic, text, Validation::Warn);
+    let expected = |message: &str| PatchError::Internal(message.to_owned());
+    assert_eq!(internal(r#"{"data":{"$patch":"foo"}}"#), expected("unknown patch type: foo in map: map[$patch:foo]"));
+    assert_eq!(
+        internal(r#"{"data":{"$patch":5}}"#),
+        expected("unknown patch type: %!s(int64=5) in map: map[$patch:5]")
+    );
 }
 
 #[test]
@@ -239,7 +242,7 @@ fn strategic_patches_find_items_by_their_key() {
     let live = json!({"metadata": {"ownerReferences": [{"uid": "1", "name": "a"}, {"uid": "2", "name": "b"}]},
         "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "R"}]}});
     let patch = |text: &str| {
-        patch(schema, &live, PatchKind::Strategic, text.as_bytes(), Validation::Strict).expect("taken").value
+        patch(schema, &live, PatchKind::Strategic, text.as_bytes(), Validation::Strict).expect("accepted").value
     };
     let refs = patch(r#"{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"1"}]}}"#);
     assert_eq!(refs["metadata"]["ownerReferences"].as_array().expect("a list").len(), 1);
@@ -268,7 +271,7 @@ fn object_of(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value
     prop::collection::btree_map("[a-d]", inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect()))
 }
 
-/// Patches that touch what a volume has, what it lacks, what is unknown and what is of another type.
+/// Patches to existing, missing and unknown fields of a volume, and to fields of the wrong type.
 fn any_volume_patch() -> impl Strategy<Value = Value> {
     let fragment = prop_oneof![
         Just(json!({"spec": {"claimRef": {"name": "q", "uid": ""}}})),
@@ -288,7 +291,7 @@ fn any_volume_patch() -> impl Strategy<Value = Value> {
     ];
     prop::collection::vec(fragment, 1..4).prop_map(|fragments| {
         let mut whole = json!({});
-        // Merging patches would drop their nulls, so they are laid over each other by hand.
+        // A merge patch would drop nulls, so the fragments are combined without one.
         fn lay(over: &mut Value, under: &Value) {
             match (over, under) {
                 (Value::Object(over), Value::Object(under)) => {
@@ -306,7 +309,7 @@ fn any_volume_patch() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_a_patch_does_not_touch_need_not_be_read_again(change in any_volume_patch()) {
+    fn the_fast_path_agrees_with_decoding_the_whole_object(change in any_volume_patch()) {
         let schema = Schema::of("", "v1", "PersistentVolume").expect("known");
         let live = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v", "labels": {"a": "b"}, "finalizers": ["f"]},
             "spec": {"capacity": {"storage": "1Gi"}, "claimRef": {"name": "c", "namespace": "d"}, "hostPath": {"path": "/x", "type": ""}}, "status": {}});
@@ -314,13 +317,13 @@ proptest! {
         let found = patch(schema, &live, PatchKind::Merge, text.as_bytes(), Validation::Warn);
         let patched = merge_patch(&live, text.as_bytes()).expect("a patch").value;
         match canonical(schema, patched, Strictness::Report) {
-            Ok(expected) => prop_assert_eq!(found.expect("taken"), expected),
+            Ok(expected) => prop_assert_eq!(found.expect("accepted"), expected),
             Err(_) => prop_assert!(found.is_err()),
         }
     }
 
     #[test]
-    fn merge_patches_are_those_of_the_rfc(live in object_of(any_json()), patch in object_of(any_json())) {
+    fn merge_patches_follow_the_rfc(live in object_of(any_json()), patch in object_of(any_json())) {
         let mut expected = live.clone();
         json_patch::merge(&mut expected, &patch);
         let found = merge_patch(&live, patch.to_string().as_bytes()).expect("a patch");

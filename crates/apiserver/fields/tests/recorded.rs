@@ -1,5 +1,6 @@
-//! Objects of every kind as a kube-apiserver v1.36.4 answered with them when they were created (`data/objects.jsonl`): they are in canonical
-//! form, and what their creator is said to own follows from them.
+//! Objects of every kind, as a kube-apiserver v1.36.4 returned them on creation
+//! (`data/objects.jsonl`): they are in canonical form, and their managedFields follow from their
+//! content.
 
 use bindery_fields::managed::{Writer, track_update};
 use bindery_fields::{Schema, Strictness, decode};
@@ -10,26 +11,26 @@ fn objects() -> Vec<(&'static Schema, &'static str, Value)> {
         let object: Value = serde_json::from_str(text).expect("JSON");
         let api_version = object["apiVersion"].as_str().expect("an apiVersion");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let schema = Schema::of(group, version, object["kind"].as_str().expect("a kind")).expect("a kind of the table");
+        let schema = Schema::of(group, version, object["kind"].as_str().expect("a kind")).expect("a known kind");
         (schema, text, object)
     };
     include_str!("data/objects.jsonl").lines().map(of).collect()
 }
 
 #[test]
-fn what_the_real_server_prints_is_in_canonical_form() {
+fn objects_printed_by_kube_apiserver_are_canonical() {
     let objects = objects();
     assert!(objects.len() > 15, "there is at least one of each kind");
     for (schema, text, object) in objects {
-        let decoded = decode(schema, text.as_bytes(), Strictness::Report).expect("the real server printed it");
+        let decoded = decode(schema, text.as_bytes(), Strictness::Report).expect("kube-apiserver printed it");
         assert_eq!(decoded.value, object, "{}", schema.kind);
-        assert!(decoded.flaws.is_empty(), "{}: {:?}", schema.kind, decoded.flaws);
+        assert!(decoded.strict_errors.is_empty(), "{}: {:?}", schema.kind, decoded.strict_errors);
     }
 }
 
-/// Not for kinds to which something is added after their fields have been attributed: by admission, or by the kind itself.
+/// Except for kinds that admission or the kind itself changes after ownership is recorded.
 #[test]
-fn what_the_creator_owns_follows_from_the_object() {
+fn managed_fields_of_the_creator_follow_from_the_object() {
     let added_to = ["Namespace", "Node", "Pod", "PersistentVolume", "PersistentVolumeClaim", "VolumeAttributesClass"];
     let mut compared = 0;
     for (schema, _, object) in objects() {

@@ -1,7 +1,10 @@
-//! What a write costs, and what objects take: `cargo run --release -p bindery-apiserver --example measure [COUNT]`.
+//! Measures the time of writes and the memory of objects: `cargo run --release -p bindery-apiserver
+//! --example measure [COUNT]`.
 
 use bindery_apiserver::api::{Body, Settings};
-use bindery_apiserver::{Answer, Api, Kind, Moment, Options, Request, Target, Verb, api::Done, api::PatchType};
+use bindery_apiserver::{
+    Answer, Api, Kind, Options, Request, RequestContext, Target, Verb, api::AnswerBody, api::PatchType,
+};
 use std::time::{Duration, Instant};
 
 struct Bench {
@@ -12,7 +15,7 @@ struct Bench {
 
 impl Bench {
     fn send(&mut self, verb: Verb, plural: &str, name: &str, subresource: &str, body: String) -> Answer {
-        let kind = Kind::of_path("", "v1", plural).expect("a kind that is served");
+        let kind = Kind::of_path("", "v1", plural).expect("a served kind");
         let namespace = if kind.namespaced { "default".to_owned() } else { String::new() };
         let request = Request {
             verb,
@@ -22,9 +25,9 @@ impl Bench {
             user_agent: "measure/1".to_owned(),
         };
         self.seed += 1;
-        let moment = Moment { now: jiff::Timestamp::now(), seed: self.seed << 40 };
+        let context = RequestContext { now: jiff::Timestamp::now(), seed: self.seed << 40 };
         let start = Instant::now();
-        let answer = self.api.handle(&moment, &request);
+        let answer = self.api.handle(&context, &request);
         self.spent += start.elapsed();
         answer.unwrap_or_else(|status| panic!("{}", status.message))
     }
@@ -45,9 +48,9 @@ fn resident_mib() -> u64 {
 fn main() {
     let count: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let start = Instant::now();
-    let moment = Moment { now: jiff::Timestamp::now(), seed: 7 };
-    let mut bench = Bench { api: Api::new(Settings::default(), &moment), seed: 1, spent: Duration::ZERO };
-    println!("an empty server is there after {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    let context = RequestContext { now: jiff::Timestamp::now(), seed: 7 };
+    let mut bench = Bench { api: Api::new(Settings::default(), &context), seed: 1, spent: Duration::ZERO };
+    println!("an empty server starts in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
     let merge = Verb::Patch(PatchType::Merge);
     let mut revisions = Vec::with_capacity(count);
     for n in 0..count {
@@ -87,7 +90,7 @@ fn main() {
         );
         bench.send(merge, "persistentvolumeclaims", &format!("claim-{n:06}"), "", body);
     }
-    bench.report("point a claim at it (patch)", count);
+    bench.report("bind a claim to it (patch)", count);
     for n in 0..count {
         let body =
             r#"{"status":{"phase":"Bound","accessModes":["ReadWriteOnce"],"capacity":{"storage":"10Gi"}}}"#.to_owned();
@@ -100,7 +103,7 @@ fn main() {
     bench.report("get", 1000);
     let answer = bench.send(Verb::List, "persistentvolumes", "", "", String::new());
     bench.report("list all volumes", 1);
-    if let Done::List(list) = answer.body {
+    if let AnswerBody::List(list) = answer.body {
         let bytes: usize = list.items.iter().map(bytes::Bytes::len).sum();
         println!("a bound volume takes {} bytes of JSON", bytes / list.items.len().max(1));
     }

@@ -1,25 +1,25 @@
-//! Differences, as upstream tells them in refusals: of its own structures, printed as JSON with the names of Go's fields.
+//! Diffs in upstream's error messages: Go structs printed as JSON with Go's field names.
 
 mod pod;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A structure of upstream's: its fields in order, by Go's name, the name in JSON, and what is in it.
+/// A Go struct: for each field Go's name, the JSON name, and its type.
 type Shape = &'static [(&'static str, &'static str, Part)];
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// Text, number, list or map, with what stands for none.
+    /// A scalar, list or map, and how its zero value is printed.
     Leaf(&'static str),
     Struct(Shape),
-    /// A structure that is always there.
+    /// A struct that is always printed.
     Inline(Shape),
-    /// A list of structures.
+    /// A list of structs.
     List(Shape),
-    /// Text, number, list or map, which is left out if there is none.
+    /// A scalar, list or map that is omitted if it is not set.
     MaybeLeaf,
-    /// A list of structures, which is left out if there is none.
+    /// A list of structs that is omitted if it is not set.
     MaybeList(Shape),
 }
 
@@ -32,8 +32,7 @@ const TYPED_ANYWHERE: Shape =
     &[("APIGroup", "apiGroup", NIL), ("Kind", "kind", TEXT), ("Name", "name", TEXT), ("Namespace", "namespace", NIL)];
 const REQUIREMENT: Shape =
     &[("key", "key", TEXT), ("operator", "operator", TEXT), ("values", "values", Part::MaybeLeaf)];
-const NODE_REQUIREMENT: Shape =
-    &[("Key", "key", TEXT), ("InTreeOperations", "operator", TEXT), ("Values", "values", NIL)];
+const NODE_REQUIREMENT: Shape = &[("Key", "key", TEXT), ("Operator", "operator", TEXT), ("Values", "values", NIL)];
 
 const CLAIM_SPEC: Shape = &[
     ("AccessModes", "accessModes", NIL),
@@ -159,7 +158,7 @@ pub fn csi_driver(driver: &Value) -> String {
     one_line(driver, CSI_DRIVER)
 }
 
-/// What is attached where, on one line.
+/// The spec of a VolumeAttachment, on one line.
 pub fn attachment_spec(spec: &Value) -> String {
     one_line(spec, ATTACHMENT)
 }
@@ -211,10 +210,10 @@ fn write(value: &Value, shape: Shape, depth: usize, out: &mut Vec<String>) {
             (Part::List(inner) | Part::MaybeList(inner), Some(found)) => {
                 out.push(format!("{indent}\"{go}\": ["));
                 let items = found.as_array().map_or(&[][..], Vec::as_slice);
-                for (place, item) in items.iter().enumerate() {
+                for (position, item) in items.iter().enumerate() {
                     out.push(format!("{indent} {{"));
                     write(item, inner, depth + 2, out);
-                    out.push(format!("{indent} }}{}", if place + 1 < items.len() { "," } else { "" }));
+                    out.push(format!("{indent} }}{}", if position + 1 < items.len() { "," } else { "" }));
                 }
                 out.push(format!("{indent}]{comma}"));
             }
@@ -277,8 +276,8 @@ pub fn diff(old: &[String], new: &[String]) -> String {
     out
 }
 
-/// The lines of both, each marked as common, old or new. Upstream's library looks for the longest run of common lines, and then likewise
-/// before and behind it, which is not always the most that they have in common.
+/// The lines of both texts, each marked as common, old or new. Upstream's library finds the longest
+/// common run and continues recursively before and after it, which is not always a minimal diff.
 fn marked<'a>(old: &'a [String], new: &'a [String], common: &BTreeSet<&str>) -> Vec<(char, &'a str)> {
     let with = |mark: char, lines: &'a [String]| lines.iter().map(move |line| (mark, line.as_str()));
     let (at_old, at_new, length) = longest_run(old, new, common);
@@ -286,24 +285,26 @@ fn marked<'a>(old: &'a [String], new: &'a [String], common: &BTreeSet<&str>) -> 
         return with('-', old).chain(with('+', new)).collect();
     }
     let before = marked(&old[..at_old], &new[..at_new], common);
-    let behind = marked(&old[at_old + length..], &new[at_new + length..], common);
-    before.into_iter().chain(with(' ', &old[at_old..at_old + length])).chain(behind).collect()
+    let after = marked(&old[at_old + length..], &new[at_new + length..], common);
+    before.into_iter().chain(with(' ', &old[at_old..at_old + length])).chain(after).collect()
 }
 
-/// Lines that are so common in a long text that no run is looked for from them.
+/// Lines that are too frequent in a long text to start a run.
 fn too_common(lines: &[String]) -> BTreeSet<&str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for line in lines {
         *counts.entry(line).or_default() += 1;
     }
-    let most = if lines.len() >= 200 { lines.len() / 100 + 1 } else { usize::MAX };
-    counts.into_iter().filter(|(_, count)| *count > most).map(|(line, _)| line).collect()
+    let max = if lines.len() >= 200 { lines.len() / 100 + 1 } else { usize::MAX };
+    counts.into_iter().filter(|(_, count)| *count > max).map(|(line, _)| line).collect()
 }
 
-/// Where the longest run of equal lines begins in either, and its length; of several the first.
+/// The start in both texts and the length of the longest common run; the first if there are
+/// several.
 fn longest_run(old: &[String], new: &[String], common: &BTreeSet<&str>) -> (usize, usize, usize) {
     let mut best = (0, 0, 0);
-    // How long the run is that ends with the last line looked at, for each line of the other.
+    // For each line of `new`, the length of the run that ends with it and the current line of
+    // `old`.
     let mut ending = vec![0; new.len() + 1];
     for (i, line) in old.iter().enumerate() {
         let mut next = vec![0; new.len() + 1];
@@ -332,7 +333,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_claim_is_compared_as_upstream_does() {
+    fn claim_specs_are_compared_as_upstream_does() {
         let spec = |size: &str| json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, "volumeMode": "Filesystem"});
         let text = diff(&claim_spec(&spec("1500m")), &claim_spec(&spec("6")));
         let wanted = "@@ -6,7 +6,7 @@\n  \"Resources\": {\n   \"Limits\": null,\n   \"Requests\": {\n-   \"storage\": \"1500m\"\n+   \
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_compared_as_upstream_does() {
+    fn volume_sources_are_compared_as_upstream_does() {
         let old = volume_source(&json!({"csi": {"driver": "a", "volumeHandle": "b"}}));
         let text = diff(&old, &volume_source(&json!({"hostPath": {"path": "/x", "type": ""}})));
         assert!(text.starts_with("@@ -1,7 +1,10 @@\n {\n  \"GCEPersistentDisk\": null,\n"), "{text}");

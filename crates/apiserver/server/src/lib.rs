@@ -1,26 +1,27 @@
 //! A small Kubernetes API server: a synchronous, deterministic store, and HTTP around it.
 //!
-//! This room does not know any controller, nor what a claim is bound to.
+//! [`Api`] handles a request, given the time and a random seed ([`RequestContext`]). It reads no
+//! clock, draws no random numbers, takes no locks and does no I/O. [`kinds`] has what is special
+//! about each kind, [`store`] keeps objects as the bytes that clients receive, and [`disk`]
+//! persists them.
 //!
-//! [`Api`] is the heart: it is handed a request and the moment at which it comes ([`Moment`]: time and chance), and answers. It reads no
-//! clock, draws no random number, locks nothing, and does no I/O. [`kinds`] holds what is special about each kind; [`store`] keeps objects
-//! as the very bytes that clients are sent, and [`disk`] where they outlive the process.
+//! This crate knows no controllers, and nothing about binding volumes.
 
 pub mod api;
-mod chance;
+mod codec;
 pub mod disk;
+mod field_errors;
 mod go_diff;
 pub mod host;
 pub mod http;
-mod invalid;
 pub mod kinds;
 mod metadata;
 mod names;
+mod rng;
 pub mod status;
 pub mod store;
-mod structure;
 mod value;
 
-pub use api::{Answer, Api, Moment, Options, Request, Target, Verb};
+pub use api::{Answer, Api, Options, Request, RequestContext, Target, Verb};
 pub use kinds::Kind;
 pub use status::Status;

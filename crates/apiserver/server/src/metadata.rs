@@ -1,7 +1,7 @@
-//! The rules for metadata that all kinds share.
+//! Validation of metadata, for all kinds.
 
+use crate::field_errors::FieldErrors;
 use crate::go_diff;
-use crate::invalid::FieldErrors;
 use crate::kinds::Kind;
 use crate::names;
 use crate::value::{at, entries, list, text, texts};
@@ -10,74 +10,74 @@ use std::collections::BTreeSet;
 
 const ANNOTATION_BYTES: usize = 256 << 10;
 
-/// Looks for flaws in the metadata of a new object, or a changed one.
-pub fn check(kind: &Kind, object: &Value, flaws: &mut FieldErrors) {
+/// Validates the metadata of an object.
+pub fn validate(kind: &Kind, object: &Value, errors: &mut FieldErrors) {
     let (name, prefix) = (text(object, &["metadata", "name"]), text(object, &["metadata", "generateName"]));
     if !prefix.is_empty() {
-        for flaw in kind.rules.check_name(prefix, true) {
-            flaws.invalid("metadata.generateName", prefix, &flaw);
+        for error in kind.strategy.validate_name(prefix, true) {
+            errors.invalid("metadata.generateName", prefix, &error);
         }
     }
     if name.is_empty() {
-        flaws.required("metadata.name", "name or generateName is required");
+        errors.required("metadata.name", "name or generateName is required");
     } else {
-        for flaw in kind.rules.check_name(name, false) {
-            flaws.invalid("metadata.name", name, &flaw);
+        for error in kind.strategy.validate_name(name, false) {
+            errors.invalid("metadata.name", name, &error);
         }
     }
-    check_common(kind, object, flaws);
-    check_finalizer_names(object, flaws);
+    validate_common(kind, object, errors);
+    validate_finalizer_names(object, errors);
 }
 
-/// Finalizers of these kinds say who they belong to.
-fn check_finalizer_names(object: &Value, flaws: &mut FieldErrors) {
+/// Finalizers need a domain, except for the standard ones.
+fn validate_finalizer_names(object: &Value, errors: &mut FieldErrors) {
     for (index, finalizer) in texts(object, &["metadata", "finalizers"]).enumerate() {
         if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            flaws.invalid(format!("metadata.finalizers[{index}]"), finalizer, detail);
+            errors.invalid(format!("metadata.finalizers[{index}]"), finalizer, detail);
         }
     }
 }
 
-/// What is asked of all objects, whatever their kind says.
-fn check_common(kind: &Kind, object: &Value, flaws: &mut FieldErrors) {
+/// Validates what is common to all kinds.
+fn validate_common(kind: &Kind, object: &Value, errors: &mut FieldErrors) {
     if !kind.namespaced && !text(object, &["metadata", "namespace"]).is_empty() {
-        flaws.forbidden("metadata.namespace", "not allowed on this type");
+        errors.forbidden("metadata.namespace", "not allowed on this type");
     }
-    check_notes(object, flaws);
-    check_finalizers(object, flaws);
+    validate_labels_annotations_owners(object, errors);
+    validate_finalizers(object, errors);
 }
 
 /// Labels, annotations and owners.
-fn check_notes(object: &Value, flaws: &mut FieldErrors) {
-    check_labels(entries(object, &["metadata", "labels"]), "metadata.labels", flaws);
+fn validate_labels_annotations_owners(object: &Value, errors: &mut FieldErrors) {
+    validate_labels(entries(object, &["metadata", "labels"]), "metadata.labels", errors);
     let mut bytes = 0;
     for (key, value) in entries(object, &["metadata", "annotations"]) {
         bytes += key.len() + value.as_str().map_or(0, str::len);
-        for flaw in names::qualified(&key.to_lowercase()) {
-            flaws.invalid("metadata.annotations", key, &flaw);
+        for error in names::qualified(&key.to_lowercase()) {
+            errors.invalid("metadata.annotations", key, &error);
         }
     }
     if bytes > ANNOTATION_BYTES {
-        flaws.too_long("metadata.annotations", ANNOTATION_BYTES);
+        errors.too_long("metadata.annotations", ANNOTATION_BYTES);
     }
-    check_owners(list(object, &["metadata", "ownerReferences"]), flaws);
+    validate_owners(list(object, &["metadata", "ownerReferences"]), errors);
 }
 
-/// Looks for flaws in labels.
-pub fn check_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a Value)>, path: &str, flaws: &mut FieldErrors) {
+/// Validates labels.
+pub fn validate_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a Value)>, path: &str, errors: &mut FieldErrors) {
     for (key, value) in labels {
-        for flaw in names::qualified(key) {
-            flaws.invalid(path, key, &flaw);
+        for error in names::qualified(key) {
+            errors.invalid(path, key, &error);
         }
         let value = value.as_str().unwrap_or_default();
-        for flaw in names::label_value(value) {
-            flaws.invalid(path, value, &flaw);
+        for error in names::label_value(value) {
+            errors.invalid(path, value, &error);
         }
     }
 }
 
-fn check_owners(owners: &[Value], flaws: &mut FieldErrors) {
+fn validate_owners(owners: &[Value], errors: &mut FieldErrors) {
     const PATH: &str = "metadata.ownerReferences";
     let mut controller: Option<String> = None;
     for owner in owners {
@@ -88,15 +88,15 @@ fn check_owners(owners: &[Value], flaws: &mut FieldErrors) {
             Some(_) => "",
         };
         if version.is_empty() {
-            flaws.invalid(format!("{PATH}.apiVersion"), api_version, "version must not be empty");
+            errors.invalid(format!("{PATH}.apiVersion"), api_version, "version must not be empty");
         }
         for (field, value) in [("kind", kind), ("name", name), ("uid", uid)] {
             if value.is_empty() {
-                flaws.invalid(format!("{PATH}.{field}"), value, "must not be empty");
+                errors.invalid(format!("{PATH}.{field}"), value, "must not be empty");
             }
         }
         if (api_version, kind) == ("v1", "Event") {
-            flaws.invalid_text(PATH, &go_diff::owner(owner), "/v1, Kind=Event is disallowed from being an owner");
+            errors.invalid_text(PATH, &go_diff::owner(owner), "/v1, Kind=Event is disallowed from being an owner");
         }
         if at(owner, &["controller"]) != Some(&Value::Bool(true)) {
             continue;
@@ -105,91 +105,100 @@ fn check_owners(owners: &[Value], flaws: &mut FieldErrors) {
         match &controller {
             Some(first) => {
                 let detail = "Only one reference can have Controller set to true. Found \"true\" in references for";
-                flaws.invalid_text(PATH, &go_diff::owners(owners), &format!("{detail} {first} and {this}"));
+                errors.invalid_text(PATH, &go_diff::owners(owners), &format!("{detail} {first} and {this}"));
             }
             None => controller = Some(this),
         }
     }
 }
 
-fn check_finalizers(object: &Value, flaws: &mut FieldErrors) {
+fn validate_finalizers(object: &Value, errors: &mut FieldErrors) {
     let finalizers = list(object, &["metadata", "finalizers"]);
     for finalizer in texts(object, &["metadata", "finalizers"]) {
-        for flaw in names::qualified(finalizer) {
-            flaws.invalid("metadata.finalizers", finalizer, &flaw);
+        for error in names::qualified(finalizer) {
+            errors.invalid("metadata.finalizers", finalizer, &error);
         }
     }
     if ["orphan", "foregroundDeletion"].iter().all(|name| finalizers.iter().any(|one| one == name)) {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        flaws.invalid("metadata.finalizers", finalizers.to_vec(), detail);
+        errors.invalid("metadata.finalizers", finalizers.to_vec(), detail);
     }
 }
 
-/// What a kind's own rules look at when the metadata of an object has changed, after what is looked at for all kinds. FieldErrors that both
-/// find are told twice, as upstream does.
+/// Which checks a kind adds when the metadata of an object is updated, after those for all kinds.
+/// Errors that both find are reported twice, as upstream does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Care {
-    /// At nothing.
-    Nothing,
-    /// At the change.
-    Change,
-    /// At the new state, as if the object were new.
-    Whole,
-    /// At the new state, twice.
-    Twice,
-    /// At both.
-    Both,
+pub enum MetadataValidation {
+    /// None.
+    Skip,
+    /// The checks for an update.
+    Update,
+    /// The checks for a new object.
+    Create,
+    /// The checks for a new object, twice.
+    CreateTwice,
+    /// The checks for an update and for a new object.
+    UpdateAndCreate,
 }
 
-/// Looks for changes of metadata that may not be.
-pub fn check_change(kind: &Kind, new: &Value, old: &Value, care: Care, flaws: &mut FieldErrors) {
-    check_common(kind, new, flaws);
-    changes(new, old, flaws);
-    if matches!(care, Care::Change | Care::Both) {
-        changes(new, old, flaws);
-        check_finalizer_names(new, flaws);
+/// Validates an update of metadata.
+pub fn validate_update(
+    kind: &Kind,
+    new: &Value,
+    old: &Value,
+    metadata_validation: MetadataValidation,
+    errors: &mut FieldErrors,
+) {
+    validate_common(kind, new, errors);
+    changes(new, old, errors);
+    if matches!(metadata_validation, MetadataValidation::Update | MetadataValidation::UpdateAndCreate) {
+        changes(new, old, errors);
+        validate_finalizer_names(new, errors);
     }
-    if matches!(care, Care::Whole | Care::Twice | Care::Both) {
-        check(kind, new, flaws);
+    if matches!(
+        metadata_validation,
+        MetadataValidation::Create | MetadataValidation::CreateTwice | MetadataValidation::UpdateAndCreate
+    ) {
+        validate(kind, new, errors);
     }
-    if care == Care::Twice {
-        check(kind, new, flaws);
+    if metadata_validation == MetadataValidation::CreateTwice {
+        validate(kind, new, errors);
     }
 }
 
-fn changes(new: &Value, old: &Value, flaws: &mut FieldErrors) {
+fn changes(new: &Value, old: &Value, errors: &mut FieldErrors) {
     if at(old, &["metadata", "deletionTimestamp"]).is_some() {
         let before: BTreeSet<&str> = texts(old, &["metadata", "finalizers"]).collect();
         let now: BTreeSet<&str> = texts(new, &["metadata", "finalizers"]).collect();
         let added: Vec<String> = now.difference(&before).map(|name| format!("{name:?}")).collect();
         if !added.is_empty() {
             let detail = "no new finalizers can be added if the object is being deleted, found new finalizers";
-            flaws.forbidden("metadata.finalizers", &format!("{detail} []string{{{}}}", added.join(", ")));
+            errors.forbidden("metadata.finalizers", &format!("{detail} []string{{{}}}", added.join(", ")));
         }
     }
     for field in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let path = ["metadata", field];
         if at(new, &path) != at(old, &path) {
             let value = at(new, &path).cloned().unwrap_or_default();
-            flaws.invalid(format!("metadata.{field}"), value, "field is immutable");
+            errors.invalid(format!("metadata.{field}"), value, "field is immutable");
         }
     }
-    check_notes(new, flaws);
+    validate_labels_annotations_owners(new, errors);
 }
 
-/// Takes out owner references that are there twice; answers their UIDs.
-pub fn without_double_owners(object: &mut Value) -> Vec<String> {
+/// Removes duplicate owner references, and returns their UIDs.
+pub fn remove_duplicate_owners(object: &mut Value) -> Vec<String> {
     let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else {
         return Vec::new();
     };
-    let (mut kept, mut doubled): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut load_or_create, mut duplicates): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     for owner in owners.drain(..) {
-        if kept.contains(&owner) {
-            doubled.push(text(&owner, &["uid"]).to_owned());
+        if load_or_create.contains(&owner) {
+            duplicates.push(text(&owner, &["uid"]).to_owned());
         } else {
-            kept.push(owner);
+            load_or_create.push(owner);
         }
     }
-    *owners = kept;
-    doubled
+    *owners = load_or_create;
+    duplicates
 }

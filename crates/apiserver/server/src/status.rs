@@ -1,36 +1,37 @@
-//! Status bodies: how a request that was refused, or that has nothing better to show, is answered.
+//! Status bodies: the answers to rejected requests, and to requests that return no object.
 
 use crate::kinds::Kind;
 use serde::{Serialize, Serializer};
 
-/// The answer to a request that was refused; also what a delete answers for kinds that do not show what was deleted.
+/// The answer to a rejected request, and to a delete of kinds that do not return the deleted
+/// object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
     kind: KindOf,
     #[serde(rename = "apiVersion")]
     api_version: VersionOf,
-    /// Only ever holds a continue token, where an expired one is replaced.
+    /// Only has a continue token, if it replaces an expired one.
     pub metadata: StatusMeta,
     /// `Success` or `Failure`.
     pub status: &'static str,
-    /// What a person reads.
+    /// For people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What a program reads; empty for a success.
+    /// For programs; empty for a success.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: &'static str,
-    /// Which object, and what exactly.
+    /// The object, and the causes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
-    /// The HTTP status code; none for a success.
+    /// The HTTP status code; `None` for a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<u16>,
-    /// To be sent as `Warning` headers: a request may be warned about and refused.
+    /// Sent as `Warning` headers: a request can have warnings and be rejected.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
 
-/// What every status is: known without being kept.
+/// The constant `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct KindOf;
 
@@ -40,7 +41,7 @@ impl Serialize for KindOf {
     }
 }
 
-/// The version that every status is of.
+/// The constant `apiVersion`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct VersionOf;
 
@@ -58,7 +59,7 @@ pub struct StatusMeta {
     pub continue_token: Option<String>,
 }
 
-/// Which object a [`Status`] is about.
+/// The object that a [`Status`] is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Details {
     /// The object's name.
@@ -67,36 +68,36 @@ pub struct Details {
     /// Its group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Its resource; its kind where the object is invalid.
+    /// Its resource, or its kind if the object is invalid.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// Its UID, after a delete.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The single errors.
+    /// The individual errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// When to come again; also sent as a header.
+    /// When to retry; also sent as a header.
     #[serde(rename = "retryAfterSeconds", skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u32>,
 }
 
-/// One error of several.
+/// One of several errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// What a program reads.
+    /// For programs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What a person reads.
+    /// For people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The field at fault.
+    /// The field with the error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field: String,
 }
 
 impl Status {
-    /// A refusal.
+    /// A failure.
     pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             kind: KindOf,
@@ -111,18 +112,18 @@ impl Status {
         }
     }
 
-    /// A success that has no object to show.
+    /// A success without an object.
     pub fn success(details: Option<Details>) -> Self {
         Self { status: "Success", code: None, details: details.map(Box::new), ..Self::failure(200, "", "") }
     }
 
-    /// The same, with details.
+    /// Adds details.
     pub fn with(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
 
-    /// The HTTP status code to answer with.
+    /// The HTTP status code of the response.
     pub fn http_code(&self) -> u16 {
         self.code.unwrap_or(200)
     }
@@ -140,12 +141,12 @@ impl Status {
             .with(Details { causes, ..Details::default() })
     }
 
-    /// 410: the revision asked for is no longer held.
+    /// 410: history no longer has the requested revision.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::failure(410, "Expired", message)
     }
 
-    /// 504: the revision asked for has not come yet.
+    /// 504: the requested revision is in the future.
     pub fn too_large_revision(wanted: u64, current: u64) -> Self {
         let cause = Cause {
             reason: "ResourceVersionTooLarge".to_owned(),
@@ -157,14 +158,15 @@ impl Status {
             .with(details)
     }
 
-    /// Whether this is [`Status::too_large_revision`]: a caller may wait for the revision, and ask again.
+    /// Whether this is [`Status::too_large_revision`]: the caller may wait for the revision and
+    /// retry.
     pub fn is_too_large_revision(&self) -> bool {
         self.reason == "Timeout"
             && self.details.as_ref().is_some_and(|d| d.causes.iter().any(|c| c.reason == "ResourceVersionTooLarge"))
     }
 }
 
-/// Refusals that are about an object.
+/// Failures about an object.
 impl Status {
     fn about(kind: &Kind, name: &str) -> Details {
         Details {
@@ -187,19 +189,19 @@ impl Status {
         Self::failure(403, "Forbidden", format!("{object} is forbidden: {why}")).with(Self::about(kind, name))
     }
 
-    /// 409: it is there already.
+    /// 409: the object exists.
     pub fn already_exists(kind: &Kind, name: &str) -> Self {
         Self::failure(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.resource()))
             .with(Self::about(kind, name))
     }
 
-    /// 409: it is not as the client thinks.
+    /// 409: the object is not in the state that the client expects.
     pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
         Self::failure(409, "Conflict", message).with(Self::about(kind, name))
     }
 
-    /// 409: it was changed since the client saw it.
+    /// 409: the object was changed since the client read it.
     pub fn modified(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, why)
@@ -211,7 +213,7 @@ impl Status {
             .with(Details::default())
     }
 
-    /// 404: there is no such path.
+    /// 404: the path does not exist.
     pub fn no_such_path() -> Self {
         Self::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
     }

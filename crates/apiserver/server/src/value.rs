@@ -1,8 +1,8 @@
-//! Short ways to read and change JSON objects.
+//! Helpers to read and change JSON objects.
 
 use serde_json::{Map, Value};
 
-/// What is at a path, if anything is.
+/// The value at a path.
 pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, step| value.get(step))
 }
@@ -32,7 +32,7 @@ pub fn entries<'a>(value: &'a Value, path: &[&str]) -> impl Iterator<Item = (&'a
     map(value, path).into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
-/// The object at a path, made if need be.
+/// The object at a path, created if needed.
 pub fn map_mut<'a>(value: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
     let mut here = value;
     for step in path {
@@ -45,37 +45,38 @@ fn object(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
-    value.as_object_mut().expect("it was just made one")
+    value.as_object_mut().expect("it was just set")
 }
 
-/// Puts a value at a path.
+/// Sets the value at a path.
 pub fn set(value: &mut Value, path: &[&str], new: impl Into<Value>) {
-    let (last, above) = path.split_last().expect("a path has steps");
+    let (last, above) = path.split_last().expect("a path is not empty");
     map_mut(value, above).insert((*last).to_owned(), new.into());
 }
 
-/// Puts a value at a path if nothing, or an empty text, is there.
-pub fn set_default(value: &mut Value, path: &[&str], new: impl Into<Value>) {
+/// Sets the value at a path if it is missing or an empty text.
+pub fn set_if_empty(value: &mut Value, path: &[&str], new: impl Into<Value>) {
     if at(value, path).is_none_or(|there| there.is_null() || there.as_str() == Some("")) {
         set(value, path, new);
     }
 }
 
-/// Puts a value at a path if nothing is there. An empty text is something, where upstream has a pointer.
-pub fn set_absent(value: &mut Value, path: &[&str], new: impl Into<Value>) {
+/// Sets the value at a path if it is missing. An empty text is kept, for fields that are pointers
+/// upstream.
+pub fn set_if_absent(value: &mut Value, path: &[&str], new: impl Into<Value>) {
     if at(value, path).is_none_or(Value::is_null) {
         set(value, path, new);
     }
 }
 
-/// Takes away what is at a path.
+/// Removes the value at a path.
 pub fn take(value: &mut Value, path: &[&str]) -> Option<Value> {
-    let (last, above) = path.split_last().expect("a path has steps");
+    let (last, above) = path.split_last().expect("a path is not empty");
     let here = above.iter().try_fold(value, |value, step| value.get_mut(step))?;
     here.as_object_mut()?.remove(*last)
 }
 
-/// Puts at a path what another object has there, be it nothing.
+/// Copies the value at a path; removes it if `from` has none.
 pub fn copy(from: &Value, to: &mut Value, path: &[&str]) {
     match at(from, path) {
         Some(there) => set(to, path, there.clone()),

@@ -1,4 +1,4 @@
-//! What is not persisted yet is not answered, and not told.
+//! Changes that are not persisted yet are neither acknowledged nor shown.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use bindery_apiserver::Api;
 use bindery_apiserver::api::Settings;
 use bindery_apiserver::host::{Config, Server};
-use bindery_apiserver::http::{Journal, Moments};
-use bindery_apiserver::store::Record;
+use bindery_apiserver::http::{ContextSource, Journal};
+use bindery_apiserver::store::JournalRecord;
 use http::Request;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -17,12 +17,12 @@ use tokio::sync::watch;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// A disk that syncs when it is told to.
+/// A journal that syncs when the test says so.
 struct Disk {
-    taken: Mutex<Vec<Record>>,
+    taken: Mutex<Vec<JournalRecord>>,
     appended: watch::Sender<u64>,
     synced: watch::Sender<u64>,
-    /// How often somebody has waited.
+    /// How often `persisted` was called.
     waits: watch::Sender<u32>,
     is_broken: bool,
 }
@@ -30,9 +30,9 @@ struct Disk {
 struct OnDisk(Arc<Disk>);
 
 impl Journal for OnDisk {
-    fn append(&self, records: Vec<Record>) {
+    fn append(&self, records: Vec<JournalRecord>) {
         let last = records.last().map_or(0, |record| record.revision);
-        self.0.taken.lock().expect("nobody panics").extend(records);
+        self.0.taken.lock().expect("no thread panics").extend(records);
         self.0.appended.send_replace(last);
     }
 
@@ -58,7 +58,7 @@ async fn start(is_broken: bool) -> (Server, Client, Arc<Disk>) {
         waits: watch::Sender::new(0),
         is_broken,
     });
-    let api = Api::new(Settings { journal: true, ..Settings::default() }, &Moments::default().next());
+    let api = Api::new(Settings { journal: true, ..Settings::default() }, &ContextSource::default().next());
     let server = Server::start_with(Config::in_memory(), api, Some(Arc::new(OnDisk(Arc::clone(&disk))))).await;
     let server = server.expect("a server");
     let kubeconfig = Kubeconfig::from_yaml(server.kubeconfig()).expect("a kubeconfig");
@@ -74,10 +74,10 @@ fn creation(name: &str) -> Request<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn an_answer_waits_for_the_disk() {
+async fn a_response_waits_for_the_journal() {
     let (_server, client, disk) = start(false).await;
     let before = *disk.appended.borrow();
-    assert!(before > 0, "what every cluster has is persisted too");
+    assert!(before > 0, "the system namespaces are persisted, too");
     let creating = {
         let client = client.clone();
         tokio::spawn(async move { client.request::<Value>(creation("a")).await })
@@ -87,16 +87,16 @@ async fn an_answer_waits_for_the_disk() {
     assert!(!creating.is_finished());
     let revision = *appended.borrow();
     disk.synced.send_replace(revision);
-    let made = creating.await.expect("it ends").expect("it is made");
-    assert_eq!(made["metadata"]["resourceVersion"], revision.to_string());
-    let taken = disk.taken.lock().expect("nobody panics");
+    let created = creating.await.expect("the task finishes").expect("it is created");
+    assert_eq!(created["metadata"]["resourceVersion"], revision.to_string());
+    let taken = disk.taken.lock().expect("no thread panics");
     let last = taken.last().expect("something was written");
-    assert_eq!((last.space, &*last.key, last.revision), ("configmaps", "default/a", revision));
+    assert_eq!((last.bucket, &*last.key, last.revision), ("configmaps", "default/a", revision));
     assert!(taken.is_sorted_by_key(|record| record.revision));
 }
 
 #[tokio::test]
-async fn what_cannot_be_persisted_is_not_called_done() {
+async fn a_write_that_cannot_be_persisted_fails() {
     let (_server, client, _disk) = start(true).await;
     let failed = client.request::<Value>(creation("a")).await.expect_err("the disk is broken");
     let kube::Error::Api(status) = failed else { panic!("{failed}") };
@@ -107,7 +107,8 @@ fn get(path: &str) -> Request<Vec<u8>> {
     Request::get(path).body(Vec::new()).expect("a request")
 }
 
-/// Asks for something, which must not be answered before the disk is synced. What is answered then, in one word.
+/// Sends a request, which must not be answered before the journal is synced. Returns a summary of
+/// the response.
 async fn answered_after_sync(client: &Client, disk: &Disk, request: Request<Vec<u8>>) -> String {
     let mut waits = disk.waits.subscribe();
     waits.mark_unchanged();
@@ -115,11 +116,11 @@ async fn answered_after_sync(client: &Client, disk: &Disk, request: Request<Vec<
     let mut asking = tokio::spawn(async move { client.request_text(request).await });
     tokio::select! {
         waits = waits.changed() => waits.expect("the disk is there"),
-        answer = &mut asking => panic!("told before it was synced: {answer:?}"),
+        answer = &mut asking => panic!("answered before the sync: {answer:?}"),
     }
     let revision = *disk.appended.borrow();
     disk.synced.send_replace(revision);
-    match asking.await.expect("it ends") {
+    match asking.await.expect("the task finishes") {
         Ok(text) => format!("{} maps", text.matches(r#""uid":"#).count()),
         Err(kube::Error::Api(status)) => status.reason.clone(),
         Err(error) => panic!("{error}"),
@@ -127,7 +128,7 @@ async fn answered_after_sync(client: &Client, disk: &Disk, request: Request<Vec<
 }
 
 #[tokio::test]
-async fn what_may_still_be_lost_is_shown_to_nobody() {
+async fn changes_that_are_not_persisted_are_not_shown() {
     let one = format!("{MAPS}/a");
     let watched = format!("{MAPS}?watch=true&timeoutSeconds=1");
     for (request, expected) in [
@@ -146,16 +147,16 @@ async fn what_may_still_be_lost_is_shown_to_nobody() {
             tokio::spawn(async move { client.request::<Value>(creation("a")).await })
         };
         appended.changed().await.expect("it is written");
-        // It waits itself, which is not what is to be seen below.
+        // Skip the wait of the create itself.
         disk.waits.subscribe().wait_for(|waits| *waits > 0).await.expect("the disk is there");
         let uri = request.uri().clone();
         assert_eq!(answered_after_sync(&client, &disk, request).await, expected, "{uri}");
-        creating.await.expect("it ends").expect("it is made");
+        creating.await.expect("the task finishes").expect("it is created");
     }
 }
 
 #[tokio::test]
-async fn whoever_runs_it_hears_that_nothing_more_is_kept() {
+async fn a_journal_failure_is_reported_by_the_server() {
     let (server, _client, _disk) = start(true).await;
     assert_eq!(server.failed().await, "the disk is full");
 }

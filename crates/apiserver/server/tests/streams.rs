@@ -1,4 +1,4 @@
-//! Streams through HTTP: watches that are read, watches that are not, and lists that are longer than a chunk.
+//! Watches and long lists over HTTP.
 
 use bindery_apiserver::api::Settings;
 use bindery_apiserver::host::{Config, Server};
@@ -25,7 +25,7 @@ async fn get(client: &Client, path: &str) -> Value {
 async fn make(client: &Client, name: &str, filling: usize) {
     let object = json!({"metadata": {"name": name, "labels": {"name": name}}, "data": {"a": "x".repeat(filling)}});
     let request = Request::post(MAPS).header("content-type", "application/json").body(object.to_string().into_bytes());
-    client.request::<Value>(request.expect("a request")).await.expect("it is made");
+    client.request::<Value>(request.expect("a request")).await.expect("it is created");
 }
 
 async fn change(client: &Client, name: &str, filling: usize, number: usize) {
@@ -35,7 +35,7 @@ async fn change(client: &Client, name: &str, filling: usize, number: usize) {
     client.request::<Value>(request).await.expect("it is changed");
 }
 
-/// Events of a watch, as they come.
+/// The events of a watch.
 async fn watch(client: &Client, query: &str) -> impl futures::Stream<Item = Value> + Unpin {
     let request = Request::get(format!("{MAPS}?watch=true&{query}")).body(Vec::new()).expect("a request");
     let lines = client.request_stream(request).await.expect("a stream").lines();
@@ -43,7 +43,7 @@ async fn watch(client: &Client, query: &str) -> impl futures::Stream<Item = Valu
     Box::pin(lines.into_stream().take_while(|line| std::future::ready(line.is_ok())).map(|line| line.expect("it is")))
 }
 
-fn told(event: &Value) -> String {
+fn summary(event: &Value) -> String {
     format!(
         "{} {}",
         event["type"].as_str().unwrap_or_default(),
@@ -52,15 +52,15 @@ fn told(event: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_streaming_list_ends_with_a_bookmark_and_goes_on() {
+async fn a_streaming_list_ends_with_a_bookmark_and_continues() {
     let (_server, client) = start(Settings::default()).await;
     make(&client, "a", 1).await;
     make(&client, "b", 1).await;
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let mut events = watch(&client, query).await;
-    let mut next = async || events.next().await.expect("it goes on");
-    assert_eq!(told(&next().await), "ADDED a");
-    assert_eq!(told(&next().await), "ADDED b");
+    let mut next = async || events.next().await.expect("the watch continues");
+    assert_eq!(summary(&next().await), "ADDED a");
+    assert_eq!(summary(&next().await), "ADDED b");
     let bookmark = next().await;
     assert_eq!(bookmark["type"], "BOOKMARK");
     assert_eq!(bookmark["object"]["kind"], "ConfigMap");
@@ -68,29 +68,29 @@ async fn a_streaming_list_ends_with_a_bookmark_and_goes_on() {
     let list = get(&client, MAPS).await;
     assert_eq!(bookmark["object"]["metadata"]["resourceVersion"], list["metadata"]["resourceVersion"]);
     change(&client, "b", 1, 1).await;
-    assert_eq!(told(&next().await), "MODIFIED b");
+    assert_eq!(summary(&next().await), "MODIFIED b");
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_its_time_is_over_with_a_bookmark_before() {
+async fn a_watch_ends_at_its_timeout_after_a_last_bookmark() {
     let (_server, client) = start(Settings::default()).await;
     let events: Vec<Value> =
         watch(&client, "timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=1").await.collect().await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["type"], "BOOKMARK");
     let events: Vec<Value> = watch(&client, "timeoutSeconds=1&resourceVersion=1").await.collect().await;
-    assert_eq!(events, Vec::<Value>::new(), "nobody asked for bookmarks");
+    assert_eq!(events, Vec::<Value>::new(), "bookmarks were not requested");
 }
 
 #[tokio::test]
-async fn a_watch_of_one_object_by_the_old_path() {
+async fn a_single_object_can_be_watched_by_the_legacy_path() {
     let (_server, client) = start(Settings::default()).await;
     make(&client, "a", 1).await;
     make(&client, "b", 1).await;
     let path = "/api/v1/watch/namespaces/default/configmaps/b?timeoutSeconds=1";
     let text = client.request_text(Request::get(path).body(Vec::new()).expect("a request")).await.expect("a stream");
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
-    assert_eq!(events.iter().map(told).collect::<Vec<_>>(), ["ADDED b"]);
+    assert_eq!(events.iter().map(summary).collect::<Vec<_>>(), ["ADDED b"]);
 }
 
 #[tokio::test]
@@ -112,28 +112,28 @@ async fn tables_define_their_columns_once() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_holds_back_nobody_and_is_told_so() {
-    // Much less than what is written below.
+async fn a_client_that_does_not_read_delays_no_other_and_gets_a_410() {
+    // Much less than the changes below.
     let settings = Settings { history_bytes: 1 << 20, ..Settings::default() };
     let (_server, client) = start(settings).await;
     make(&client, "busy", 1).await;
     let mut stuck = watch(&client, "timeoutSeconds=600").await;
-    assert_eq!(told(&stuck.next().await.expect("the object as it is")), "ADDED busy");
-    // More than the buffers of two sockets hold.
+    assert_eq!(summary(&stuck.next().await.expect("the object as it is")), "ADDED busy");
+    // More than the buffers of both sockets.
     let (changes, filling) = (400, 100_000);
     for number in 0..changes {
         change(&client, "busy", filling, number).await;
     }
     let rest: Vec<Value> = stuck.collect().await;
-    let (last, before) = rest.split_last().expect("it is told something");
-    assert!(before.iter().all(|event| told(event) == "MODIFIED busy"));
-    assert!(before.len() < changes, "history went on without it");
+    let (last, before) = rest.split_last().expect("there is at least one event");
+    assert!(before.iter().all(|event| summary(event) == "MODIFIED busy"));
+    assert!(before.len() < changes, "some changes were dropped");
     assert_eq!(last["type"], "ERROR");
     assert_eq!((&last["object"]["code"], &last["object"]["reason"]), (&json!(410), &json!("Expired")));
 }
 
 #[tokio::test]
-async fn who_comes_back_too_late_is_told_so() {
+async fn a_watch_from_an_expired_revision_gets_a_410() {
     let settings = Settings { history_changes: 3, ..Settings::default() };
     let (_server, client) = start(settings).await;
     make(&client, "a", 1).await;
@@ -148,7 +148,7 @@ async fn who_comes_back_too_late_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_list_of_many_chunks_is_whole() {
+async fn a_list_of_many_chunks_is_complete() {
     let (_server, client) = start(Settings::default()).await;
     for number in 0..300 {
         make(&client, &format!("map-{number:03}"), 2_000).await;
@@ -161,7 +161,7 @@ async fn a_list_of_many_chunks_is_whole() {
     let list = get(&client, MAPS).await;
     assert_eq!((&list["kind"], &list["apiVersion"]), (&json!("ConfigMapList"), &json!("v1")));
     assert_eq!(names(&list), expected);
-    assert_eq!(list["items"][7].get("kind"), None, "items do not repeat what the list says");
+    assert_eq!(list["items"][7].get("kind"), None, "items do not repeat the kind");
     let mut found = Vec::new();
     let mut token = String::new();
     loop {

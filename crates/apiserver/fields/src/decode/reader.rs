@@ -1,4 +1,4 @@
-//! One pass over text or a value, led by the schema, which yields the canonical form.
+//! A single pass over text or a value, guided by the schema, that produces the canonical form.
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -6,18 +6,18 @@ use serde::de::{
 };
 use serde_json::{Map, Value};
 
-use super::plain;
-use crate::schema::{Field, Omit, Plain, Shape, Struct};
+use super::scalar;
+use crate::schema::{Field, Omit, Scalar, Shape, Struct};
 
-/// Go's decoder stops counting there.
-const FLAWS_MAX: usize = 100;
+/// Go's decoder reports no more than this many.
+const STRICT_ERRORS_MAX: usize = 100;
 
-/// What was noticed on the way.
+/// What the reader has found so far, and where it is.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct Diagnostics {
     pub report: bool,
-    pub flaws: Vec<String>,
-    /// The first mistake; like Go's decoder, the reader goes on behind it.
+    pub strict_errors: Vec<String>,
+    /// The first type error. Like Go's decoder, the reader continues after it.
     pub error: Option<String>,
     path: Vec<Step>,
 }
@@ -29,13 +29,13 @@ enum Step {
     Key(String),
 }
 
-impl Notes {
-    pub fn new(report: bool) -> Notes {
-        Notes { report, ..Notes::default() }
+impl Diagnostics {
+    pub fn new(report: bool) -> Diagnostics {
+        Diagnostics { report, ..Diagnostics::default() }
     }
 
-    fn flaw(&mut self, what: &str, name: &str) {
-        if !self.report || self.flaws.len() >= FLAWS_MAX {
+    fn strict_error(&mut self, what: &str, name: &str) {
+        if !self.report || self.strict_errors.len() >= STRICT_ERRORS_MAX {
             return;
         }
         let mut path = String::new();
@@ -47,9 +47,9 @@ impl Notes {
             }
         }
         join(&mut path, name);
-        let flaw = format!("{what} field {path:?}");
-        if !self.flaws.contains(&flaw) {
-            self.flaws.push(flaw);
+        let error = format!("{what} field {path:?}");
+        if !self.strict_errors.contains(&error) {
+            self.strict_errors.push(error);
         }
     }
 
@@ -57,7 +57,7 @@ impl Notes {
         self.error.get_or_insert(message);
     }
 
-    /// A value of one type where another is wanted. Go names the struct, and the path through structs only.
+    /// A value of the wrong type. Go's message names the struct, and a path of struct fields only.
     fn mismatch(&mut self, given: &str, owner: &str, wanted: &str) {
         if self.error.is_some() {
             return;
@@ -71,8 +71,8 @@ impl Notes {
                 join(&mut path, name);
             }
         }
-        let place = if path.is_empty() { "value".to_owned() } else { format!("struct field {owner}.{path}") };
-        self.fail(format!("json: cannot unmarshal {given} into Go {place} of type {wanted}"));
+        let position = if path.is_empty() { "value".to_owned() } else { format!("struct field {owner}.{path}") };
+        self.fail(format!("json: cannot unmarshal {given} into Go {position} of type {wanted}"));
     }
 }
 
@@ -83,13 +83,13 @@ fn join(path: &mut String, name: &str) {
     path.push_str(name);
 }
 
-/// Reads one value. The outcome is null where nothing was given, or something that does not fit.
+/// Reads one value. The result is null if the value is missing or has the wrong type.
 pub(super) struct Reader<'a> {
     pub shape: Shape,
-    /// The name of the struct around it.
+    /// The name of the struct that contains it.
     pub owner: &'static str,
     pub go_type: &'static str,
-    pub notes: &'a mut Notes,
+    pub diagnostics: &'a mut Diagnostics,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -103,17 +103,17 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
 impl Reader<'_> {
     fn mismatch(&mut self, given: &str) -> Value {
         let wanted = match self.shape {
-            Shape::Plain(Plain::Time | Plain::MicroTime) => "string",
-            Shape::Plain(Plain::IntOrText) => "int32",
-            Shape::Plain(Plain::Bytes) => "[]uint8",
-            Shape::Plain(Plain::Quantity) => {
-                // Its own decoder is given the text, whatever it is.
-                let _ = self.checked(plain::quantity("{}".to_owned()));
+            Shape::Scalar(Scalar::Time | Scalar::MicroTime) => "string",
+            Shape::Scalar(Scalar::IntOrString) => "int32",
+            Shape::Scalar(Scalar::Bytes) => "[]uint8",
+            Shape::Scalar(Scalar::Quantity) => {
+                // Go passes any JSON to the quantity's own decoder.
+                let _ = self.checked(scalar::quantity("{}".to_owned()));
                 return Value::Null;
             }
-            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.go_type,
+            Shape::Scalar(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.go_type,
         };
-        self.notes.mismatch(given, self.owner, wanted);
+        self.diagnostics.mismatch(given, self.owner, wanted);
         Value::Null
     }
 
@@ -121,7 +121,7 @@ impl Reader<'_> {
         match outcome {
             Ok(text) => Value::String(text),
             Err(message) => {
-                self.notes.fail(message);
+                self.diagnostics.fail(message);
                 Value::Null
             }
         }
@@ -131,48 +131,50 @@ impl Reader<'_> {
         let number: Value = number.into();
         let narrow = wide.and_then(|wide| i32::try_from(wide).ok());
         match self.shape {
-            Shape::Plain(Plain::Any) => number,
-            Shape::Plain(Plain::Int64) if wide.is_some() => number,
-            Shape::Plain(Plain::Int32 | Plain::IntOrText) if narrow.is_some() => number,
-            Shape::Plain(Plain::Int32 | Plain::Int64 | Plain::IntOrText) => self.mismatch(&format!("number {number}")),
-            Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(number.to_string())),
-            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("number"),
+            Shape::Scalar(Scalar::Any) => number,
+            Shape::Scalar(Scalar::Int64) if wide.is_some() => number,
+            Shape::Scalar(Scalar::Int32 | Scalar::IntOrString) if narrow.is_some() => number,
+            Shape::Scalar(Scalar::Int32 | Scalar::Int64 | Scalar::IntOrString) => {
+                self.mismatch(&format!("number {number}"))
+            }
+            Shape::Scalar(Scalar::Quantity) => self.checked(scalar::quantity(number.to_string())),
+            Shape::Scalar(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("number"),
         }
     }
 
     fn text(mut self, text: String) -> Value {
         match self.shape {
-            Shape::Plain(Plain::Text | Plain::IntOrText | Plain::Any) => Value::String(text),
-            Shape::Plain(Plain::Quantity) => self.checked(plain::quantity(text)),
-            Shape::Plain(Plain::Time) => self.checked(plain::time(text)),
-            Shape::Plain(Plain::MicroTime) => self.checked(plain::micro_time(text)),
-            Shape::Plain(Plain::Bytes) => {
-                let error = plain::base64_error(&text).map(|at| format!("illegal base64 data at input byte {at}"));
+            Shape::Scalar(Scalar::String | Scalar::IntOrString | Scalar::Any) => Value::String(text),
+            Shape::Scalar(Scalar::Quantity) => self.checked(scalar::quantity(text)),
+            Shape::Scalar(Scalar::Time) => self.checked(scalar::time(text)),
+            Shape::Scalar(Scalar::MicroTime) => self.checked(scalar::micro_time(text)),
+            Shape::Scalar(Scalar::Bytes) => {
+                let error = scalar::base64_error(&text).map(|at| format!("illegal base64 data at input byte {at}"));
                 self.checked(error.map_or(Ok(text), Err))
             }
-            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("string"),
+            Shape::Scalar(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("string"),
         }
     }
 
     fn inner<'b>(&'b mut self, shape: Shape, go_type: &'static str) -> Reader<'b> {
-        Reader { shape, owner: self.owner, go_type, notes: self.notes }
+        Reader { shape, owner: self.owner, go_type, diagnostics: self.diagnostics }
     }
 
     fn map<'de, A: MapAccess<'de>>(mut self, value: Shape, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         let go_type = element_type(self.go_type);
-        // A plain value cannot have a path beneath it, and Go's errors do not name keys.
-        let is_plain = matches!(value, Shape::Plain(_));
+        // A scalar has no path below it, and Go's errors do not name map keys.
+        let is_scalar = matches!(value, Shape::Scalar(_));
         while let Some(key) = access.next_key::<String>()? {
-            if !is_plain {
-                self.notes.path.push(Step::Key(key.clone()));
+            if !is_scalar {
+                self.diagnostics.path.push(Step::Key(key.clone()));
             }
             let read = access.next_value_seed(self.inner(value, go_type))?;
-            if !is_plain {
-                self.notes.path.pop();
+            if !is_scalar {
+                self.diagnostics.path.pop();
             }
-            if self.notes.report && map.contains_key(&key) {
-                self.notes.flaw("duplicate", &key);
+            if self.diagnostics.report && map.contains_key(&key) {
+                self.diagnostics.strict_error("duplicate", &key);
             }
             map.insert(key, if read.is_null() { value.zero() } else { read });
         }
@@ -183,29 +185,34 @@ impl Reader<'_> {
         let mut map = Map::new();
         let mut seen = 0_u64;
         while let Some(key) = access.next_key_seed(Name { of })? {
-            let place = match key {
-                Key::Known(place) => place,
+            let position = match key {
+                Key::Known(position) => position,
                 Key::Unknown(name) => {
-                    self.notes.flaw("unknown", &name);
+                    self.diagnostics.strict_error("unknown", &name);
                     access.next_value::<IgnoredAny>()?;
                     continue;
                 }
             };
-            let field = &of.fields[place];
-            if seen & (1 << place) != 0 {
-                self.notes.flaw("duplicate", field.name);
+            let field = &of.fields[position];
+            if seen & (1 << position) != 0 {
+                self.diagnostics.strict_error("duplicate", field.name);
             }
-            seen |= 1 << place;
-            self.notes.path.push(Step::Field { name: field.name, inlined: field.inlined });
-            let reader = Reader { shape: field.shape, owner: of.name, go_type: field.go_type, notes: &mut *self.notes };
+            seen |= 1 << position;
+            self.diagnostics.path.push(Step::Field { name: field.name, inlined: field.inlined });
+            let reader = Reader {
+                shape: field.shape,
+                owner: of.name,
+                go_type: field.go_type,
+                diagnostics: &mut *self.diagnostics,
+            };
             let value = access.next_value_seed(reader)?;
-            self.notes.path.pop();
+            self.diagnostics.path.pop();
             if is_printed(field, &value) {
                 map.insert(field.name.to_owned(), value);
             }
         }
-        for place in &of.always {
-            let field = &of.fields[usize::from(*place)];
+        for position in &of.always_printed {
+            let field = &of.fields[usize::from(*position)];
             if !map.contains_key(field.name) {
                 map.insert(field.name.to_owned(), field.zero());
             }
@@ -214,12 +221,13 @@ impl Reader<'_> {
     }
 }
 
-/// Reads the value of one field. None if anything is wrong with it; and then None if it is not printed.
+/// Reads the value of one field. `None` if it is invalid, `Some(None)` if it is valid but not
+/// printed.
 pub(crate) fn read_field(of: &'static Struct, field: &'static Field, value: Value) -> Option<Option<Value>> {
-    let mut notes = Notes::new(true);
-    let reader = Reader { shape: field.shape, owner: of.name, go_type: field.go_type, notes: &mut notes };
+    let mut diagnostics = Diagnostics::new(true);
+    let reader = Reader { shape: field.shape, owner: of.name, go_type: field.go_type, diagnostics: &mut diagnostics };
     let value = reader.deserialize(value).ok()?;
-    let is_clean = notes.error.is_none() && notes.flaws.is_empty();
+    let is_clean = diagnostics.error.is_none() && diagnostics.strict_errors.is_empty();
     is_clean.then(|| Some(value).filter(|value| is_printed(field, value)))
 }
 
@@ -232,11 +240,11 @@ fn is_printed(field: &Field, value: &Value) -> bool {
         return true;
     }
     match (field.shape, value) {
-        (Shape::Struct { .. } | Shape::Plain(Plain::IntOrText), _) => true,
+        (Shape::Struct { .. } | Shape::Scalar(Scalar::IntOrString), _) => true,
         (_, Value::String(text)) => !text.is_empty(),
         (_, Value::Number(number)) => number.as_i64() != Some(0),
         (_, Value::Bool(is)) => *is,
-        // An empty list asks for all ownership to be forgotten, which is something else than to say nothing.
+        // An empty list requests a reset of field ownership, which differs from no list.
         (_, Value::Array(list)) => !list.is_empty() || field.name == "managedFields",
         (_, Value::Object(map)) => !map.is_empty(),
         (_, Value::Null) => false,
@@ -268,8 +276,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_bool<E: Error>(mut self, is: bool) -> Result<Value, E> {
         Ok(match self.shape {
-            Shape::Plain(Plain::Bool | Plain::Any) => Value::Bool(is),
-            Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("bool"),
+            Shape::Scalar(Scalar::Bool | Scalar::Any) => Value::Bool(is),
+            Shape::Scalar(_) | Shape::Struct { .. } | Shape::List { .. } | Shape::Map { .. } => self.mismatch("bool"),
         })
     }
 
@@ -296,17 +304,17 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
         let (item, go_type) = match self.shape {
             Shape::List { item, .. } => (*item, element_type(self.go_type)),
-            Shape::Plain(Plain::Any) => (self.shape, self.go_type),
-            Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => {
+            Shape::Scalar(Scalar::Any) => (self.shape, self.go_type),
+            Shape::Scalar(_) | Shape::Struct { .. } | Shape::Map { .. } => {
                 while access.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(self.mismatch("array"));
             }
         };
         let mut list = Vec::new();
         loop {
-            self.notes.path.push(Step::Index(list.len()));
+            self.diagnostics.path.push(Step::Index(list.len()));
             let read = access.next_element_seed(self.inner(item, go_type))?;
-            self.notes.path.pop();
+            self.diagnostics.path.pop();
             match read {
                 Some(Value::Null) => list.push(item.zero()),
                 Some(value) => list.push(value),
@@ -318,12 +326,12 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<Value, A::Error> {
         match self.shape {
             Shape::Map { value, .. } => self.map(*value, access),
-            Shape::Plain(Plain::Any) => Value::deserialize(MapAccessDeserializer::new(access)),
+            Shape::Scalar(Scalar::Any) => Value::deserialize(MapAccessDeserializer::new(access)),
             Shape::Struct { .. } => match self.shape.as_struct() {
                 Some(of) => self.fields(of, access),
                 None => Ok(Value::Null),
             },
-            Shape::Plain(_) | Shape::List { .. } => {
+            Shape::Scalar(_) | Shape::List { .. } => {
                 while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(self.mismatch("object"))
             }
@@ -331,7 +339,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
-/// Reads a field's name without keeping it.
+/// Looks up a field's name without copying it.
 struct Name {
     of: &'static Struct,
 }
@@ -357,6 +365,6 @@ impl Visitor<'_> for Name {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Key, E> {
-        Ok(self.of.find(name).map_or_else(|| Key::Unknown(name.to_owned()), |(place, _)| Key::Known(place)))
+        Ok(self.of.find(name).map_or_else(|| Key::Unknown(name.to_owned()), |(position, _)| Key::Known(position)))
     }
 }

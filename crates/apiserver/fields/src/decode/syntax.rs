@@ -1,12 +1,12 @@
-//! What is wrong with text that is no JSON, in the words of Go's scanner. Only asked once something is known to be wrong.
+//! The error message of Go's JSON scanner for malformed JSON. Only used once parsing has failed.
 
-/// Deeper than anything that is read, and not so deep that looking for the mistake overflows the stack.
+/// Deeper than anything that is decoded, and shallow enough not to overflow the stack.
 const DEPTH_MAX: usize = 256;
 
 const END: &str = "unexpected end of JSON input";
 
-/// The first mistake in the text.
-pub fn mistake(text: &[u8]) -> String {
+/// The first syntax error in the text.
+pub fn syntax_error(text: &[u8]) -> String {
     let mut scanner = Scanner { text, at: 0 };
     let outcome = scanner.value(0).and_then(|()| scanner.end());
     outcome.err().unwrap_or_else(|| "exceeded max depth".to_owned())
@@ -26,7 +26,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The next byte that is no space, not passed yet.
+    /// The next byte that is not whitespace, without consuming it.
     fn peek(&mut self) -> Result<u8, String> {
         self.space();
         self.byte()
@@ -36,7 +36,7 @@ impl Scanner<'_> {
         self.text.get(self.at).copied().ok_or_else(|| END.to_owned())
     }
 
-    fn refuse<T>(&self, context: &str) -> Result<T, String> {
+    fn unexpected<T>(&self, context: &str) -> Result<T, String> {
         let shown = match char::from(self.byte()?) {
             '\'' => "'\\''".to_owned(),
             '"' => "'\"'".to_owned(),
@@ -47,12 +47,12 @@ impl Scanner<'_> {
 
     fn end(&mut self) -> Outcome {
         self.space();
-        if self.at == self.text.len() { Ok(()) } else { self.refuse("after top-level value") }
+        if self.at == self.text.len() { Ok(()) } else { self.unexpected("after top-level value") }
     }
 
     fn value(&mut self, depth: usize) -> Outcome {
         if depth > DEPTH_MAX {
-            return self.refuse("exceeded max depth");
+            return self.unexpected("exceeded max depth");
         }
         match self.peek()? {
             b'{' => self.object(depth),
@@ -62,7 +62,7 @@ impl Scanner<'_> {
             b't' => self.literal("true"),
             b'f' => self.literal("false"),
             b'n' => self.literal("null"),
-            _ => self.refuse("looking for beginning of value"),
+            _ => self.unexpected("looking for beginning of value"),
         }
     }
 
@@ -74,11 +74,11 @@ impl Scanner<'_> {
         }
         loop {
             if self.peek()? != b'"' {
-                return self.refuse("looking for beginning of object key string");
+                return self.unexpected("looking for beginning of object key string");
             }
             self.string()?;
             if self.peek()? != b':' {
-                return self.refuse("after object key");
+                return self.unexpected("after object key");
             }
             self.at += 1;
             self.value(depth + 1)?;
@@ -88,7 +88,7 @@ impl Scanner<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return self.refuse("after object key:value pair"),
+                _ => return self.unexpected("after object key:value pair"),
             }
         }
     }
@@ -107,7 +107,7 @@ impl Scanner<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return self.refuse("after array element"),
+                _ => return self.unexpected("after array element"),
             }
         }
     }
@@ -124,7 +124,7 @@ impl Scanner<'_> {
                     self.at += 1;
                     self.escape()?;
                 }
-                0..=0x1f => return self.refuse("in string literal"),
+                0..=0x1f => return self.unexpected("in string literal"),
                 _ => self.at += 1,
             }
         }
@@ -137,12 +137,12 @@ impl Scanner<'_> {
                 self.at += 1;
                 for _ in 0..4 {
                     if !self.byte()?.is_ascii_hexdigit() {
-                        return self.refuse("in \\u hexadecimal character escape");
+                        return self.unexpected("in \\u hexadecimal character escape");
                     }
                     self.at += 1;
                 }
             }
-            _ => return self.refuse("in string escape code"),
+            _ => return self.unexpected("in string escape code"),
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Scanner<'_> {
         for expected in word.bytes() {
             if self.byte()? != expected {
                 let expected = char::from(expected);
-                return self.refuse(&format!("in literal {word} (expecting '{expected}')"));
+                return self.unexpected(&format!("in literal {word} (expecting '{expected}')"));
             }
             self.at += 1;
         }
@@ -160,7 +160,7 @@ impl Scanner<'_> {
 
     fn digits(&mut self, context: &str) -> Outcome {
         if !self.byte()?.is_ascii_digit() {
-            return self.refuse(context);
+            return self.unexpected(context);
         }
         while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
             self.at += 1;
@@ -192,7 +192,7 @@ impl Scanner<'_> {
     }
 }
 
-/// A character as Go quotes it.
+/// A character as in Go's quoted strings.
 pub(super) fn go_char(c: char) -> String {
     match c {
         '\u{7}' => "\\a".to_owned(),
@@ -211,10 +211,10 @@ pub(super) fn go_char(c: char) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::mistake;
+    use super::syntax_error;
 
     #[test]
-    fn mistakes_are_named_as_go_names_them() {
+    fn syntax_errors_have_gos_wording() {
         let pairs = [
             ("", "unexpected end of JSON input"),
             (r#"{"a":{}"#, "unexpected end of JSON input"),
@@ -227,8 +227,8 @@ mod tests {
             ("<a>", "invalid character '<' looking for beginning of value"),
             ("\"\n\"", "invalid character '\\n' in string literal"),
         ];
-        for (text, said) in pairs {
-            assert_eq!(mistake(text.as_bytes()), said, "{text}");
+        for (text, expected) in pairs {
+            assert_eq!(syntax_error(text.as_bytes()), expected, "{text}");
         }
     }
 }

@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use super::entries::{self, Entry, Operation};
-use super::{ApplyError, Conflict, UNOWNED, Writer, check, keep_times, reset, updated, walk};
+use super::{ApplyError, Conflict, UNOWNED, Writer, check, reset, restore_times_if_unchanged, updated, walk};
 use crate::{FieldSet, Schema, Strictness, canonical};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Server-side apply. `applied` is the patch as parsed, not in canonical form; the outcome is in canonical form with its managedFields,
-/// and wants defaults and everything else that an update gets, except `track_update`. `live` is None when the object is created by this.
+/// Applies `applied`, a decoded patch that is not in canonical form. The result is in canonical
+/// form and has its managedFields; it still needs defaults and everything else that an update gets,
+/// except `track_update`. `live` is `None` if this creates the object.
 pub fn apply(
     schema: &Schema,
     live: Option<&Value>,
@@ -34,8 +35,8 @@ pub fn apply(
     };
     let outcome = match merged(schema, &live, applied, known.clone(), force, writer) {
         Err(ApplyError::Conflicts(conflicts)) if writer.manager == "kubectl" => {
-            // What kubectl itself applied from the client's side is its own.
-            let left = not_last_applied(schema, &live, conflicts);
+            // kubectl may take over fields that it applied client-side.
+            let left = not_client_side_applied(schema, &live, conflicts);
             if !left.is_empty() {
                 return Err(ApplyError::Conflicts(left));
             }
@@ -52,11 +53,11 @@ pub fn apply(
     })?;
     let mut value = decoded.value;
     if writer.manager == "kubectl" {
-        renew_last_applied(&mut value, applied);
+        update_last_applied(&mut value, applied);
     }
     entries::write(&mut value, tracked);
     if let Some(before) = before {
-        keep_times(before, &mut value);
+        restore_times_if_unchanged(before, &mut value);
     }
     Ok(value)
 }
@@ -85,7 +86,7 @@ fn check_type(schema: &Schema, applied: &Value) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// The object with the patch in it, and who owns what then.
+/// The object with the patch merged into it, and its new managedFields.
 fn merged(
     schema: &Schema,
     live: &Value,
@@ -100,7 +101,7 @@ fn merged(
     let mut fields = walk::field_set(&shape, applied);
     fields.subtract_deep(reset);
     let mut own = Entry::new(writer, Operation::Apply, schema.api_version(), fields);
-    let last = known.iter().position(|entry| entry.is_of(&own)).map(|place| known.remove(place));
+    let last = known.iter().position(|entry| entry.is_same_manager(&own)).map(|position| known.remove(position));
     let value = match &last {
         Some(last) if !last.owns_nothing() => pruned(schema, merged, &last.fields(), &known, &own),
         _ => merged,
@@ -119,7 +120,7 @@ fn merged(
         });
     }
     own.change(|fields| fields.subtract(&UNOWNED));
-    // Who changes nothing is not noted with a time.
+    // Applying without a change does not set a new time.
     if value == *live {
         own.set_time(last.as_ref().and_then(Entry::time));
     }
@@ -134,32 +135,34 @@ fn conflicts(known: &[Entry], changed: &FieldSet, api_version: &str) -> Vec<Conf
     let mut conflicts = Vec::new();
     for entry in owners {
         let fields = entry.fields().intersection(changed).paths();
-        conflicts.extend(fields.into_iter().map(|field| Conflict { owner: entry.in_words(), field }));
+        conflicts.extend(fields.into_iter().map(|field| Conflict { owner: entry.describe(), field }));
     }
     conflicts
 }
 
-/// Takes out what the manager applied the last time and does not now, unless someone else owns it.
+/// Removes fields that the manager applied the last time but not now, unless another manager owns
+/// them.
 fn pruned(schema: &Schema, merged: Value, last: &FieldSet, others: &[Entry], own: &Entry) -> Value {
     let shape = schema.shape();
-    let last = walk::with_named(&shape, last);
+    let last = walk::with_named_fields(&shape, last);
     let pruned = walk::without(&shape, &merged, last.root());
-    let mut kept = walk::with_named(&shape, &walk::field_set(&shape, &pruned));
+    let mut kept = walk::with_named_fields(&shape, &walk::field_set(&shape, &pruned));
     for entry in others.iter().chain([own]) {
-        kept.add(walk::with_named(&shape, &entry.fields()));
+        kept.add(walk::with_named_fields(&shape, &entry.fields()));
     }
-    let all = walk::with_named(&shape, &walk::field_set(&shape, &merged));
+    let all = walk::with_named_fields(&shape, &walk::field_set(&shape, &merged));
     let mut unowned = all.clone();
     unowned.subtract(&kept);
     let pruned = walk::without(&shape, &merged, unowned.root());
     let mut gone = all;
-    gone.subtract(&walk::with_named(&shape, &walk::field_set(&shape, &pruned)));
+    gone.subtract(&walk::with_named_fields(&shape, &walk::field_set(&shape, &pruned)));
     let gone = gone.intersection(&last);
     if gone.is_empty() { merged } else { walk::without(&shape, &merged, gone.root()) }
 }
 
-/// The conflicts about fields other than those that kubectl applied from the client's side and that are still as it applied them.
-fn not_last_applied(schema: &Schema, live: &Value, conflicts: Vec<Conflict>) -> Vec<Conflict> {
+/// Conflicts, without those about fields that kubectl applied client-side and that have not changed
+/// since.
+fn not_client_side_applied(schema: &Schema, live: &Value, conflicts: Vec<Conflict>) -> Vec<Conflict> {
     let annotation = live
         .pointer("/metadata/annotations")
         .and_then(|annotations| annotations.get(LAST_APPLIED))
@@ -177,8 +180,8 @@ fn not_last_applied(schema: &Schema, live: &Value, conflicts: Vec<Conflict>) -> 
     conflicts.into_iter().filter(|conflict| !allowed.contains(&conflict.field)).collect()
 }
 
-/// kubectl's annotation follows what it applies, where there is one.
-fn renew_last_applied(value: &mut Value, applied: &Value) {
+/// Updates kubectl's last-applied annotation, if there is one.
+fn update_last_applied(value: &mut Value, applied: &Value) {
     let annotation =
         value.pointer_mut("/metadata/annotations").and_then(|annotations| annotations.get_mut(LAST_APPLIED));
     let Some(annotation) = annotation.filter(|annotation| **annotation != "") else { return };

@@ -1,12 +1,13 @@
-//! Whether an applied object fits the schema. It is not decoded, so this has words of its own.
+//! Validates an applied object against the schema. It is not decoded first, so upstream's messages
+//! differ from those of the decoder.
 
 use serde_json::Value;
 
 use super::walk::element;
 use crate::Schema;
-use crate::schema::{Plain, Shape, Topology};
+use crate::schema::{Scalar, Shape, Topology};
 
-/// All that does not fit, in upstream's words.
+/// All schema errors, with upstream's wording.
 pub(super) fn typed(schema: &Schema, applied: &Value) -> Result<(), String> {
     let mut errors = Vec::new();
     visit(&schema.shape(), applied, &mut String::new(), &mut errors);
@@ -50,53 +51,56 @@ fn visit(shape: &Shape, value: &Value, path: &mut String, errors: &mut Vec<Strin
             errors.push(format!("{path}: expected map, got &{{{}}}", go_value(other)))
         }
         (Shape::List { .. }, other) => errors.push(format!("{path}: expected list, got &{{{}}}", go_value(other))),
-        (Shape::Plain(plain), value) => errors.extend(unfit(*plain, value).map(|error| format!("{path}: {error}"))),
+        (Shape::Scalar(scalar), value) => {
+            errors.extend(scalar_error(*scalar, value).map(|error| format!("{path}: {error}")))
+        }
     }
 }
 
 fn visit_items(item: &Shape, topology: Topology, list: &[Value], path: &mut String, errors: &mut Vec<String>) {
     let length = path.len();
     let mut seen: Vec<String> = Vec::new();
-    for (place, value) in list.iter().enumerate() {
+    for (position, value) in list.iter().enumerate() {
         let element = element(item, topology, value);
-        let words = match &element {
-            Some(element) => in_words(element),
-            None => format!("[{place}]"),
+        let shown = match &element {
+            Some(element) => display_element(element),
+            None => format!("[{position}]"),
         };
         if let Some(element) = element {
             if seen.contains(&element) {
-                errors.push(format!("{path}: duplicate entries for key {words}"));
+                errors.push(format!("{path}: duplicate entries for key {shown}"));
             }
             seen.push(element);
         }
-        path.push_str(&words);
+        path.push_str(&shown);
         visit(item, value, path, errors);
         path.truncate(length);
     }
 }
 
-fn in_words(element: &str) -> String {
+fn display_element(element: &str) -> String {
     let mut set = crate::FieldSet::default();
     set.insert(&[element]);
     set.paths().pop().unwrap_or_default()
 }
 
-fn unfit(plain: Plain, value: &Value) -> Option<String> {
+fn scalar_error(scalar: Scalar, value: &Value) -> Option<String> {
     let shown = go_value(value);
-    match (plain, value) {
-        (Plain::Text | Plain::Bytes, Value::String(_))
-        | (Plain::Int32 | Plain::Int64, Value::Number(_))
-        | (Plain::Bool, Value::Bool(_)) => None,
-        (Plain::Text | Plain::Bytes, _) => {
+    match (scalar, value) {
+        (Scalar::String | Scalar::Bytes, Value::String(_))
+        | (Scalar::Int32 | Scalar::Int64, Value::Number(_))
+        | (Scalar::Bool, Value::Bool(_)) => None,
+        (Scalar::String | Scalar::Bytes, _) => {
             Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(value)))
         }
-        (Plain::Int32 | Plain::Int64, _) => Some(format!("expected numeric (int or float), got {}", go_type(value))),
-        (Plain::Bool, _) => Some(format!("expected boolean, got &{{{shown}}}")),
-        (Plain::Any, _) => None,
-        (Plain::Quantity | Plain::IntOrText | Plain::Time | Plain::MicroTime, Value::Object(_) | Value::Array(_)) => {
-            Some(format!("expected any scalar, got &{{{shown}}}"))
-        }
-        (Plain::Quantity | Plain::IntOrText | Plain::Time | Plain::MicroTime, _) => None,
+        (Scalar::Int32 | Scalar::Int64, _) => Some(format!("expected numeric (int or float), got {}", go_type(value))),
+        (Scalar::Bool, _) => Some(format!("expected boolean, got &{{{shown}}}")),
+        (Scalar::Any, _) => None,
+        (
+            Scalar::Quantity | Scalar::IntOrString | Scalar::Time | Scalar::MicroTime,
+            Value::Object(_) | Value::Array(_),
+        ) => Some(format!("expected any scalar, got &{{{shown}}}")),
+        (Scalar::Quantity | Scalar::IntOrString | Scalar::Time | Scalar::MicroTime, _) => None,
     }
 }
 
@@ -116,7 +120,7 @@ fn go_value(value: &Value) -> String {
     crate::patch::go_value(value)
 }
 
-/// A value as Go's `%#v` shows it, as far as it is short.
+/// A value as Go's `%#v` formats it.
 fn go_syntax(value: &Value) -> String {
     match value {
         Value::Array(list) => {

@@ -6,10 +6,10 @@ use super::Writer;
 use crate::FieldSet;
 use crate::fieldset::Node;
 
-/// More managers that update are not kept apart.
+/// With more managers that update, the oldest entries are merged.
 const UPDATERS_MAX: usize = 10;
 
-/// Whom their fields belong to then.
+/// The manager of merged entries.
 const ANCIENT: &str = "ancient-changes";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,8 @@ impl Operation {
     }
 }
 
-/// What a manager owns: an entry of the list as it is written there, because most of them are written back as they were read.
+/// An entry of the list, in the form in which it is stored, because most entries are written back
+/// unchanged.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     map: Node,
@@ -66,7 +67,7 @@ impl Entry {
         self.map.get("fieldsV1").and_then(Value::as_object).is_none_or(Node::is_empty)
     }
 
-    /// Lets the fields be changed in place.
+    /// Changes the fields in place.
     pub fn change(&mut self, change: impl FnOnce(&mut FieldSet)) {
         if let Some(Value::Object(fields)) = self.map.get_mut("fieldsV1") {
             let mut set = FieldSet::of(std::mem::take(fields));
@@ -92,14 +93,14 @@ impl Entry {
         };
     }
 
-    /// Whether two entries are of one manager. Those that apply are one across versions.
-    pub fn is_of(&self, other: &Entry) -> bool {
+    /// Whether both entries have the same manager. For applies, the version does not matter.
+    pub fn is_same_manager(&self, other: &Entry) -> bool {
         let same = |name| self.text(name) == other.text(name);
         let same_version = self.operation == Operation::Apply || same("apiVersion");
         self.operation == other.operation && same("manager") && same("subresource") && same_version
     }
 
-    /// What upstream knows a manager by, and orders them by.
+    /// The key by which upstream identifies and sorts managers.
     pub fn identity(&self) -> String {
         let (manager, operation) = (Value::from(self.text("manager")), self.operation.name());
         let mut parts = vec![format!("\"manager\":{manager}"), format!("\"operation\":\"{operation}\"")];
@@ -112,16 +113,16 @@ impl Entry {
         format!("{{{}}}", parts.join(","))
     }
 
-    /// The manager as it is named in conflicts.
-    pub fn in_words(&self) -> String {
-        let mut words = format!("{:?}", self.text("manager"));
+    /// The manager as conflict messages name it.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{:?}", self.text("manager"));
         if self.map.contains_key("subresource") {
-            words = format!("{words} with subresource {:?}", self.text("subresource"));
+            text = format!("{text} with subresource {:?}", self.text("subresource"));
         }
         if self.operation == Operation::Update {
-            words = format!("{words} using {}", self.api_version());
+            text = format!("{text} using {}", self.api_version());
         }
-        words
+        text
     }
 
     fn read(value: Value) -> Option<Entry> {
@@ -141,7 +142,7 @@ impl Entry {
     }
 }
 
-/// Takes the list out of an object. None if there is none.
+/// Removes the list from an object.
 pub(super) fn take(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
 }
@@ -151,7 +152,7 @@ pub(super) fn of(object: &Value) -> Option<&Value> {
     object.get("metadata")?.get("managedFields")
 }
 
-/// Reads all entries. None if one of them makes no sense.
+/// Reads all entries. `None` if one of them is malformed.
 pub(super) fn read(list: Option<Value>) -> Option<Vec<Entry>> {
     match list {
         None | Some(Value::Null) => Some(Vec::new()),
@@ -160,7 +161,7 @@ pub(super) fn read(list: Option<Value>) -> Option<Vec<Entry>> {
     }
 }
 
-/// Whether a list asks for everything to be forgotten.
+/// Whether a list requests a reset of all ownership.
 pub(super) fn is_reset(list: &Value) -> bool {
     *list == json!([]) || *list == json!([{}])
 }
@@ -172,7 +173,7 @@ pub(super) fn write(object: &mut Value, mut entries: Vec<Entry>) {
         metadata.remove("managedFields");
         return;
     }
-    // Times are all in UTC and to the second, so their text orders them; those without one come first.
+    // Times are in UTC and to the second, so they sort as text; entries without one come first.
     fn key(entry: &Entry) -> (Operation, Option<&str>, &str, &str, &str) {
         (entry.operation, entry.time(), entry.text("manager"), entry.api_version(), entry.text("subresource"))
     }
@@ -180,8 +181,8 @@ pub(super) fn write(object: &mut Value, mut entries: Vec<Entry>) {
     metadata.insert("managedFields".to_owned(), entries.into_iter().map(|entry| Value::Object(entry.map)).collect());
 }
 
-/// Throws the oldest updaters together where there are too many.
-pub(super) fn cap(entries: &mut Vec<Entry>) {
+/// Merges the oldest updates if there are too many.
+pub(super) fn merge_oldest_updates(entries: &mut Vec<Entry>) {
     let updaters = entries.iter().filter(|entry| entry.operation == Operation::Update).count();
     if updaters <= UPDATERS_MAX {
         return;
@@ -197,8 +198,9 @@ pub(super) fn cap(entries: &mut Vec<Entry>) {
         if left <= UPDATERS_MAX {
             return;
         }
-        let place = |entries: &[Entry], identity: &str| entries.iter().position(|entry| entry.identity() == identity);
-        let Some(at) = place(entries, &identity) else { continue };
+        let position =
+            |entries: &[Entry], identity: &str| entries.iter().position(|entry| entry.identity() == identity);
+        let Some(at) = position(entries, &identity) else { continue };
         let version = entries[at].api_version().to_owned();
         let Some((_, first)) = firsts.iter().find(|(each, _)| *each == version) else {
             firsts.push((version, identity));
@@ -210,7 +212,7 @@ pub(super) fn cap(entries: &mut Vec<Entry>) {
         };
         let bucket = match entries.iter().position(|entry| entry.operation == Operation::Update && is_bucket(entry)) {
             Some(bucket) => bucket,
-            None => match place(entries, first) {
+            None => match position(entries, first) {
                 Some(first) => first,
                 None => continue,
             },

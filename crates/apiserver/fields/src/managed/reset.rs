@@ -1,4 +1,5 @@
-//! Fields that a write cannot change, because the kind puts them back: nobody comes to own them that way.
+//! Fields that a write through a given path cannot change: the kind resets them, so the writer does
+//! not become their owner.
 
 use std::sync::LazyLock;
 
@@ -17,7 +18,8 @@ static ALL_BUT_STATUS: LazyLock<FieldSet> = LazyLock::new(|| set(&[&["f:metadata
 static OF_POD: LazyLock<FieldSet> =
     LazyLock::new(|| set(&[&["f:spec"], &["f:metadata", "f:deletionTimestamp"], &["f:metadata", "f:ownerReferences"]]));
 
-/// The fields that are put back when this kind is written through this subresource (empty for the object itself).
+/// The fields that the kind resets when it is written through this subresource (empty for the
+/// object itself).
 pub(super) fn fields(schema: &Schema, subresource: &str) -> &'static FieldSet {
     match (schema.group, schema.kind, subresource) {
         ("", "Pod", "status") => &OF_POD,

@@ -1,4 +1,4 @@
-//! Walks through objects by their schema: what differs, which fields there are, merging, and taking fields out.
+//! Schema-guided traversal of objects: comparing, listing fields, merging, and removing fields.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::schema::{Shape, Struct, Topology};
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     pub removed: FieldSet,
-    /// Modified or added: nothing depends on which.
+    /// Modified or added; callers do not distinguish the two.
     pub changed: FieldSet,
 }
 
@@ -24,17 +24,17 @@ pub(super) fn compare(shape: &Shape, old: &Value, new: &Value) -> Comparison {
 
 type Nodes = (Option<Node>, Option<Node>);
 
-/// The nodes of what is removed and of what is changed.
+/// The nodes of removed and of changed fields.
 fn differences(shape: &Shape, old: Option<&Value>, new: Option<&Value>) -> Nodes {
     if old == new {
         return (None, None);
     }
-    if shape.is_leaf() || (is_void(old) && is_void(new)) {
+    if shape.is_leaf() || (is_empty_value(old) && is_empty_value(new)) {
         return if new.is_none() { (Some(Node::new()), None) } else { (None, Some(Node::new())) };
     }
     let (mut removed, mut changed) = (Node::new(), Node::new());
     {
-        let mut note = |element: String, nodes: Nodes| {
+        let mut set_attribute = |element: String, nodes: Nodes| {
             let (gone, other) = nodes;
             if let Some(gone) = gone {
                 removed.insert(element.clone(), Value::Object(gone));
@@ -47,15 +47,15 @@ fn differences(shape: &Shape, old: Option<&Value>, new: Option<&Value>) -> Nodes
             Shape::List { item, topology } => {
                 let (old, new) = (items(item, *topology, old), items(item, *topology, new));
                 for (element, value) in &old {
-                    note(element.clone(), differences(item, Some(value), find(&new, element)));
+                    set_attribute(element.clone(), differences(item, Some(value), find(&new, element)));
                 }
                 for (element, value) in new.iter().filter(|(element, _)| find(&old, element).is_none()) {
-                    note(element.clone(), differences(item, None, Some(value)));
+                    set_attribute(element.clone(), differences(item, None, Some(value)));
                 }
             }
-            Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => {
+            Shape::Scalar(_) | Shape::Struct { .. } | Shape::Map { .. } => {
                 fields(shape, old, new, |name, shape, old, new| {
-                    note(format!("f:{name}"), differences(shape, old, new))
+                    set_attribute(format!("f:{name}"), differences(shape, old, new))
                 });
             }
         }
@@ -71,16 +71,16 @@ fn differences(shape: &Shape, old: Option<&Value>, new: Option<&Value>) -> Nodes
     ((!is_new || !removed.is_empty()).then_some(removed), (is_new || !changed.is_empty()).then_some(changed))
 }
 
-/// Visits the fields that are in one or both and not the same.
+/// Visits the fields that differ.
 fn fields<'a>(
     shape: &Shape,
     old: Option<&'a Value>,
     new: Option<&'a Value>,
     mut visit: impl FnMut(&str, &Shape, Option<&'a Value>, Option<&'a Value>),
 ) {
-    let (of, mut olds) = (shape.as_struct(), entries(old));
-    let mut news = entries(new);
-    let (mut left, mut right) = (olds.next(), news.next());
+    let (of, mut old_entries) = (shape.as_struct(), entries(old));
+    let mut new_entries = entries(new);
+    let (mut left, mut right) = (old_entries.next(), new_entries.next());
     loop {
         let (name, old, new) = match (left, right) {
             (None, None) => return,
@@ -93,13 +93,13 @@ fn fields<'a>(
             },
         };
         if old.is_some() {
-            left = olds.next();
+            left = old_entries.next();
         }
         if new.is_some() {
-            right = news.next();
+            right = new_entries.next();
         }
         if old != new
-            && !is_own_record(of, name)
+            && !is_managed_fields(of, name)
             && let Some(shape) = inner(shape, of, name)
         {
             visit(name, &shape, old, new);
@@ -107,8 +107,8 @@ fn fields<'a>(
     }
 }
 
-/// `managedFields` are no fields that anyone manages.
-fn is_own_record(of: Option<&Struct>, name: &str) -> bool {
+/// `managedFields` itself has no owner.
+fn is_managed_fields(of: Option<&Struct>, name: &str) -> bool {
     name == "managedFields" && of.is_some_and(|of| of.name == "ObjectMeta")
 }
 
@@ -120,12 +120,12 @@ fn inner(shape: &Shape, of: Option<&Struct>, name: &str) -> Option<Shape> {
     match (of, shape) {
         (Some(of), _) => of.find(name).map(|(_, field)| field.shape),
         (None, Shape::Map { value, .. }) => Some(**value),
-        (None, Shape::Plain(_) | Shape::Struct { .. } | Shape::List { .. }) => None,
+        (None, Shape::Scalar(_) | Shape::Struct { .. } | Shape::List { .. }) => None,
     }
 }
 
-/// Not there, or with nothing in it.
-fn is_void(value: Option<&Value>) -> bool {
+/// Missing, null, or an empty map or list.
+fn is_empty_value(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
         Some(Value::Object(map)) => map.is_empty(),
@@ -138,7 +138,7 @@ fn find<'a>(items: &[(String, &'a Value)], element: &str) -> Option<&'a Value> {
     items.iter().find(|(each, _)| each == element).map(|(_, value)| *value)
 }
 
-/// The items of a list and what each is known by; of doubles only the first.
+/// The items of a list with their path elements. Of duplicates only the first is returned.
 fn items<'a>(item: &Shape, topology: Topology, list: Option<&'a Value>) -> Vec<(String, &'a Value)> {
     let list = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let mut items: Vec<(String, &Value)> = Vec::with_capacity(list.len());
@@ -151,7 +151,7 @@ fn items<'a>(item: &Shape, topology: Topology, list: Option<&'a Value>) -> Vec<(
     items
 }
 
-/// What an item of a list is known by.
+/// The path element of a list item: its value, or its keys.
 pub(super) fn element(item: &Shape, topology: Topology, value: &Value) -> Option<String> {
     match topology {
         Topology::Atomic => None,
@@ -171,7 +171,7 @@ pub(super) fn element(item: &Shape, topology: Topology, value: &Value) -> Option
     }
 }
 
-/// The fields that an applied object gives.
+/// The fields that an applied object sets.
 pub(super) fn field_set(shape: &Shape, value: &Value) -> FieldSet {
     FieldSet::of(given(shape, value))
 }
@@ -190,15 +190,15 @@ fn given(shape: &Shape, value: &Value) -> Node {
                 node.insert(element, Value::Object(inner));
             }
         }
-        Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => {
+        Shape::Scalar(_) | Shape::Struct { .. } | Shape::Map { .. } => {
             let of = shape.as_struct();
             for (name, value) in entries(Some(value)) {
                 let Some(shape) = inner(shape, of, name) else { continue };
-                if is_own_record(of, name) {
+                if is_managed_fields(of, name) {
                     continue;
                 }
                 let mut inner = given(&shape, value);
-                // A list or struct without anything in it says nothing, unless it says so.
+                // An empty list or struct is owned only if it is set explicitly.
                 let is_bare = !shape.is_leaf() && inner.is_empty();
                 let says_so = value.is_null() || value.as_object().is_some_and(Map::is_empty) || of.is_none();
                 if says_so {
@@ -213,14 +213,14 @@ fn given(shape: &Shape, value: &Value) -> Node {
     node
 }
 
-/// The live object with the applied one merged into it.
+/// Merges the applied object into the live one.
 pub(super) fn merge(shape: &Shape, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
     let (live, applied) = match (live, applied) {
         (live, None) => return live.cloned(),
         (None, Some(applied)) if shape.is_leaf() => return Some(applied.clone()),
         (live, Some(applied)) => (live, applied),
     };
-    if shape.is_leaf() || (is_void(live) && is_void(Some(applied))) {
+    if shape.is_leaf() || (is_empty_value(live) && is_empty_value(Some(applied))) {
         return Some(applied.clone());
     }
     match shape {
@@ -228,7 +228,7 @@ pub(super) fn merge(shape: &Shape, live: Option<&Value>, applied: Option<&Value>
             let merged = merge_lists(item, items(item, *topology, live), items(item, *topology, Some(applied)));
             (!merged.is_empty()).then_some(Value::Array(merged))
         }
-        Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => {
+        Shape::Scalar(_) | Shape::Struct { .. } | Shape::Map { .. } => {
             let of = shape.as_struct();
             let mut merged = live.and_then(Value::as_object).cloned().unwrap_or_default();
             for (name, applied) in entries(Some(applied)) {
@@ -245,7 +245,8 @@ pub(super) fn merge(shape: &Shape, live: Option<&Value>, applied: Option<&Value>
     }
 }
 
-/// Items of both; those of the applied list in its order, the others before the one that they preceded.
+/// Merges the items of both lists: those of the applied list in its order, each other item before
+/// the item that it preceded.
 fn merge_lists(item: &Shape, live: Vec<(String, &Value)>, applied: Vec<(String, &Value)>) -> Vec<Value> {
     let mut shared =
         applied.iter().filter(|(element, _)| find(&live, element).is_some()).map(|(element, _)| element).peekable();
@@ -293,8 +294,8 @@ fn merge_lists(item: &Shape, live: Vec<(String, &Value)>, applied: Vec<(String, 
 
 /// The object without these fields.
 pub(super) fn without(shape: &Shape, value: &Value, fields: &Node) -> Value {
-    if shape.is_leaf() || is_void(Some(value)) {
-        return if matches!(shape, Shape::Plain(_)) { value.clone() } else { Value::Null };
+    if shape.is_leaf() || is_empty_value(Some(value)) {
+        return if matches!(shape, Shape::Scalar(_)) { value.clone() } else { Value::Null };
     }
     match shape {
         Shape::List { item, topology } => {
@@ -309,7 +310,7 @@ pub(super) fn without(shape: &Shape, value: &Value, fields: &Node) -> Value {
             }
             if kept.is_empty() { Value::Null } else { Value::Array(kept) }
         }
-        Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => {
+        Shape::Scalar(_) | Shape::Struct { .. } | Shape::Map { .. } => {
             let of = shape.as_struct();
             let mut kept = Map::new();
             for (name, value) in entries(Some(value)) {
@@ -328,8 +329,8 @@ pub(super) fn without(shape: &Shape, value: &Value, fields: &Node) -> Value {
     }
 }
 
-/// The set with every struct's field that leads to a member being a member itself.
-pub(super) fn with_named(shape: &Shape, set: &FieldSet) -> FieldSet {
+/// Adds every struct field that leads to a member of the set.
+pub(super) fn with_named_fields(shape: &Shape, set: &FieldSet) -> FieldSet {
     FieldSet::of(named(shape, set.root()))
 }
 

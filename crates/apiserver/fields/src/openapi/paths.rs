@@ -1,21 +1,22 @@
-//! The paths of the kinds that are served, as far as clients look at them: which kind is where, and which parameters a verb takes.
+//! The paths of the served kinds, as far as clients use them: the kind of each path, and the
+//! parameters of each verb.
 
 use serde_json::{Map, Value, json};
 
 use crate::Schema;
 use crate::schema::Struct;
 
-/// The group versions that are served.
+/// The served group versions.
 pub(super) const GROUPS: [(&str, &str); 4] =
     [("", "v1"), ("coordination.k8s.io", "v1"), ("events.k8s.io", "v1"), ("storage.k8s.io", "v1")];
 
-/// A kind by its place in the paths.
+/// A kind and how its paths are formed.
 pub(super) struct Resource {
     pub group: &'static str,
     pub kind: &'static str,
     pub plural: &'static str,
     pub namespaced: bool,
-    /// Subresources that take the kind itself.
+    /// Subresources whose body is the kind itself.
     pub subresources: &'static [&'static str],
 }
 
@@ -78,7 +79,7 @@ impl Resource {
         format!("{}{scope}/{}", self.prefix(), self.plural)
     }
 
-    /// `CoreV1NamespacedPod`, as operations are named.
+    /// `CoreV1NamespacedPod`, as in operation IDs.
     fn identity(&self) -> String {
         let group = self.group.split('.').next().unwrap_or_default();
         let group = if group.is_empty() { "core" } else { group };
@@ -91,7 +92,7 @@ impl Resource {
     }
 }
 
-/// What a verb takes and gives.
+/// A verb's parameters, body and response.
 struct Verb {
     method: &'static str,
     action: &'static str,
@@ -159,7 +160,7 @@ const PATCHES: [&str; 4] = [
 ];
 const GIVEN: [&str; 2] = ["application/json", "application/yaml"];
 
-/// The paths of a kind in a document of version 3.
+/// The paths of a kind in an OpenAPI v3 document.
 pub(super) fn v3(resource: &Resource) -> Map<String, Value> {
     paths(resource, |verb, object| {
         let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
@@ -178,7 +179,7 @@ pub(super) fn v3(resource: &Resource) -> Map<String, Value> {
     })
 }
 
-/// The paths of a kind in a document of version 2.
+/// The paths of a kind in an OpenAPI v2 document.
 pub(super) fn v2(resource: &Resource) -> Map<String, Value> {
     paths(resource, |verb, object| {
         let reference = |name: &str| json!({"$ref": format!("#/definitions/{name}")});
@@ -201,7 +202,7 @@ pub(super) fn v2(resource: &Resource) -> Map<String, Value> {
     })
 }
 
-/// The types and the schema of what a verb takes.
+/// The media types and the schema of a verb's body.
 fn body<'a>(verb: &Verb, object: &'a str) -> Option<(&'static [&'static str], &'a str)> {
     match verb.body {
         Body::None => None,
@@ -211,7 +212,7 @@ fn body<'a>(verb: &Verb, object: &'a str) -> Option<(&'static [&'static str], &'
     }
 }
 
-/// All paths of a kind, each verb described by `describe` and then named.
+/// All paths of a kind. `describe` creates the operation of a verb, and this adds its names.
 fn paths(resource: &Resource, describe: impl Fn(&Verb, &str) -> Value) -> Map<String, Value> {
     let structs: Vec<&Struct> = resource.structs().collect();
     let [object, list] = structs.as_slice() else { return Map::new() };
@@ -221,10 +222,10 @@ fn paths(resource: &Resource, describe: impl Fn(&Verb, &str) -> Value) -> Map<St
         for verb in verbs {
             let given = match verb.body {
                 Body::Options => status.as_str(),
-                Body::None | Body::Object | Body::Patch if verb.list => list.public,
-                Body::None | Body::Object | Body::Patch => object.public,
+                Body::None | Body::Object | Body::Patch if verb.list => list.openapi_name,
+                Body::None | Body::Object | Body::Patch => object.openapi_name,
             };
-            let taken = if verb.body == Body::Object { object.public } else { given };
+            let taken = if verb.body == Body::Object { object.openapi_name } else { given };
             let mut operation = describe(verb, taken);
             operation["tags"] = json!([resource.tag()]);
             operation["operationId"] = json!(format!("{}{}{suffix}", verb.name, resource.identity()));

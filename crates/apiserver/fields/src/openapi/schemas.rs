@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use super::descriptions;
 use super::paths::{GROUPS, Resource};
 use crate::Schema;
-use crate::schema::{Field, Omit, Plain, Shape, Struct, Topology, table};
+use crate::schema::{Field, Omit, Scalar, Shape, Struct, Topology, table};
 
-/// Which version of OpenAPI is written.
+/// The OpenAPI version of the output.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Dialect {
     V2,
@@ -18,7 +18,7 @@ pub(super) enum Dialect {
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The schemas of these kinds and of all that they are made of, by their public names.
+/// The schemas of these kinds and of all types that they refer to, by name.
 pub(super) fn of<'a>(resources: impl Iterator<Item = &'a Resource>, dialect: Dialect) -> Map<String, Value> {
     let mut found: BTreeMap<&'static str, &'static Struct> = BTreeMap::new();
     let mut ahead: Vec<&'static Struct> = resources.flat_map(Resource::structs).collect();
@@ -29,14 +29,14 @@ pub(super) fn of<'a>(resources: impl Iterator<Item = &'a Resource>, dialect: Dia
             .map(Schema::root),
     );
     while let Some(each) = ahead.pop() {
-        if found.insert(each.public, each).is_none() {
+        if found.insert(each.openapi_name, each).is_none() {
             ahead.extend(each.fields.iter().filter_map(|field| innermost(&field.shape).as_struct()));
         }
     }
     let mut schemas: Map<String, Value> =
-        found.values().map(|each| (each.public.to_owned(), of_struct(each, dialect))).collect();
-    for plain in [Plain::Quantity, Plain::IntOrText, Plain::Time, Plain::MicroTime] {
-        if let Some((name, schema)) = of_plain(plain, dialect) {
+        found.values().map(|each| (each.openapi_name.to_owned(), of_struct(each, dialect))).collect();
+    for scalar in [Scalar::Quantity, Scalar::IntOrString, Scalar::Time, Scalar::MicroTime] {
+        if let Some((name, schema)) = of_scalar(scalar, dialect) {
             schemas.insert(name.to_owned(), described(schema, descriptions::of_type(name)));
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn of<'a>(resources: impl Iterator<Item = &'a Resource>, dialect: Dia
 fn innermost(shape: &Shape) -> Shape {
     match shape {
         Shape::List { item: inner, .. } | Shape::Map { value: inner, .. } => innermost(inner),
-        Shape::Plain(_) | Shape::Struct { .. } => *shape,
+        Shape::Scalar(_) | Shape::Struct { .. } => *shape,
     }
 }
 
@@ -69,7 +69,7 @@ fn of_struct(each: &'static Struct, dialect: Dialect) -> Value {
         .map(|field| {
             (
                 field.name.to_owned(),
-                described(of_field(field, dialect), descriptions::of_field(each.public, field.name)),
+                described(of_field(field, dialect), descriptions::of_field(each.openapi_name, field.name)),
             )
         })
         .collect();
@@ -88,10 +88,10 @@ fn of_struct(each: &'static Struct, dialect: Dialect) -> Value {
     if !kinds.is_empty() {
         schema["x-kubernetes-group-version-kind"] = Value::Array(kinds);
     }
-    described(schema, descriptions::of_type(each.public))
+    described(schema, descriptions::of_type(each.openapi_name))
 }
 
-/// The kinds that a struct is the schema of. What belongs to no group is there in all of them.
+/// The kinds whose schema is this struct. `DeleteOptions` belongs to every group.
 fn kinds(each: &'static Struct) -> Vec<Value> {
     let schemas = table().schemas.iter().filter(|schema| std::ptr::eq(schema.root(), each));
     let kind = |group: &str, kind: &str| json!({"group": group, "version": "v1", "kind": kind});
@@ -158,14 +158,14 @@ fn of_field(field: &Field, dialect: Dialect) -> Value {
     schema
 }
 
-/// The default of something that is printed even if it is not set.
+/// The default of a field that is always printed.
 fn default_of(shape: &Shape) -> Option<Value> {
     match shape {
         Shape::Struct { .. } => Some(json!({})),
-        Shape::Plain(Plain::Text) => Some(json!("")),
-        Shape::Plain(Plain::Int32 | Plain::Int64) => Some(json!(0)),
-        Shape::Plain(Plain::Bool) => Some(json!(false)),
-        Shape::Plain(_) | Shape::List { .. } | Shape::Map { .. } => None,
+        Shape::Scalar(Scalar::String) => Some(json!("")),
+        Shape::Scalar(Scalar::Int32 | Scalar::Int64) => Some(json!(0)),
+        Shape::Scalar(Scalar::Bool) => Some(json!(false)),
+        Shape::Scalar(_) | Shape::List { .. } | Shape::Map { .. } => None,
     }
 }
 
@@ -182,7 +182,7 @@ fn of_shape(shape: &Shape, dialect: Dialect) -> Value {
         if dialect == Dialect::V3 {
             match default_of(inner) {
                 Some(default) => schema["default"] = default,
-                // Nothing stands beside the reference, so it needs no list around it.
+                // Without a default, the reference does not need `allOf`.
                 None => {
                     if let Some(reference) = schema.get("allOf").and_then(|list| list.get(0)).cloned() {
                         schema = reference;
@@ -193,46 +193,46 @@ fn of_shape(shape: &Shape, dialect: Dialect) -> Value {
         schema
     };
     match shape {
-        Shape::Struct { .. } => shape.as_struct().map_or(Value::Null, |of| reference(of.public, dialect)),
+        Shape::Struct { .. } => shape.as_struct().map_or(Value::Null, |of| reference(of.openapi_name, dialect)),
         Shape::List { item, .. } => json!({"type": "array", "items": element(item)}),
         Shape::Map { value, .. } => json!({"type": "object", "additionalProperties": element(value)}),
-        Shape::Plain(plain) => match plain {
-            Plain::Text => json!({"type": "string"}),
-            Plain::Int32 => json!({"type": "integer", "format": "int32"}),
-            Plain::Int64 => json!({"type": "integer", "format": "int64"}),
-            Plain::Bool => json!({"type": "boolean"}),
-            Plain::Bytes => json!({"type": "string", "format": "byte"}),
-            Plain::Any => reference("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1", dialect),
-            Plain::Quantity | Plain::IntOrText | Plain::Time | Plain::MicroTime => {
-                of_plain(*plain, dialect).map_or(Value::Null, |(name, _)| reference(name, dialect))
+        Shape::Scalar(scalar) => match scalar {
+            Scalar::String => json!({"type": "string"}),
+            Scalar::Int32 => json!({"type": "integer", "format": "int32"}),
+            Scalar::Int64 => json!({"type": "integer", "format": "int64"}),
+            Scalar::Bool => json!({"type": "boolean"}),
+            Scalar::Bytes => json!({"type": "string", "format": "byte"}),
+            Scalar::Any => reference("io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1", dialect),
+            Scalar::Quantity | Scalar::IntOrString | Scalar::Time | Scalar::MicroTime => {
+                of_scalar(*scalar, dialect).map_or(Value::Null, |(name, _)| reference(name, dialect))
             }
         },
     }
 }
 
-/// The public name and the schema of plain values that have one.
-fn of_plain(plain: Plain, dialect: Dialect) -> Option<(&'static str, Value)> {
+/// The name and schema of scalars that have their own type in OpenAPI.
+fn of_scalar(scalar: Scalar, dialect: Dialect) -> Option<(&'static str, Value)> {
     let v2 = dialect == Dialect::V2;
-    match plain {
-        Plain::Quantity if v2 => Some(("io.k8s.apimachinery.pkg.api.resource.Quantity", json!({"type": "string"}))),
-        Plain::Quantity => Some((
+    match scalar {
+        Scalar::Quantity if v2 => Some(("io.k8s.apimachinery.pkg.api.resource.Quantity", json!({"type": "string"}))),
+        Scalar::Quantity => Some((
             "io.k8s.apimachinery.pkg.api.resource.Quantity",
             json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
         )),
-        Plain::IntOrText if v2 => Some((
+        Scalar::IntOrString if v2 => Some((
             "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
             json!({"type": "string", "format": "int-or-string"}),
         )),
-        Plain::IntOrText => {
+        Scalar::IntOrString => {
             let schema = json!({"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]});
             Some(("io.k8s.apimachinery.pkg.util.intstr.IntOrString", schema))
         }
-        Plain::Time => {
+        Scalar::Time => {
             Some(("io.k8s.apimachinery.pkg.apis.meta.v1.Time", json!({"type": "string", "format": "date-time"})))
         }
-        Plain::MicroTime => {
+        Scalar::MicroTime => {
             Some(("io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime", json!({"type": "string", "format": "date-time"})))
         }
-        Plain::Text | Plain::Int32 | Plain::Int64 | Plain::Bool | Plain::Bytes | Plain::Any => None,
+        Scalar::String | Scalar::Int32 | Scalar::Int64 | Scalar::Bool | Scalar::Bytes | Scalar::Any => None,
     }
 }

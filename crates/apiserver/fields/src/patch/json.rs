@@ -1,14 +1,14 @@
-//! JSON patches: operations one after the other, all or none.
+//! JSON patches: all operations are applied in order, or none.
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, Patched, REJECTED, words};
+use super::{PatchError, Patched, REJECTED, go_format};
 use crate::decode::untyped;
 
 const OPERATIONS_MAX: usize = 10_000;
 
 pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, PatchError> {
-    let (operations, flaws) = read(text, checks).map_err(|error| match checks {
+    let (operations, strict_errors) = read(text, checks).map_err(|error| match checks {
         true => PatchError::BadRequest(format!("error decoding patch: {error}")),
         false => PatchError::BadRequest(error),
     })?;
@@ -22,35 +22,32 @@ pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, 
     for operation in operations {
         perform(&mut value, operation).ok_or_else(|| PatchError::Unprocessable(REJECTED.to_owned()))?;
     }
-    Ok(Patched { value, flaws })
+    Ok(Patched { value, strict_errors })
 }
 
 type Operation = Map<String, Value>;
 
 fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), String> {
-    let (value, mut flaws) = untyped(text)?;
-    for flaw in &mut flaws {
-        flaw.insert_str(0, "json patch ");
+    let (value, mut strict_errors) = untyped(text)?;
+    for error in &mut strict_errors {
+        error.insert_str(0, "json patch ");
     }
     let list = match value {
         Value::Array(list) => list,
         Value::Null => Vec::new(),
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_)) => {
             let wanted = if checks { "[]handlers.jsonPatchOp" } else { "jsonpatch.Patch" };
-            return Err(format!("json: cannot unmarshal {} into Go value of type {wanted}", words::json_type(&other)));
+            return Err(go_format::unmarshal_error(&other, wanted));
         }
     };
     let mut operations = Vec::with_capacity(list.len());
-    for (place, item) in list.into_iter().enumerate() {
+    for (position, item) in list.into_iter().enumerate() {
         let operation = match item {
             Value::Object(operation) => operation,
             Value::Null => Map::new(),
             other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
                 let wanted = if checks { "handlers.jsonPatchOp" } else { "jsonpatch.Operation" };
-                return Err(format!(
-                    "json: cannot unmarshal {} into Go value of type {wanted}",
-                    words::json_type(&other)
-                ));
+                return Err(go_format::unmarshal_error(&other, wanted));
             }
         };
         for (name, value) in &operation {
@@ -58,20 +55,22 @@ fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), Stri
                 "value" => {}
                 "op" | "path" | "from" if !checks || value.is_string() || value.is_null() => {}
                 "op" | "path" | "from" => {
-                    let given = words::json_type(value);
+                    let given = go_format::json_type(value);
                     return Err(format!(
                         "json: cannot unmarshal {given} into Go struct field jsonPatchOp.{name} of type string"
                     ));
                 }
-                unknown => flaws.push(format!("json patch unknown field {:?}", format!("[{place}].{unknown}"))),
+                unknown => {
+                    strict_errors.push(format!("json patch unknown field {:?}", format!("[{position}].{unknown}")))
+                }
             }
         }
         operations.push(operation);
     }
-    Ok((operations, flaws))
+    Ok((operations, strict_errors))
 }
 
-/// None where the operation cannot be performed.
+/// `None` if the operation cannot be performed.
 fn perform(document: &mut Value, mut operation: Operation) -> Option<()> {
     let value = operation.remove("value").unwrap_or(Value::Null);
     let path = operation.get("path").and_then(Value::as_str)?;
@@ -90,8 +89,8 @@ fn perform(document: &mut Value, mut operation: Operation) -> Option<()> {
                     map.insert(key, value);
                 }
                 Value::Array(list) => {
-                    let place = place(&key, list.len())?;
-                    *list.get_mut(place)? = value;
+                    let position = position(&key, list.len())?;
+                    *list.get_mut(position)? = value;
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             }
@@ -123,28 +122,28 @@ fn container<'a>(document: &'a mut Value, path: &str) -> Option<(&'a mut Value, 
         at = match at {
             Value::Object(map) => map.get_mut(&part)?,
             Value::Array(list) => {
-                let place = place(&part, list.len())?;
-                list.get_mut(place)?
+                let position = position(&part, list.len())?;
+                list.get_mut(position)?
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
         };
     }
 }
 
-/// An index; negative ones count from `length`.
-fn place(part: &str, length: usize) -> Option<usize> {
+/// A list index; negative ones count from `length`.
+fn position(part: &str, length: usize) -> Option<usize> {
     let index: i64 = part.parse().ok()?;
     let length = i64::try_from(length).ok()?;
     let index = if index < 0 { index + length } else { index };
     usize::try_from(index).ok()
 }
 
-/// What stands there; null where a map has no such key.
+/// The value at a path; null if a map does not have the key.
 fn look(document: &mut Value, path: &str) -> Option<Value> {
     let (container, key) = container(document, path)?;
     match container {
         Value::Object(map) => Some(map.get(&key).cloned().unwrap_or(Value::Null)),
-        Value::Array(list) => list.get(place(&key, list.len())?).cloned(),
+        Value::Array(list) => list.get(position(&key, list.len())?).cloned(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
@@ -154,8 +153,8 @@ fn take(document: &mut Value, path: &str) -> Option<Value> {
     match container {
         Value::Object(map) => map.remove(&key),
         Value::Array(list) => {
-            let place = place(&key, list.len())?;
-            (place < list.len()).then(|| list.remove(place))
+            let position = position(&key, list.len())?;
+            (position < list.len()).then(|| list.remove(position))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
@@ -169,11 +168,11 @@ fn add(document: &mut Value, path: &str, value: Value) -> Option<()> {
         }
         Value::Array(list) if key == "-" => list.push(value),
         Value::Array(list) => {
-            let place = place(&key, list.len() + 1)?;
-            if place > list.len() {
+            let position = position(&key, list.len() + 1)?;
+            if position > list.len() {
                 return None;
             }
-            list.insert(place, value);
+            list.insert(position, value);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
     }

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, Patched, words};
+use super::{PatchError, Patched, go_format};
 use crate::Schema;
 use crate::decode::{read_field, untyped};
 use crate::schema::Struct;
 
 pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, PatchError> {
     let bad = || PatchError::BadRequest("Invalid JSON Patch".to_owned());
-    let (patch, flaws) = untyped(text).map_err(|error| match checks {
+    let (patch, strict_errors) = untyped(text).map_err(|error| match checks {
         true => PatchError::BadRequest(format!("error decoding patch: {error}")),
         false => bad(),
     })?;
@@ -20,29 +20,26 @@ pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, 
         },
         Value::Null => return Err(bad()),
         other if checks => {
-            let given = words::json_type(&other);
-            let message = format!(
-                "error decoding patch: json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"
-            );
-            return Err(PatchError::BadRequest(message));
+            let error = go_format::unmarshal_error(&other, "map[string]interface {}");
+            return Err(PatchError::BadRequest(format!("error decoding patch: {error}")));
         }
         Value::Array(list) => Value::Array(list),
         Value::Bool(_) | Value::Number(_) | Value::String(_) => return Err(bad()),
     };
-    Ok(Patched { value, flaws })
+    Ok(Patched { value, strict_errors })
 }
 
-/// The patched object in canonical form, if nothing at all is wrong with the patch. Only what it touches is read, because `live` is in
-/// canonical form already; most writes are such patches.
-pub(super) fn quick(schema: &Schema, live: &Value, text: &[u8]) -> Option<Value> {
-    let (Value::Object(patch), flaws) = untyped(text).ok()? else { return None };
-    if !flaws.is_empty() {
+/// The patched object in canonical form, if the patch has no errors at all. Only the patched fields
+/// are decoded, because `live` is in canonical form; most writes are such patches.
+pub(super) fn fast_path(schema: &Schema, live: &Value, text: &[u8]) -> Option<Value> {
+    let (Value::Object(patch), strict_errors) = untyped(text).ok()? else { return None };
+    if !strict_errors.is_empty() {
         return None;
     }
-    quickly(schema.root(), live.as_object()?, patch).map(Value::Object)
+    merge_struct(schema.root(), live.as_object()?, patch).map(Value::Object)
 }
 
-fn quickly(
+fn merge_struct(
     of: &'static Struct,
     live: &Map<String, Value>,
     mut patch: Map<String, Value>,
@@ -52,16 +49,16 @@ fn quickly(
         let value = match patch.remove(key) {
             None => Some(old.clone()),
             Some(Value::Null) => None,
-            Some(new) => touched(of, key, Some(old), new)?,
+            Some(new) => merge_field(of, key, Some(old), new)?,
         };
         outcome.extend(value.map(|value| (key.clone(), value)));
     }
     for (key, new) in patch {
-        let value = if new.is_null() { None } else { touched(of, &key, None, new)? };
+        let value = if new.is_null() { None } else { merge_field(of, &key, None, new)? };
         outcome.extend(value.map(|value| (key, value)));
     }
-    for place in &of.always {
-        let field = &of.fields[usize::from(*place)];
+    for position in &of.always_printed {
+        let field = &of.fields[usize::from(*position)];
         if !outcome.contains_key(field.name) {
             outcome.insert(field.name.to_owned(), field.zero());
         }
@@ -69,12 +66,13 @@ fn quickly(
     Some(outcome)
 }
 
-/// A field with something new in it. None if something is wrong with it; and then None if it is not printed.
-fn touched(of: &'static Struct, name: &str, old: Option<&Value>, new: Value) -> Option<Option<Value>> {
+/// The patched value of a field. `None` if it is invalid, `Some(None)` if it is valid but not
+/// printed.
+fn merge_field(of: &'static Struct, name: &str, old: Option<&Value>, new: Value) -> Option<Option<Value>> {
     let (_, field) = of.find(name)?;
     let value = match (old, new) {
         (Some(Value::Object(old)), Value::Object(new)) => match field.shape.as_struct() {
-            Some(inner) => return quickly(inner, old, new).map(|map| Some(Value::Object(map))),
+            Some(inner) => return merge_struct(inner, old, new).map(|map| Some(Value::Object(map))),
             None => Value::Object(merged(old, new)),
         },
         (_, Value::Object(new)) => Value::Object(pruned(new)),
@@ -83,7 +81,7 @@ fn touched(of: &'static Struct, name: &str, old: Option<&Value>, new: Value) -> 
     read_field(of, field, value)
 }
 
-/// The object with the patch applied; what the patch replaces is never copied.
+/// Applies a patch, without copying values that the patch replaces.
 fn merged(live: &Map<String, Value>, mut patch: Map<String, Value>) -> Map<String, Value> {
     let mut outcome = Map::new();
     for (key, old) in live {
@@ -110,7 +108,7 @@ fn merged(live: &Map<String, Value>, mut patch: Map<String, Value>) -> Map<Strin
     outcome
 }
 
-/// A patch where there was nothing: its nulls ask for nothing.
+/// A patch for a field that does not exist: its nulls have no effect.
 fn pruned(patch: Map<String, Value>) -> Map<String, Value> {
     let kept = patch.into_iter().filter(|(_, value)| !value.is_null());
     kept.map(|(key, value)| match value {

@@ -1,8 +1,9 @@
-//! Strategic merge patches: maps are merged, and so are lists where the schema says so; directives say what else is to be done.
+//! Strategic merge patches: maps are merged, lists where the schema says so, and directives request
+//! other changes.
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, words};
+use super::{PatchError, go_format};
 use crate::Schema;
 use crate::decode::untyped;
 use crate::schema::{Field, Shape, Struct};
@@ -16,15 +17,12 @@ type Object = Map<String, Value>;
 
 /// The patch and its duplicate fields.
 pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<String>), PatchError> {
-    let (patch, flaws) = untyped(text).map_err(PatchError::BadRequest)?;
+    let (patch, strict_errors) = untyped(text).map_err(PatchError::BadRequest)?;
     match patch {
-        Value::Null => Ok((Value::Object(Object::new()), flaws)),
-        Value::Object(_) => Ok((patch, flaws)),
+        Value::Null => Ok((Value::Object(Object::new()), strict_errors)),
+        Value::Object(_) => Ok((patch, strict_errors)),
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
-            let given = words::json_type(&other);
-            Err(PatchError::BadRequest(format!(
-                "json: cannot unmarshal {given} into Go value of type map[string]interface {{}}"
-            )))
+            Err(PatchError::BadRequest(go_format::unmarshal_error(&other, "map[string]interface {}")))
         }
     }
 }
@@ -81,7 +79,7 @@ fn merge_map(mut original: Object, mut patch: Object, of: Option<&'static Struct
 }
 
 fn unknown_directive(directive: &Value, patch: &Object) -> PatchError {
-    let (directive, patch) = (words::go_text(directive), words::go_value(&Value::Object(patch.clone())));
+    let (directive, patch) = (go_format::go_text(directive), go_format::go_value(&Value::Object(patch.clone())));
     PatchError::Internal(format!("unknown patch type: {directive} in map: {patch}"))
 }
 
@@ -109,7 +107,7 @@ fn delete_from(original: &mut Object, name: &str, values: &Value) -> Result<(), 
     }
 }
 
-/// Lists whose order the patch gives, whether it changes their items or not.
+/// Applies `$setElementOrder` directives, whether or not the patch changes the items of the list.
 fn set_orders(original: &mut Object, patch: &mut Object, of: Option<&'static Struct>) -> Result<(), PatchError> {
     let directives: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
     for directive in directives {
@@ -137,7 +135,7 @@ fn set_orders(original: &mut Object, patch: &mut Object, of: Option<&'static Str
             (Some(old), Some(new)) if field.strategy.merge => merge_list(old, new, field)?,
             (Some(_), Some(new)) => new,
         };
-        let ordered = in_order(merged, &order, &old.unwrap_or_default(), key)?;
+        let ordered = reorder(merged, &order, &old.unwrap_or_default(), key)?;
         original.insert(name.to_owned(), Value::Array(ordered));
     }
     Ok(())
@@ -160,7 +158,7 @@ fn list_of(value: Option<Value>) -> Result<Option<Vec<Value>>, PatchError> {
     }
 }
 
-/// The items of a patch come in the order that it sets.
+/// The items of a patch must have the order of its `$setElementOrder` directive.
 fn check_order(new: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
     if new.is_empty() || order.is_empty() {
         return Ok(());
@@ -169,7 +167,7 @@ fn check_order(new: &[Value], order: &[Value], key: Option<&str>) -> Result<(), 
     for item in new.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
         if !rest.any(|each| same(each, item, key)) {
             let (new, order) =
-                (words::go_value(&Value::from(new.to_vec())), words::go_value(&Value::from(order.to_vec())));
+                (go_format::go_value(&Value::from(new.to_vec())), go_format::go_value(&Value::from(order.to_vec())));
             let message = format!("The order in patch list:\n{new}\n doesn't match $setElementOrder list:\n{order}\n");
             return Err(PatchError::Internal(message));
         }
@@ -184,7 +182,7 @@ fn same(left: &Value, right: &Value, key: Option<&str>) -> bool {
     }
 }
 
-/// Whether the items are maps. They have to be of one type.
+/// Whether the items are maps. All must have the same type.
 fn element_kind(lists: &[&[Value]]) -> Result<bool, PatchError> {
     let mut items = lists.iter().copied().flatten();
     let Some(first) = items.next() else { return Ok(false) };
@@ -192,7 +190,7 @@ fn element_kind(lists: &[&[Value]]) -> Result<bool, PatchError> {
         return Err(PatchError::Unprocessable(super::REJECTED.to_owned()));
     }
     if items.any(|item| std::mem::discriminant(item) != std::mem::discriminant(first)) {
-        let shown: Vec<String> = lists.iter().map(|list| words::go_value(&Value::from(list.to_vec()))).collect();
+        let shown: Vec<String> = lists.iter().map(|list| go_format::go_value(&Value::from(list.to_vec()))).collect();
         return Err(PatchError::Internal(format!("list element types are not identical: [{}]", shown.join(" "))));
     }
     Ok(first.is_object())
@@ -209,16 +207,16 @@ fn merge_list(old: Vec<Value>, new: Vec<Value>, field: &Field) -> Result<Vec<Val
                 merged.push(value.clone());
             }
         }
-        return in_order(merged, &new, &old, None);
+        return reorder(merged, &new, &old, None);
     }
     let Some(key) = field.strategy.key else {
         return Err(PatchError::Internal(format!("cannot merge lists without merge key for {}", field.name)));
     };
-    let (old, new) = obey_items(old, new, key)?;
+    let (old, new) = apply_item_directives(old, new, key)?;
     let mut merged = old.clone();
     let item = match field.shape {
         Shape::List { item, .. } => item.as_struct(),
-        Shape::Plain(_) | Shape::Struct { .. } | Shape::Map { .. } => None,
+        Shape::Scalar(_) | Shape::Struct { .. } | Shape::Map { .. } => None,
     };
     for each in &new {
         let Value::Object(patch) = each else { continue };
@@ -230,15 +228,19 @@ fn merge_list(old: Vec<Value>, new: Vec<Value>, field: &Field) -> Result<Vec<Val
             _ => merged.push(each.clone()),
         }
     }
-    in_order(merged, &new, &old, Some(key))
+    reorder(merged, &new, &old, Some(key))
 }
 
 fn no_merge_key(item: &Value, key: &str) -> PatchError {
-    PatchError::Internal(format!("map: {} does not contain declared merge key: {key}", words::go_value(item)))
+    PatchError::Internal(format!("map: {} does not contain declared merge key: {key}", go_format::go_value(item)))
 }
 
-/// Does what items of the patch ask for that are directives, and leaves the others.
-fn obey_items(mut old: Vec<Value>, new: Vec<Value>, key: &str) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
+/// Applies the items of a patch that are directives, and returns the other items.
+fn apply_item_directives(
+    mut old: Vec<Value>,
+    new: Vec<Value>,
+    key: &str,
+) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
     let (mut rest, mut replace) = (Vec::new(), false);
     for item in new {
         match item.get(DIRECTIVE).map(|directive| (directive, directive.as_str())) {
@@ -257,18 +259,18 @@ fn obey_items(mut old: Vec<Value>, new: Vec<Value>, key: &str) -> Result<(Vec<Va
     Ok(if replace { (rest, Vec::new()) } else { (old, rest) })
 }
 
-/// Items in the order of `first` where they are in it, the others where they stood among them in `server`.
-fn in_order(items: Vec<Value>, first: &[Value], server: &[Value], key: Option<&str>) -> Result<Vec<Value>, PatchError> {
+/// Sorts items in the order of `first`. The others keep their position in `server`.
+fn reorder(items: Vec<Value>, first: &[Value], server: &[Value], key: Option<&str>) -> Result<Vec<Value>, PatchError> {
     if let Some(key) = key
         && let Some(without) = items.iter().find(|item| item.get(key).is_none())
     {
         return Err(no_merge_key(without, key));
     }
-    let place = |list: &[Value], item: &Value| list.iter().position(|each| same(each, item, key));
+    let position = |list: &[Value], item: &Value| list.iter().position(|each| same(each, item, key));
     let (mut named, mut others): (Vec<Value>, Vec<Value>) =
-        items.into_iter().partition(|item| place(first, item).is_some());
-    named.sort_by_key(|item| place(first, item));
-    others.sort_by_key(|item| place(server, item));
+        items.into_iter().partition(|item| position(first, item).is_some());
+    named.sort_by_key(|item| position(first, item));
+    others.sort_by_key(|item| position(server, item));
     let mut outcome = Vec::with_capacity(named.len() + others.len());
     let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
     loop {
@@ -276,7 +278,7 @@ fn in_order(items: Vec<Value>, first: &[Value], server: &[Value], key: Option<&s
             (None, None) => return Ok(outcome),
             (Some(_), None) => true,
             (None, Some(_)) => false,
-            (Some(other), Some(named)) => match (place(server, other), place(server, named)) {
+            (Some(other), Some(named)) => match (position(server, other), position(server, named)) {
                 (Some(other), Some(named)) => other < named,
                 _ => false,
             },
@@ -285,7 +287,7 @@ fn in_order(items: Vec<Value>, first: &[Value], server: &[Value], key: Option<&s
     }
 }
 
-/// Nothing of a value that is new may be a directive.
+/// Removes directives from a value that the patch adds.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(DIRECTIVE) => None,
@@ -297,7 +299,7 @@ fn without_directives(value: Value) -> Option<Value> {
     }
 }
 
-/// Nor can a null remove anything from it.
+/// Removes nulls from a value that the patch adds.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {

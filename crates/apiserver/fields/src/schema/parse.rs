@@ -1,10 +1,10 @@
-//! Reads the table of facts. Its notation is explained where it is written, in `table/main.go`.
+//! Parses the table. `table/main.go` documents the notation.
 
 use std::sync::OnceLock;
 
-use super::{Field, Omit, Plain, Schema, Shape, Strategy, Struct, Table, Topology};
+use super::{Field, Omit, Scalar, Schema, Shape, Strategy, Struct, Table, Topology};
 
-/// The table. What it says is part of the program, so a mistake in it is a mistake of the program.
+/// Parses the table. It is part of the program, so an error in it is a bug, and panics.
 pub(super) fn table(text: &'static str) -> Table {
     let atomic: Vec<bool> =
         text.lines().filter(|line| line.starts_with("type ")).map(|line| line.ends_with(" atomic")).collect();
@@ -16,20 +16,21 @@ pub(super) fn table(text: &'static str) -> Table {
             table.schemas.push(schema(rest));
         } else if let Some(rest) = line.strip_prefix("type ") {
             let mut words = rest.split(' ');
-            let (name, public) = (words.next().expect("a name"), words.next().expect("a public name"));
+            let (name, openapi_name) = (words.next().expect("a name"), words.next().expect("an OpenAPI name"));
             table.structs.push(Struct {
                 name,
-                public,
+                openapi_name,
                 atomic: line.ends_with(" atomic"),
                 fields: Vec::new(),
-                always: Vec::new(),
+                always_printed: Vec::new(),
             });
         }
     }
     for each in &mut table.structs {
         each.fields.sort_by_key(|field| field.name);
-        let places = (0..).zip(&each.fields);
-        each.always = places.filter(|(_, field)| field.is_always_printed()).map(|(place, _)| place).collect();
+        let positions = (0..).zip(&each.fields);
+        each.always_printed =
+            positions.filter(|(_, field)| field.is_always_printed()).map(|(position, _)| position).collect();
     }
     table.schemas.sort_by_key(|schema| (schema.kind, schema.group, schema.version));
     table
@@ -65,14 +66,14 @@ fn field(text: &'static str, atomic: &[bool]) -> Field {
         values: Vec::new(),
         default: None,
     };
-    for fact in words.next().unwrap_or_default().split(' ') {
-        note(&mut field, fact);
+    for attribute in words.next().unwrap_or_default().split(' ') {
+        set_attribute(&mut field, attribute);
     }
     field
 }
 
-fn note(field: &mut Field, fact: &'static str) {
-    let (what, of) = fact.split_once('=').unwrap_or((fact, ""));
+fn set_attribute(field: &mut Field, attribute: &'static str) {
+    let (what, of) = attribute.split_once('=').unwrap_or((attribute, ""));
     match (what, &mut field.shape) {
         ("required", _) => field.required = true,
         ("in", _) => field.inlined = Some(of),
@@ -98,7 +99,7 @@ fn note(field: &mut Field, fact: &'static str) {
     }
 }
 
-/// Shapes of items are kept for good, like the table itself.
+/// Item types live as long as the table: forever.
 fn shape(text: &str, whole: &[bool]) -> Shape {
     if let Some(item) = text.strip_prefix('[') {
         return Shape::List { item: Box::leak(Box::new(shape(item, whole))), topology: Topology::Atomic };
@@ -110,17 +111,17 @@ fn shape(text: &str, whole: &[bool]) -> Shape {
         let index: u16 = index.parse().expect("the number of a type");
         return Shape::Struct { index, atomic: whole[usize::from(index)] };
     }
-    Shape::Plain(match text {
-        "s" => Plain::Text,
-        "i" => Plain::Int32,
-        "l" => Plain::Int64,
-        "b" => Plain::Bool,
-        "q" => Plain::Quantity,
-        "o" => Plain::IntOrText,
-        "t" => Plain::Time,
-        "u" => Plain::MicroTime,
-        "y" => Plain::Bytes,
-        "a" => Plain::Any,
-        unknown => unreachable!("no shape {unknown}"),
+    Shape::Scalar(match text {
+        "s" => Scalar::String,
+        "i" => Scalar::Int32,
+        "l" => Scalar::Int64,
+        "b" => Scalar::Bool,
+        "q" => Scalar::Quantity,
+        "o" => Scalar::IntOrString,
+        "t" => Scalar::Time,
+        "u" => Scalar::MicroTime,
+        "y" => Scalar::Bytes,
+        "a" => Scalar::Any,
+        unknown => unreachable!("unknown shape {unknown}"),
     })
 }

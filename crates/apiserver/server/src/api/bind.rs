@@ -1,69 +1,69 @@
-//! `pods/binding`: how a scheduler says on which node a pod runs.
+//! `pods/binding`: a scheduler assigns a pod to a node.
 
-use super::call::Call;
-use super::{Answer, Api, Done, decoded, key_of};
+use super::write::Write;
+use super::{Answer, AnswerBody, Api, decoded, key_of};
+use crate::codec;
 use crate::status::Status;
-use crate::structure;
 use crate::value::{at, entries, list, set, take, text};
 use serde_json::{Value, json};
 
 impl Api {
-    /// Binds the pod that the path names; or, at the old place for bindings, the one that the binding names.
-    pub(super) fn bind_pod(&mut self, call: &mut Call<'_>) -> Result<Answer, Status> {
-        let (target, body) = (&call.request.target, structure::json(&call.request.body)?);
-        let binding: Value = serde_json::from_slice(&body).map_err(|flaw| Status::bad_request(flaw.to_string()))?;
+    /// Binds the pod of the path or, at the legacy path `bindings`, the pod that the binding names.
+    pub(super) fn bind_pod(&mut self, write: &mut Write<'_>) -> Result<Answer, Status> {
+        let (target, body) = (&write.request.target, codec::json(&write.request.body)?);
+        let binding: Value = serde_json::from_slice(&body).map_err(|error| Status::bad_request(error.to_string()))?;
         let name = text(&binding, &["metadata", "name"]);
         if !target.name.is_empty() && target.name != name {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));
         }
         let node = node_of(&binding)?;
         let key = key_of(&target.namespace, name);
-        let live = self.store.get(call.kind.space, &key).cloned();
-        let live = live.ok_or_else(|| Status::not_found(call.kind, name))?;
+        let live = self.store.get(write.kind.bucket(), &key).cloned();
+        let live = live.ok_or_else(|| Status::not_found(write.kind, name))?;
         let uid = text(&binding, &["metadata", "uid"]);
         if !uid.is_empty() && uid != &*live.uid {
-            return Err(call.other_object(name, uid, &live.uid));
+            return Err(write.uid_conflict(name, uid, &live.uid));
         }
         let (version, live_version) = (text(&binding, &["metadata", "resourceVersion"]), live.revision.to_string());
         if !version.is_empty() && version != live_version {
-            return Err(call.unmet(name, "ResourceVersion", version, &live_version));
+            return Err(write.precondition_failed(name, "ResourceVersion", version, &live_version));
         }
         let mut pod = decoded(&live);
-        if let Some(why) = why_not(&pod, name) {
-            let mut status = Status::conflict(call.kind, name, &why);
+        if let Some(why) = binding_conflict(&pod, name) {
+            let mut status = Status::conflict(write.kind, name, &why);
             status.message = status.message.replacen("pods ", "pods/binding ", 1);
             if let Some(details) = &mut status.details {
                 details.kind = "pods/binding".to_owned();
             }
             return Err(status);
         }
-        assign(&mut pod, node, &binding, call.now_text());
-        if !call.dry_run {
-            self.commit(call.kind, &key, &pod, call.now);
+        assign(&mut pod, node, &binding, write.now_text());
+        if !write.dry_run {
+            self.commit(write.kind, &key, &pod, write.now);
         }
         let revision = self.store.revision();
         let mut success = Status::success(None);
         success.code = Some(201);
-        Ok(call.answer(201, Done::Status(Box::new(success)), revision))
+        Ok(write.answer(201, AnswerBody::Status(Box::new(success)), revision))
     }
 }
 
 /// The node that a binding names.
 fn node_of(binding: &Value) -> Result<&str, Status> {
     let (node, kind) = (text(binding, &["target", "name"]), text(binding, &["target", "kind"]));
-    let mut flaws = crate::invalid::FieldErrors::default();
+    let mut errors = crate::field_errors::FieldErrors::default();
     if !matches!(kind, "" | "Node") {
-        flaws.unsupported("target.kind", kind, &["Node", "<empty>"]);
+        errors.unsupported("target.kind", kind, &["Node", "<empty>"]);
     }
     if node.is_empty() {
-        flaws.required("target.name", "");
+        errors.required("target.name", "");
     }
-    // Upstream answers with the bare list of flaws, which is no refusal to its own layers, but a failure.
-    if flaws.is_empty() { Ok(node) } else { Err(Status::failure(500, "", flaws.text())) }
+    // Upstream returns these errors without a status, so they become a 500.
+    if errors.is_empty() { Ok(node) } else { Err(Status::failure(500, "", errors.text())) }
 }
 
-/// Why a pod cannot be bound as it is.
-fn why_not(pod: &Value, name: &str) -> Option<String> {
+/// Why a pod cannot be bound.
+fn binding_conflict(pod: &Value, name: &str) -> Option<String> {
     if at(pod, &["metadata", "deletionTimestamp"]).is_some() {
         return Some(format!("pod {name} is being deleted, cannot be assigned to a host"));
     }
@@ -77,7 +77,7 @@ fn why_not(pod: &Value, name: &str) -> Option<String> {
 
 fn assign(pod: &mut Value, node: &str, binding: &Value, now: String) {
     set(pod, &["spec", "nodeName"], node);
-    // Where it was to go is of no interest any more.
+    // The nomination has served its purpose.
     take(pod, &["status", "nominatedNodeName"]);
     for notes in ["annotations", "labels"] {
         for (name, value) in entries(binding, &["metadata", notes]) {

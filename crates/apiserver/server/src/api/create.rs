@@ -1,98 +1,98 @@
 //! Creating objects.
 
-use super::call::Call;
+use super::write::Write;
 use super::{Answer, Api, key_of};
-use crate::invalid::FieldErrors;
+use crate::codec;
+use crate::field_errors::FieldErrors;
 use crate::kinds;
 use crate::metadata;
 use crate::status::{Cause, Status};
 use crate::store;
-use crate::structure::{self, By};
 use crate::value::{at, map_mut, set, text};
 use bindery_fields::Validation;
 use serde_json::Value;
 
-/// How often a generated name is drawn before it is given up.
+/// How many generated names are tried.
 const NAME_ATTEMPTS: usize = 8;
 
 impl Api {
-    /// Creates what a body describes.
-    pub(super) fn create(&mut self, call: &mut Call<'_>) -> Result<Answer, Status> {
-        if call.subresource() == "binding" {
-            return self.bind_pod(call);
+    /// Creates the object in the body.
+    pub(super) fn create(&mut self, write: &mut Write<'_>) -> Result<Answer, Status> {
+        if write.subresource() == "binding" {
+            return self.bind_pod(write);
         }
-        if !call.subresource().is_empty() || !call.request.target.name.is_empty() {
+        if !write.subresource().is_empty() || !write.request.target.name.is_empty() {
             return Err(Status::not_allowed());
         }
-        let mut object = read_body(call)?;
-        settle_namespace(call, &mut object)?;
-        self.insert(call, object, false)
+        let mut object = read_body(write)?;
+        resolve_namespace(write, &mut object)?;
+        self.insert(write, object, false)
     }
 
-    /// A PUT of what is not there yet. Whoever says which object it is to change means another one.
-    pub(super) fn create_by_update(&mut self, call: &mut Call<'_>, mut object: Value) -> Result<Answer, Status> {
+    /// Creates an object by PUT. A body with a UID refers to an existing object.
+    pub(super) fn create_by_update(&mut self, write: &mut Write<'_>, mut object: Value) -> Result<Answer, Status> {
         let uid = text(&object, &["metadata", "uid"]);
         if !uid.is_empty() {
-            return Err(call.other_object(&call.request.target.name, uid, ""));
+            return Err(write.uid_conflict(&write.request.target.name, uid, ""));
         }
         map_mut(&mut object, &["metadata"]).remove("resourceVersion");
-        self.insert(call, object, false)
+        self.insert(write, object, false)
     }
 
-    /// An apply of what is not there yet.
-    pub(super) fn create_by_apply(&mut self, call: &mut Call<'_>, mut object: Value) -> Result<Answer, Status> {
+    /// Creates an object by server-side apply.
+    pub(super) fn create_by_apply(&mut self, write: &mut Write<'_>, mut object: Value) -> Result<Answer, Status> {
         let uid = text(&object, &["metadata", "uid"]);
         if !uid.is_empty() {
             let why = format!("the provided object specified uid {uid}, and no existing object was found");
-            return Err(Status::conflict(call.kind, &call.request.target.name, &format!("uid mismatch: {why}")));
+            return Err(Status::conflict(write.kind, &write.request.target.name, &format!("uid mismatch: {why}")));
         }
         map_mut(&mut object, &["metadata"]).remove("resourceVersion");
-        self.insert(call, object, true)
+        self.insert(write, object, true)
     }
 
-    /// Brings a new object into the store, whoever made it up.
-    pub(super) fn insert(&mut self, call: &mut Call<'_>, mut object: Value, applied: bool) -> Result<Answer, Status> {
-        let kind = call.kind;
+    /// Defaults, admits, validates and stores a new object.
+    pub(super) fn insert(&mut self, write: &mut Write<'_>, mut object: Value, applied: bool) -> Result<Answer, Status> {
+        let kind = write.kind;
         for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             map_mut(&mut object, &["metadata"]).remove(field);
         }
-        kind.rules.fill_in(&mut object);
-        warn_of_double_owners(call, &mut object);
+        kind.strategy.set_defaults(&mut object);
+        warn_duplicate_owners(write, &mut object);
         if !applied {
-            let now = call.now_text();
-            let by = By { manager: &call.manager, subresource: call.subresource(), now: &now };
-            structure::track(kind, None, &mut object, by)?;
+            let now = write.now_text();
+            let writer = write.field_writer(&now);
+            codec::track(kind, None, &mut object, &writer)?;
         }
-        if let Some(view) = kind.manners.view {
+        if let Some(view) = kind.behavior.view {
             (view.store)(&mut object);
         }
-        self.check_namespace(call, text(&object, &["metadata", "name"]))?;
-        kind.rules.admit(&mut object, &call.scene(&self.store))?;
-        set(&mut object, &["metadata", "creationTimestamp"], call.now_text());
-        set(&mut object, &["metadata", "uid"], call.chance.uid());
+        self.validate_namespace(write, text(&object, &["metadata", "name"]))?;
+        kind.strategy.admit(&mut object, &write.context(&self.store))?;
+        set(&mut object, &["metadata", "creationTimestamp"], write.now_text());
+        set(&mut object, &["metadata", "uid"], write.rng.uid());
         let generated = text(&object, &["metadata", "name"]).is_empty();
         if generated {
-            self.generate_name(call, &mut object);
+            self.generate_name(write, &mut object);
         }
-        kind.rules.prepare(&mut object, &call.scene(&self.store));
-        let mut flaws = FieldErrors::default();
-        metadata::check(kind, &object, &mut flaws);
-        kind.rules.check(&object, &call.scene(&self.store), &mut flaws);
-        flaws.refuse(kind, text(&object, &["metadata", "name"]))?;
-        for warning in kind.rules.warn(&object, None) {
-            call.warn(warning);
+        kind.strategy.prepare_for_create(&mut object, &write.context(&self.store));
+        let mut errors = FieldErrors::default();
+        metadata::validate(kind, &object, &mut errors);
+        kind.strategy.validate(&object, &write.context(&self.store), &mut errors);
+        errors.into_result(kind, text(&object, &["metadata", "name"]))?;
+        for warning in kind.strategy.warnings(&object, None) {
+            write.warn(warning);
         }
         if !matches!(text(&object, &["metadata", "resourceVersion"]), "" | "0") {
             return Err(Status::failure(500, "", "resourceVersion should not be set on objects to be created"));
         }
-        self.keep_new(call, object, generated)
+        self.store_new(write, object, generated)
     }
 
-    fn keep_new(&mut self, call: &mut Call<'_>, mut object: Value, generated: bool) -> Result<Answer, Status> {
+    fn store_new(&mut self, write: &mut Write<'_>, mut object: Value, generated: bool) -> Result<Answer, Status> {
         let name = text(&object, &["metadata", "name"]).to_owned();
         let key = key_of(text(&object, &["metadata", "namespace"]), &name);
-        if let Some(existing) = self.store.get(call.kind.space, &key) {
-            let mut status = Status::already_exists(call.kind, &name);
+        if let Some(existing) = self.store.get(write.kind.bucket(), &key) {
+            let mut status = Status::already_exists(write.kind, &name);
             if generated {
                 status.message += ", the server was not able to generate a unique name for the object";
                 status.details.get_or_insert_default().retry_after_seconds = Some(1);
@@ -102,22 +102,22 @@ impl Api {
             return Err(status);
         }
         map_mut(&mut object, &["metadata"]).remove("resourceVersion");
-        if call.dry_run {
-            return Ok(call.show(201, &store::encode_draft(&object), self.store.revision()));
+        if write.dry_run {
+            return Ok(write.show(201, &store::encode_draft(&object), self.store.revision()));
         }
-        let stored = self.commit_new(call.kind, &key, &object, call.now);
-        Ok(call.show(201, &stored.bytes, stored.revision))
+        let stored = self.commit_new(write.kind, &key, &object, write.now);
+        Ok(write.show(201, &stored.bytes, stored.revision))
     }
 
-    fn generate_name(&self, call: &mut Call<'_>, object: &mut Value) {
+    fn generate_name(&self, write: &mut Write<'_>, object: &mut Value) {
         let prefix = text(object, &["metadata", "generateName"]).to_owned();
         if prefix.is_empty() {
             return;
         }
         let namespace = text(object, &["metadata", "namespace"]).to_owned();
         for _ in 0..NAME_ATTEMPTS {
-            let name = call.chance.name(&prefix);
-            let taken = self.store.get(call.kind.space, &key_of(&namespace, &name)).is_some();
+            let name = write.rng.name(&prefix);
+            let taken = self.store.get(write.kind.bucket(), &key_of(&namespace, &name)).is_some();
             set(object, &["metadata", "name"], name);
             if !taken {
                 return;
@@ -125,10 +125,10 @@ impl Api {
         }
     }
 
-    /// New objects need a namespace that lives.
-    fn check_namespace(&self, call: &Call<'_>, name: &str) -> Result<(), Status> {
-        let namespace = &call.request.target.namespace;
-        if !call.kind.namespaced {
+    /// The namespace of a new object must exist and must not be terminating.
+    fn validate_namespace(&self, write: &Write<'_>, name: &str) -> Result<(), Status> {
+        let namespace = &write.request.target.namespace;
+        if !write.kind.namespaced {
             return Ok(());
         }
         let Some(found) = self.store.get("namespaces", namespace) else {
@@ -138,7 +138,7 @@ impl Api {
             return Ok(());
         }
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut status = Status::forbidden(call.kind, name, &why);
+        let mut status = Status::forbidden(write.kind, name, &why);
         let cause = Cause {
             reason: "NamespaceTerminating".to_owned(),
             message: format!("namespace {namespace} is being terminated"),
@@ -149,57 +149,61 @@ impl Api {
     }
 }
 
-/// Reads the body of a write, and warns of, or refuses, what is odd about it.
-pub(super) fn read_body(call: &mut Call<'_>) -> Result<Value, Status> {
-    let report = call.validation() != Validation::Ignore;
-    let read = structure::read(call.kind, &call.request.body, report)?;
-    let kind = call.kind;
-    judge(call, read.flaws, |flaws| {
+/// Decodes the body of a write, and reports its strict decoding errors.
+pub(super) fn read_body(write: &mut Write<'_>) -> Result<Value, Status> {
+    let report = write.validation() != Validation::Ignore;
+    let read = codec::read(write.kind, &write.request.body, report)?;
+    let kind = write.kind;
+    handle_strict_errors(write, read.strict_errors, |errors| {
         let why = format!("{} in version {:?} cannot be handled as a {}", kind.kind, kind.version, kind.kind);
-        Status::bad_request(format!("{why}: strict decoding error: {flaws}"))
+        Status::bad_request(format!("{why}: strict decoding error: {errors}"))
     })?;
-    Ok(read.object)
+    Ok(read.value)
 }
 
-/// Unknown and duplicate fields are refused, or warned of, as the client asked.
-pub(super) fn judge(call: &mut Call<'_>, flaws: Vec<String>, refuse: impl Fn(String) -> Status) -> Result<(), Status> {
-    if flaws.is_empty() {
+/// Reports strict decoding errors as an error or as warnings, as the client requested.
+pub(super) fn handle_strict_errors(
+    write: &mut Write<'_>,
+    errors: Vec<String>,
+    reject: impl Fn(String) -> Status,
+) -> Result<(), Status> {
+    if errors.is_empty() {
         return Ok(());
     }
-    match call.validation() {
+    match write.validation() {
         Validation::Ignore => Ok(()),
-        Validation::Strict => Err(refuse(flaws.join(", "))),
+        Validation::Strict => Err(reject(errors.join(", "))),
         Validation::Warn => {
-            flaws.into_iter().for_each(|flaw| call.warn(flaw));
+            errors.into_iter().for_each(|error| write.warn(error));
             Ok(())
         }
     }
 }
 
-/// An object is in the namespace that the path names, whether it says so or not.
-pub(super) fn settle_namespace(call: &Call<'_>, object: &mut Value) -> Result<(), Status> {
-    if !call.kind.namespaced {
+/// Sets the namespace of the object to that of the path. They must not differ.
+pub(super) fn resolve_namespace(write: &Write<'_>, object: &mut Value) -> Result<(), Status> {
+    if !write.kind.namespaced {
         map_mut(object, &["metadata"]).remove("namespace");
         return Ok(());
     }
-    let wanted = call.request.target.namespace.as_str();
-    let said = text(object, &["metadata", "namespace"]);
-    if said.is_empty() {
+    let wanted = write.request.target.namespace.as_str();
+    let given = text(object, &["metadata", "namespace"]);
+    if given.is_empty() {
         set(object, &["metadata", "namespace"], wanted);
-    } else if said != wanted {
+    } else if given != wanted {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Status::bad_request(why));
     }
     Ok(())
 }
 
-pub(super) fn warn_of_double_owners(call: &mut Call<'_>, object: &mut Value) {
-    let doubled = metadata::without_double_owners(object);
-    if !doubled.is_empty() {
-        call.warn(format!(
+pub(super) fn warn_duplicate_owners(write: &mut Write<'_>, object: &mut Value) {
+    let duplicates = metadata::remove_duplicate_owners(object);
+    if !duplicates.is_empty() {
+        write.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such \
              requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
-            doubled.join(", ")
+            duplicates.join(", ")
         ));
     }
 }

@@ -1,13 +1,13 @@
-//! Deleting objects: at once, or when whoever is to be waited for is done.
+//! Deleting objects, immediately or after their grace period and finalizers.
 
-use super::call::{check_dry_run, second};
-use super::update::is_done;
-use super::{Answer, Api, Done, Moment, Options, Request, Target, Verb, decoded, key_of, show};
-use crate::invalid::FieldErrors;
+use super::update::is_deletable;
+use super::write::{second, validate_dry_run};
+use super::{Answer, AnswerBody, Api, Options, Request, RequestContext, Target, Verb, decoded, key_of, show};
+use crate::codec;
+use crate::field_errors::FieldErrors;
 use crate::kinds::{self, Kind};
 use crate::status::{Details, Status};
 use crate::store::{self, Stored};
-use crate::structure;
 use crate::value::{at, list, set, take, text};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub(super) struct DeleteOptions {
     pub dry_run: Vec<String>,
 }
 
-/// What the object must be for it to be deleted.
+/// Conditions on the object to be deleted.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Preconditions {
@@ -33,7 +33,7 @@ pub(super) struct Preconditions {
     pub resource_version: Option<String>,
 }
 
-/// A field, what Go calls its type, and what it can hold.
+/// A field, its Go type, and whether it accepts a value.
 type OptionField = (&'static str, &'static str, fn(&Value) -> bool);
 
 /// The fields of [`DeleteOptions`].
@@ -47,7 +47,7 @@ const FIELDS: [OptionField; 5] = [
 
 impl DeleteOptions {
     fn of(request: &Request) -> Result<Self, Status> {
-        let text = structure::json(&request.body)?;
+        let text = codec::json(&request.body)?;
         let options = if text.iter().all(u8::is_ascii_whitespace) {
             let query: &Options = &request.options;
             Self {
@@ -60,31 +60,35 @@ impl DeleteOptions {
         } else {
             Self::read(&text).map_err(Status::bad_request)?
         };
-        let mut flaws = FieldErrors::default();
+        let mut errors = FieldErrors::default();
         match (&options.propagation_policy, options.orphan_dependents) {
             (Some(policy), Some(_)) => {
                 let why = "orphanDependents and deletionPropagation cannot be both set";
-                flaws.invalid("propagationPolicy", policy.as_str(), why);
+                errors.invalid("propagationPolicy", policy.as_str(), why);
             }
             (Some(policy), None) if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") => {
-                flaws.unsupported("propagationPolicy", policy.as_str(), &["Foreground", "Background", "Orphan", "nil"]);
+                errors.unsupported(
+                    "propagationPolicy",
+                    policy.as_str(),
+                    &["Foreground", "Background", "Orphan", "nil"],
+                );
             }
             (Some(_) | None, _) => {}
         }
-        check_dry_run(&options.dry_run, &mut flaws);
-        flaws.refuse_as("meta.k8s.io", "DeleteOptions", "")?;
+        validate_dry_run(&options.dry_run, &mut errors);
+        errors.into_result_for("meta.k8s.io", "DeleteOptions", "")?;
         Ok(options)
     }
 
-    /// Reads a body; the error is the whole message.
+    /// Decodes a body; the error is the whole message.
     fn read(text: &[u8]) -> Result<Self, String> {
-        let named = bindery_fields::decode::bare_type_meta(text).map_err(|flaw| flaw.0)?;
+        let named = bindery_fields::decode::type_meta_only(text).map_err(|error| error.0)?;
         if !matches!(named.kind.as_str(), "" | "DeleteOptions") {
             let (kind, version) = (named.kind, named.api_version);
             let scheme = "in scheme \"pkg/runtime/scheme.go:111\"";
             return Err(format!("no kind {kind:?} is registered for version {version:?} {scheme}"));
         }
-        let value: Value = serde_json::from_slice(text).map_err(|flaw| flaw.to_string())?;
+        let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         for (field, go_type, fits) in FIELDS {
             let given = match value.get(field) {
                 None | Some(Value::Null) => continue,
@@ -100,10 +104,10 @@ impl DeleteOptions {
                 "json: cannot unmarshal {given} into Go struct field DeleteOptions.{field} of type {go_type}"
             ));
         }
-        serde_json::from_value(value).map_err(|flaw| flaw.to_string())
+        serde_json::from_value(value).map_err(|error| error.to_string())
     }
 
-    /// What is to become of the dependents, if anything was said.
+    /// The propagation policy, if one was requested.
     fn policy(&self) -> Option<&str> {
         match (self.propagation_policy.as_deref(), self.orphan_dependents) {
             (Some(policy), _) => Some(policy),
@@ -116,18 +120,18 @@ impl DeleteOptions {
 
 impl Api {
     /// Deletes one object.
-    pub(super) fn delete(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
+    pub(super) fn delete(&mut self, context: &RequestContext, request: &Request) -> Result<Answer, Status> {
         let options = DeleteOptions::of(request)?;
         let (target, dry_run) = (&request.target, !options.dry_run.is_empty());
         if !target.subresource.is_empty() {
             return Err(Status::not_allowed());
         }
         let (kind, name) = (target.kind, &target.name);
-        if kind.space == "namespaces" && matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
+        if kind.bucket() == "namespaces" && matches!(name.as_str(), "default" | "kube-system" | "kube-public") {
             return Err(Status::forbidden(kind, name, "this namespace may not be deleted"));
         }
-        let (object, gone) = self.remove(moment.now, target, &options, dry_run)?;
-        let body = if gone && !kind.manners.shows_deleted {
+        let (object, gone) = self.remove(context.now, target, &options, dry_run)?;
+        let body = if gone && !kind.behavior.shows_deleted {
             let details = Details {
                 name: name.clone(),
                 group: kind.group.to_owned(),
@@ -135,19 +139,19 @@ impl Api {
                 uid: object.uid.to_string(),
                 ..Details::default()
             };
-            Done::Status(Box::new(Status::success(Some(details))))
+            AnswerBody::Status(Box::new(Status::success(Some(details))))
         } else {
-            Done::Object(show(kind, &object.bytes))
+            AnswerBody::Object(show(kind, &object.bytes))
         };
         let code = if !gone && options.orphan_dependents == Some(false) { 202 } else { 200 };
         Ok(Answer { code, body, warnings: Vec::new(), revision: self.store.revision() })
     }
 
-    /// Deletes all objects that are selected, and answers with them.
-    pub(super) fn delete_collection(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
+    /// Deletes all selected objects, and returns them.
+    pub(super) fn delete_collection(&mut self, context: &RequestContext, request: &Request) -> Result<Answer, Status> {
         let options = DeleteOptions::of(request)?;
         let mut answer = self.list(&Request { verb: Verb::List, ..request.clone() })?;
-        let Done::List(list) = &mut answer.body else { return Err(Status::internal("a list is answered with a list")) };
+        let AnswerBody::List(list) = &mut answer.body else { return Err(Status::internal("expected a list")) };
         let mut items = Vec::with_capacity(list.items.len());
         for item in &list.items {
             let object: Value = serde_json::from_slice(item).map_err(Status::internal)?;
@@ -156,7 +160,7 @@ impl Api {
                 name: text(&object, &["metadata", "name"]).to_owned(),
                 ..request.target.clone()
             };
-            match self.remove(moment.now, &target, &options, !options.dry_run.is_empty()) {
+            match self.remove(context.now, &target, &options, !options.dry_run.is_empty()) {
                 Ok(_) => items.push(item.clone()),
                 Err(status) if status.code == Some(404) => {}
                 Err(status) => return Err(status),
@@ -167,7 +171,7 @@ impl Api {
         Ok(answer)
     }
 
-    /// Deletes an object, or marks it as to be deleted. Answers with it, and whether it is gone.
+    /// Deletes an object, or marks it for deletion. Returns the object, and whether it was removed.
     pub(super) fn remove(
         &mut self,
         now: Timestamp,
@@ -177,24 +181,24 @@ impl Api {
     ) -> Result<(Arc<Stored>, bool), Status> {
         let kind = target.kind;
         let key = key_of(&target.namespace, &target.name);
-        let live = self.store.get(kind.space, &key).cloned();
+        let live = self.store.get(kind.bucket(), &key).cloned();
         let live = live.ok_or_else(|| Status::not_found(kind, &target.name))?;
-        check_preconditions(kind, &target.name, &live, options.preconditions.as_ref())?;
+        validate_preconditions(kind, &target.name, &live, options.preconditions.as_ref())?;
         let old = decoded(&live);
         let mut new = old.clone();
-        let decided = kind.space == "namespaces" && at(&old, &["metadata", "deletionTimestamp"]).is_some();
-        if kind.manners.collected && !decided {
-            choose_finalizers(&mut new, options.policy());
+        let decided = kind.bucket() == "namespaces" && at(&old, &["metadata", "deletionTimestamp"]).is_some();
+        if kind.behavior.collected && !decided {
+            set_propagation_finalizer(&mut new, options.policy());
         }
         let marked = mark(kind, &mut new, &old, options, now);
         let waits = at(&old, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0) > 0;
-        if kind.space == "pods" && !marked && waits {
-            // Where a time of grace runs, it may be shortened, and nothing else be changed.
+        if kind.bucket() == "pods" && !marked && waits {
+            // A running grace period can be shortened, but nothing else can be changed.
             return Ok((live, false));
         }
-        if is_done(kind.space, &new) {
-            // A pod is marked first, whatever its grace; others are just taken away.
-            let graceful = kind.space == "pods" && marked;
+        if is_deletable(kind.bucket(), &new) {
+            // A pod is always marked first; other objects are removed directly.
+            let graceful = kind.bucket() == "pods" && marked;
             if dry_run {
                 let shown = if graceful { Arc::new(store::encode(&new, live.revision)) } else { live };
                 return Ok((shown, true));
@@ -215,14 +219,19 @@ impl Api {
     }
 }
 
-fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&Preconditions>) -> Result<(), Status> {
+fn validate_preconditions(
+    kind: &Kind,
+    name: &str,
+    live: &Stored,
+    wanted: Option<&Preconditions>,
+) -> Result<(), Status> {
     let Some(wanted) = wanted else { return Ok(()) };
-    if kind.space == "namespaces" {
-        return check_namespace_preconditions(kind, name, live, wanted);
+    if kind.bucket() == "namespaces" {
+        return validate_namespace_preconditions(kind, name, live, wanted);
     }
-    // Whatever is shown in another form is refused in the form it is stored in.
-    let group = if kind.manners.view.is_some() { "" } else { kind.group };
-    let refuse = |why: String| {
+    // Errors about a view name the group of the stored form.
+    let group = if kind.behavior.view.is_some() { "" } else { kind.group };
+    let reject = |why: String| {
         let qualified = if group.is_empty() { kind.kind.to_owned() } else { format!("{}.{group}", kind.kind) };
         let message = format!("Operation cannot be fulfilled on {qualified} \"{name}\": {why}");
         let details = Details {
@@ -237,7 +246,7 @@ fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&P
         && **uid != *live.uid
     {
         let why = "The object might have been deleted and then recreated";
-        return refuse(format!(
+        return reject(format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). {why}",
             live.uid
         ));
@@ -249,13 +258,18 @@ fn check_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: Option<&P
             "does not match the ResourceVersion in record ({}). The object might have been modified",
             live.revision
         );
-        return refuse(format!("the ResourceVersion in the precondition ({revision}) {why}"));
+        return reject(format!("the ResourceVersion in the precondition ({revision}) {why}"));
     }
     Ok(())
 }
 
-/// Upstream deletes namespaces in a way of its own, with words of its own.
-fn check_namespace_preconditions(kind: &Kind, name: &str, live: &Stored, wanted: &Preconditions) -> Result<(), Status> {
+/// Upstream has its own implementation for namespaces, with other messages.
+fn validate_namespace_preconditions(
+    kind: &Kind,
+    name: &str,
+    live: &Stored,
+    wanted: &Preconditions,
+) -> Result<(), Status> {
     let revision = live.revision.to_string();
     for (what, wanted, is) in
         [("UID", &wanted.uid, &*live.uid), ("ResourceVersion", &wanted.resource_version, &revision)]
@@ -268,12 +282,13 @@ fn check_namespace_preconditions(kind: &Kind, name: &str, live: &Stored, wanted:
     Ok(())
 }
 
-/// What is to become of the dependents is kept as a finalizer, for whoever cares for them.
-fn choose_finalizers(object: &mut Value, policy: Option<&str>) {
+/// Stores the propagation policy as a finalizer for the garbage collector.
+fn set_propagation_finalizer(object: &mut Value, policy: Option<&str>) {
     let Some(policy) = policy else { return };
-    let kept = list(object, &["metadata", "finalizers"]);
-    let kept = kept.iter().filter(|name| !matches!(name.as_str(), Some("orphan" | "foregroundDeletion")));
-    let mut finalizers: Vec<Value> = kept.cloned().collect();
+    let load_or_create = list(object, &["metadata", "finalizers"]);
+    let load_or_create =
+        load_or_create.iter().filter(|name| !matches!(name.as_str(), Some("orphan" | "foregroundDeletion")));
+    let mut finalizers: Vec<Value> = load_or_create.cloned().collect();
     match policy {
         "Orphan" => finalizers.push("orphan".into()),
         "Foreground" => finalizers.push("foregroundDeletion".into()),
@@ -286,11 +301,12 @@ fn choose_finalizers(object: &mut Value, policy: Option<&str>) {
     }
 }
 
-/// Marks an object as to be deleted, now or after a time of grace. Answers whether it did: it may be marked already.
+/// Marks an object for deletion, now or after a grace period. Returns whether it changed the
+/// object, which may have been marked before.
 fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now: Timestamp) -> bool {
     const AT: [&str; 2] = ["metadata", "deletionTimestamp"];
     const GRACE: [&str; 2] = ["metadata", "deletionGracePeriodSeconds"];
-    let grace = if kind.space == "pods" { kinds::pod::grace_seconds(old, options.grace_period_seconds) } else { 0 };
+    let grace = if kind.bucket() == "pods" { kinds::pod::grace_seconds(old, options.grace_period_seconds) } else { 0 };
     let marked = at(old, &AT).is_some();
     let before = at(old, &GRACE).and_then(Value::as_i64).unwrap_or(0);
     if marked && (grace >= before || (options.grace_period_seconds.is_none() && grace != 0)) {
@@ -298,11 +314,11 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
     }
     let mut end = now + SignedDuration::from_secs(grace);
     if marked && let Ok(earlier) = text(old, &AT).parse::<Timestamp>() {
-        // Whoever shortens the grace shortens it as counted from the first delete.
+        // A shorter grace period counts from the first delete.
         end = earlier - SignedDuration::from_secs(before) + SignedDuration::from_secs(grace);
     }
     set(new, &AT, second(end));
-    if kind.space == "namespaces" {
+    if kind.bucket() == "namespaces" {
         set(new, &["status", "phase"], "Terminating");
     } else {
         set(new, &GRACE, grace);

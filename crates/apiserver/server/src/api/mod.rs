@@ -1,7 +1,7 @@
-//! The API as values: requests, answers, and what answers them.
+//! The API without HTTP: requests, answers, and the code that handles them.
 
+mod background;
 mod bind;
-mod call;
 mod commit;
 mod create;
 mod delete;
@@ -10,93 +10,100 @@ mod patch;
 mod read;
 mod request;
 mod selector;
-mod tend;
 mod update;
 mod watch;
+mod write;
 
-pub(crate) use call::second;
-pub use request::{Answer, Body, Done, Format, List, Moment, Options, PatchType, Request, Target, Verb};
+pub use request::{Answer, AnswerBody, Body, Format, List, Options, PatchType, Request, RequestContext, Target, Verb};
 pub use watch::{Watch, WatchEvent, WatchEventType};
+pub(crate) use write::second;
 
 use crate::kinds::{self, Kind};
 use crate::status::Status;
-use crate::store::{self, Record, Store, Stored};
+use crate::store::{self, JournalRecord, Store, Stored};
+use background::BackgroundTasks;
 use bytes::Bytes;
-use call::Call;
 use selector::Selection;
 use serde_json::Value;
 use std::sync::Arc;
-use tend::Chores;
+use write::Write;
 
-/// All objects, and everything that may be done with them.
+/// All objects, and all operations on them.
 #[derive(Debug)]
 pub struct Api {
     store: Store,
-    chores: Chores,
+    background: BackgroundTasks,
 }
 
-/// How an [`Api`] is set up.
+/// Settings of an [`Api`].
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Whether commits are to be handed out by [`Api::take_records`]; without it none are kept.
+    /// Whether [`Api::take_records`] returns the changes; otherwise they are not recorded.
     pub journal: bool,
-    /// Whether garbage is collected and deleted namespaces are emptied here. A real API server leaves both to
-    /// kube-controller-manager.
-    pub chores: bool,
-    /// How many seconds of history are kept for watches and paged lists, while there is room.
+    /// Whether this server collects garbage and empties deleted namespaces. A real API server
+    /// leaves both to kube-controller-manager.
+    pub controllers: bool,
+    /// How many seconds of history are kept for watches and paged lists, within the other limits.
     pub history_seconds: u32,
     /// How many changes of one kind are kept at most.
     pub history_changes: usize,
-    /// How many bytes of replaced objects history may hold on to.
+    /// How many bytes of replaced objects are kept at most.
     pub history_bytes: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { journal: false, chores: true, history_seconds: 300, history_changes: 100_000, history_bytes: 64 << 20 }
+        Self {
+            journal: false,
+            controllers: true,
+            history_seconds: 300,
+            history_changes: 100_000,
+            history_bytes: 64 << 20,
+        }
     }
 }
 
-/// What was persisted is not what this server writes.
+/// The persisted data cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotRestored(pub String);
+pub struct RestoreError(pub String);
 
-impl std::fmt::Display for NotRestored {
+impl std::fmt::Display for RestoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NotRestored {}
+impl std::error::Error for RestoreError {}
 
 impl Api {
-    /// An empty cluster, with the namespaces that every cluster has.
-    pub fn new(settings: Settings, moment: &Moment) -> Self {
-        let mut api = Self { store: Store::new(settings, 0), chores: Chores::default() };
-        api.make_system_namespaces(moment);
+    /// An empty cluster with the system namespaces.
+    pub fn new(settings: Settings, context: &RequestContext) -> Self {
+        let mut api = Self { store: Store::new(settings, 0), background: BackgroundTasks::default() };
+        api.create_system_namespaces(context);
         api
     }
 
-    /// A cluster as it was persisted: what is held at each key after all records up to `revision`, in any order.
-    pub fn restore<Space: AsRef<str>>(
+    /// A cluster with persisted objects, in any order, as of `revision`.
+    pub fn restore<Bucket: AsRef<str>>(
         settings: Settings,
         revision: u64,
-        objects: impl IntoIterator<Item = (Space, String, Bytes)>,
-        moment: &Moment,
-    ) -> Result<Self, NotRestored> {
-        let mut api = Self { store: Store::new(settings, revision), chores: Chores::default() };
-        for (space, key, bytes) in objects {
-            let kind = kinds::all().iter().find(|kind| kind.space == space.as_ref());
-            let kind = kind.ok_or_else(|| NotRestored(format!("{}: no such kind", space.as_ref())))?;
+        objects: impl IntoIterator<Item = (Bucket, String, Bytes)>,
+        context: &RequestContext,
+    ) -> Result<Self, RestoreError> {
+        let mut api = Self { store: Store::new(settings, revision), background: BackgroundTasks::default() };
+        for (bucket, key, bytes) in objects {
+            let kind = kinds::all().iter().find(|kind| kind.bucket() == bucket.as_ref());
+            let kind = kind.ok_or_else(|| RestoreError(format!("{}: unknown kind", bucket.as_ref())))?;
             let value: Value = serde_json::from_slice(&bytes)
-                .map_err(|flaw| NotRestored(format!("{} {key:?}: {flaw}", space.as_ref())))?;
+                .map_err(|error| RestoreError(format!("{} {key:?}: {error}", bucket.as_ref())))?;
             let at = crate::value::text(&value, &["metadata", "resourceVersion"]).parse();
-            let at: u64 = at.map_err(|_| NotRestored(format!("{} {key:?}: no resourceVersion", space.as_ref())))?;
+            let at: u64 =
+                at.map_err(|_| RestoreError(format!("{} {key:?}: invalid resourceVersion", bucket.as_ref())))?;
             let object = store::encode(&value, at);
-            api.chores.notice_put((kind.space, &key), None, &object, &value, moment.now);
-            api.store.restore(kind.space, Arc::from(key), Arc::new(object));
+            api.background.on_put((kind.bucket(), &key), None, &object, &value, context.now);
+            api.store.restore(kind.bucket(), Arc::from(key), Arc::new(object));
         }
-        api.make_system_namespaces(moment);
+        api.create_system_namespaces(context);
         Ok(api)
     }
 
@@ -105,18 +112,14 @@ impl Api {
         self.store.revision()
     }
 
-    /// How many objects of a kind there are.
-    pub fn count(&self, kind: &Kind) -> usize {
-        self.store.count(kind.space)
-    }
-
-    /// What was written since this was last asked, in order: to be made durable, as one batch, before any of the answers that go with it
-    /// is sent, or any watch is shown a revision of it. Empty unless [`Settings::journal`] is set.
-    pub fn take_records(&mut self) -> Vec<Record> {
+    /// The changes since the last call, in order. The caller must persist them as one batch before
+    /// it sends an answer that depends on them, or shows their revision to a watch. Empty unless
+    /// [`Settings::journal`] is set.
+    pub fn take_records(&mut self) -> Vec<JournalRecord> {
         self.store.take_records()
     }
 
-    /// Answers a request that changes nothing.
+    /// Handles a request that changes nothing.
     pub fn read(&self, request: &Request) -> Result<Answer, Status> {
         match request.verb {
             Verb::Get => self.get(request),
@@ -127,38 +130,38 @@ impl Api {
         }
     }
 
-    /// Answers any request.
-    pub fn handle(&mut self, moment: &Moment, request: &Request) -> Result<Answer, Status> {
-        check_subresource(request)?;
+    /// Handles any request.
+    pub fn handle(&mut self, context: &RequestContext, request: &Request) -> Result<Answer, Status> {
+        validate_subresource(request)?;
         match request.verb {
             Verb::Get | Verb::List => self.read(request),
-            Verb::Create => self.write(Call::new(moment, request, "CreateOptions")?, Self::create),
-            Verb::Update => self.write(Call::new(moment, request, "UpdateOptions")?, Self::update),
+            Verb::Create => self.run_write(Write::new(context, request, "CreateOptions")?, Self::create),
+            Verb::Update => self.run_write(Write::new(context, request, "UpdateOptions")?, Self::update),
             Verb::Patch(patch) => {
-                self.write(Call::new(moment, request, "PatchOptions")?, |api, call| api.patch(call, patch))
+                self.run_write(Write::new(context, request, "PatchOptions")?, |api, write| api.patch(write, patch))
             }
-            Verb::Delete => self.delete(moment, request),
-            Verb::DeleteCollection => self.delete_collection(moment, request),
+            Verb::Delete => self.delete(context, request),
+            Verb::DeleteCollection => self.delete_collection(context, request),
         }
     }
 }
 
 impl Api {
-    /// Does a write. What was to be warned of is told even if the write is refused.
-    fn write<'a>(
+    /// Runs a write. A rejected write returns its warnings, too.
+    fn run_write<'a>(
         &mut self,
-        mut call: Call<'a>,
-        doing: impl FnOnce(&mut Self, &mut Call<'a>) -> Result<Answer, Status>,
+        mut write: Write<'a>,
+        operation: impl FnOnce(&mut Self, &mut Write<'a>) -> Result<Answer, Status>,
     ) -> Result<Answer, Status> {
-        doing(self, &mut call).map_err(|mut status| {
-            status.warnings = call.warnings;
+        operation(self, &mut write).map_err(|mut status| {
+            status.warnings = write.warnings;
             status
         })
     }
 }
 
-/// What is done with a path below an object must be possible there.
-fn check_subresource(request: &Request) -> Result<(), Status> {
+/// Checks that the subresource exists and supports the verb.
+fn validate_subresource(request: &Request) -> Result<(), Status> {
     let Target { kind, subresource, .. } = &request.target;
     if subresource.is_empty() {
         return Ok(());
@@ -181,20 +184,20 @@ fn key_of(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// What the keys of all objects begin with that a path is about.
+/// The common prefix of all keys that a path refers to.
 fn key_prefix(target: &Target) -> String {
     if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) }
 }
 
-/// An object as the store holds it, decoded.
+/// Decodes a stored object.
 fn decoded(object: &Stored) -> Value {
-    serde_json::from_slice(&object.bytes).expect("the store holds what was encoded")
+    serde_json::from_slice(&object.bytes).expect("stored objects are valid JSON")
 }
 
-/// A stored object in the form in which a kind shows it.
+/// A stored object in the form in which the kind is served.
 fn show(kind: &Kind, bytes: &Bytes) -> Bytes {
-    let Some(view) = kind.manners.view else { return bytes.clone() };
-    let mut value: Value = serde_json::from_slice(bytes).expect("the store holds what was encoded");
+    let Some(view) = kind.behavior.view else { return bytes.clone() };
+    let mut value: Value = serde_json::from_slice(bytes).expect("stored objects are valid JSON");
     (view.show)(&mut value);
     store::encode_draft(&value)
 }

@@ -1,10 +1,9 @@
-//! Reading objects, one or many.
+//! Reading objects: get and list.
 
 use super::list_options::{self, Continue, Revision};
-use super::{Answer, Api, Done, List, Request, Selection, key_of, key_prefix, show};
+use super::{Answer, AnswerBody, Api, List, Request, Selection, key_of, key_prefix, show};
 use crate::kinds;
 use crate::status::Status;
-use crate::store;
 use bytes::Bytes;
 
 const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
@@ -17,27 +16,27 @@ impl Api {
         let target = &request.target;
         let wanted = list_options::revision(&request.options.resource_version);
         let current = self.store.revision();
-        match wanted.map_err(|flaw| Status::failure(500, "", flaw))? {
+        match wanted.map_err(|error| Status::failure(500, "", error))? {
             Revision::At(wanted) if wanted > current => return Err(Status::too_large_revision(wanted, current)),
             Revision::At(_) | Revision::Any | Revision::Latest => {}
         }
         let key = key_of(&target.namespace, &target.name);
-        let found = self.store.get(target.kind.space, &key);
+        let found = self.store.get(target.kind.bucket(), &key);
         let found = found.ok_or_else(|| Status::not_found(target.kind, &target.name))?;
-        let body = Done::Object(show(target.kind, &found.bytes));
+        let body = AnswerBody::Object(show(target.kind, &found.bytes));
         Ok(Answer { code: 200, body, warnings: Vec::new(), revision: found.revision })
     }
 
     pub(super) fn list(&self, request: &Request) -> Result<Answer, Status> {
         let list = self.page(request)?;
-        Ok(Answer { code: 200, body: Done::List(list), warnings: Vec::new(), revision: self.store.revision() })
+        Ok(Answer { code: 200, body: AnswerBody::List(list), warnings: Vec::new(), revision: self.store.revision() })
     }
 
     fn page(&self, request: &Request) -> Result<List, Status> {
         let (target, options) = (&request.target, &request.options);
         let selection = Selection::parse(target.kind, &options.label_selector, &options.field_selector)?;
-        list_options::check_list(options)?;
-        let (at, start) = self.where_to_begin(request)?;
+        list_options::validate_list(options)?;
+        let (at, start) = self.page_start(request)?;
         let limit = match usize::try_from(options.limit) {
             Ok(limit) if limit > 0 && options.resource_version != "0" => limit,
             Ok(_) | Err(_) => usize::MAX,
@@ -45,7 +44,7 @@ impl Api {
         let prefix = key_prefix(target);
         let from = format!("{prefix}{start}");
         let revision = at.unwrap_or(self.store.revision());
-        let mut objects = match self.store.list(target.kind.space, &prefix, &from, at) {
+        let mut objects = match self.store.list(target.kind.bucket(), &prefix, &from, at) {
             Ok(objects) => objects,
             Err(_) if start.is_empty() => {
                 return Err(Status::expired("The resourceVersion for the provided list is too old."));
@@ -75,7 +74,7 @@ impl Api {
             last.push_str(&key);
         }
         let default_class =
-            (target.kind.space == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
+            (target.kind.bucket() == "storageclasses").then(|| kinds::storage_class::default_class(&self.store));
         Ok(List {
             kind: target.kind,
             revision,
@@ -86,8 +85,8 @@ impl Api {
         })
     }
 
-    /// The revision to be shown (none: the last), and the first key, without its prefix.
-    fn where_to_begin(&self, request: &Request) -> Result<(Option<u64>, String), Status> {
+    /// The revision to list (`None`: the latest), and the first key, without its prefix.
+    fn page_start(&self, request: &Request) -> Result<(Option<u64>, String), Status> {
         let options = &request.options;
         let current = self.store.revision();
         if !options.continue_token.is_empty() {
@@ -98,7 +97,7 @@ impl Api {
             return Ok((next.revision, next.start));
         }
         let wanted = list_options::revision(&options.resource_version);
-        let wanted = wanted.map_err(|flaw| Status::bad_request(format!("invalid resource version: {flaw}")))?;
+        let wanted = wanted.map_err(|error| Status::bad_request(format!("invalid resource version: {error}")))?;
         let Revision::At(wanted) = wanted else { return Ok((None, String::new())) };
         if wanted > current {
             return Err(Status::too_large_revision(wanted, current));
@@ -109,34 +108,5 @@ impl Api {
             _ => options.limit > 0,
         };
         Ok((exact.then_some(wanted), String::new()))
-    }
-}
-
-impl List {
-    /// The whole list, encoded. Items show neither kind nor apiVersion, as upstream's do not.
-    pub fn encode(&self) -> Vec<u8> {
-        let size: usize = self.items.iter().map(|item| item.len() + 1).sum();
-        let mut out = Vec::with_capacity(size + 256);
-        let (kind, api_version) = (self.kind.kind, self.kind.api_version());
-        out.extend_from_slice(
-            format!(
-                r#"{{"kind":"{kind}List","apiVersion":"{api_version}","metadata":{{"resourceVersion":"{}""#,
-                self.revision
-            )
-            .as_bytes(),
-        );
-        if let Some(token) = &self.continue_token {
-            out.extend_from_slice(format!(r#","continue":"{token}""#).as_bytes());
-        }
-        if let Some(remaining) = self.remaining {
-            out.extend_from_slice(format!(r#","remainingItemCount":{remaining}"#).as_bytes());
-        }
-        out.extend_from_slice(b"},\"items\":[");
-        for (index, item) in self.items.iter().enumerate() {
-            out.extend_from_slice(if index == 0 { b"{" } else { b",{" });
-            out.extend_from_slice(store::item(item));
-        }
-        out.extend_from_slice(b"]}");
-        out
     }
 }

@@ -5,50 +5,52 @@ use crate::status::Status;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-/// When a request comes, and the chance it is given: names and UIDs derive from it alone.
+/// The time of a request and a seed for its randomness. UIDs and generated names depend on nothing
+/// else.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct RequestContext {
     /// The time.
     pub now: Timestamp,
-    /// Never the same twice; all UIDs and generated names of this request derive from it.
+    /// Unique for each request. All UIDs and generated names of the request derive from it.
     pub seed: u128,
 }
 
-/// One request.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What is to be done.
+    /// What to do.
     pub verb: Verb,
-    /// With what.
+    /// The object or the collection.
     pub target: Target,
-    /// How.
+    /// The query parameters.
     pub options: Options,
-    /// The body as it came; empty if there is none.
+    /// The body; empty if there is none.
     pub body: Body,
-    /// The client's `User-Agent`: who owns the fields it writes, unless `options.field_manager` says.
+    /// The client's `User-Agent`, which names the field manager unless `options.field_manager` is
+    /// set.
     pub user_agent: String,
 }
 
-/// What is to be done. Watching is [`crate::Api::watch`].
+/// What to do. For watches, see [`crate::Api::watch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Read one object.
     Get,
-    /// Read many.
+    /// Read a collection.
     List,
-    /// Make one.
+    /// Create an object.
     Create,
-    /// Replace one.
+    /// Replace an object.
     Update,
-    /// Change one.
+    /// Change an object.
     Patch(PatchType),
-    /// Delete one.
+    /// Delete an object.
     Delete,
-    /// Delete many.
+    /// Delete a collection.
     DeleteCollection,
 }
 
-/// How a patch is written.
+/// The format of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
     /// `application/json-patch+json`
@@ -61,29 +63,29 @@ pub enum PatchType {
     Apply,
 }
 
-/// What a request is about.
+/// The object or the collection of a request.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Its kind, in the version that the path names.
+    /// The kind, in the version of the path.
     pub kind: &'static Kind,
-    /// The namespace in the path; empty for all of them, and for kinds without.
+    /// The namespace of the path; empty for all namespaces and for cluster-scoped kinds.
     pub namespace: String,
-    /// The name in the path; empty for the collection.
+    /// The name of the path; empty for the collection.
     pub name: String,
-    /// The subresource in the path; empty for the object itself.
+    /// The subresource of the path; empty for the object itself.
     pub subresource: String,
 }
 
-/// A body as it came.
+/// The body of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Body {
     /// The bytes.
     pub bytes: Bytes,
-    /// How they are written.
+    /// Their format.
     pub format: Format,
 }
 
-/// How a body is written.
+/// The format of a body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// JSON.
@@ -93,7 +95,7 @@ pub enum Format {
     Yaml,
 }
 
-/// The query parameters, as they came: what makes no sense is refused with the wording of upstream.
+/// The query parameters, not yet validated: errors have upstream's wording.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// `resourceVersion`
@@ -118,9 +120,9 @@ pub struct Options {
     pub field_validation: String,
     /// `force`
     pub force: Option<bool>,
-    /// `dryRun`, once for each time it was given
+    /// `dryRun`, once for each occurrence
     pub dry_run: Vec<String>,
-    /// `gracePeriodSeconds`: counts only for a delete without a body, as the next two
+    /// `gracePeriodSeconds`: like the next two, only used by a delete without a body
     pub grace_period_seconds: Option<i64>,
     /// `propagationPolicy`
     pub propagation_policy: Option<String>,
@@ -128,43 +130,44 @@ pub struct Options {
     pub orphan_dependents: Option<bool>,
 }
 
-/// What a request that was not refused is answered with.
+/// The response to a successful request.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The HTTP status code: 200, 201 or 202.
     pub code: u16,
     /// The body.
-    pub body: Done,
-    /// To be sent as `Warning` headers, in this order.
+    pub body: AnswerBody,
+    /// Sent as `Warning` headers, in this order.
     pub warnings: Vec<String>,
-    /// The latest revision that this tells of. Whoever persists must have persisted this much before the answer is sent.
+    /// The latest revision that the answer depends on, which must be persisted before the answer is
+    /// sent.
     pub revision: u64,
 }
 
 /// The body of an [`Answer`].
 #[derive(Debug, Clone)]
-pub enum Done {
-    /// One object, encoded, with kind and apiVersion.
+pub enum AnswerBody {
+    /// An encoded object, with kind and apiVersion.
     Object(Bytes),
-    /// Many.
+    /// A list of objects.
     List(List),
-    /// No object to show.
+    /// A status, where there is no object to return.
     Status(Box<Status>),
 }
 
-/// Many objects of one kind.
+/// A list of objects of one kind.
 #[derive(Debug, Clone)]
 pub struct List {
     /// Their kind.
     pub kind: &'static Kind,
-    /// The revision at which they were so.
+    /// The revision of the list.
     pub revision: u64,
-    /// Where to go on.
+    /// The token for the next page.
     pub continue_token: Option<String>,
-    /// How many are left after this page.
+    /// How many objects follow this page.
     pub remaining: Option<u64>,
-    /// Each as a whole, encoded, with kind and apiVersion; see [`List::encode`].
+    /// The encoded objects, with kind and apiVersion.
     pub items: Vec<Bytes>,
-    /// The class that a table is to mark as the default.
+    /// The class that a table marks as the default.
     pub default_class: Option<String>,
 }

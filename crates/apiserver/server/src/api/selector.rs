@@ -1,4 +1,4 @@
-//! Which objects a request is about, by labels and by fields.
+//! Label selectors and field selectors.
 
 use crate::kinds::Kind;
 use crate::names;
@@ -6,7 +6,7 @@ use crate::status::Status;
 use crate::store::Stored;
 use serde_json::Value;
 
-/// A selection of objects of one kind.
+/// A label selector and a field selector for objects of one kind.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     labels: Vec<LabelTerm>,
@@ -44,7 +44,7 @@ enum Field {
 }
 
 impl Selection {
-    /// Reads both selectors of a request.
+    /// Parses both selectors of a request.
     pub fn parse(kind: &Kind, labels: &str, fields: &str) -> Result<Self, Status> {
         let labels = LabelParser { tokens: tokens(labels), at: 0 }.parse().map_err(Status::bad_request)?;
         Ok(Self { labels, fields: parse_fields(kind, fields).map_err(Status::bad_request)? })
@@ -55,17 +55,17 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Selects only what has a name.
+    /// Restricts the selection to one name.
     pub fn only_named(&mut self, name: &str) {
         self.fields.push(FieldTerm { of: Field::Name, value: name.to_owned(), wanted: true });
     }
 
     /// Whether an object is selected.
     pub fn selects(&self, key: &str, object: &Stored) -> bool {
-        self.labels.iter().all(|term| term.holds(object)) && self.fields_hold(key, object)
+        self.labels.iter().all(|term| term.matches(object)) && self.fields_match(key, object)
     }
 
-    fn fields_hold(&self, key: &str, object: &Stored) -> bool {
+    fn fields_match(&self, key: &str, object: &Stored) -> bool {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let mut decoded: Option<Value> = None;
         self.fields.iter().all(|term| {
@@ -83,7 +83,7 @@ impl Selection {
 }
 
 impl LabelTerm {
-    fn holds(&self, object: &Stored) -> bool {
+    fn matches(&self, object: &Stored) -> bool {
         let found = object.labels.iter().find(|(key, _)| **key == *self.key).map(|(_, value)| &**value);
         let number = || found.and_then(|value| value.parse::<i64>().ok());
         match &self.test {
@@ -105,11 +105,12 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldTerm>, String> {
         }
         let (name, value, wanted) =
             split_operator(&part).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
-        let own = kind.rules.selectable();
+        let own = kind.strategy.selectable_fields();
         let of = match name {
             "" if value.is_empty() => continue,
             "metadata.name" => Field::Name,
-            // Kinds with fields of their own list all that there are, and those without namespaces leave it out.
+            // A kind with its own selectable fields lists all of them, and cluster-scoped kinds
+            // omit the namespace.
             "metadata.namespace" if own.is_empty() || kind.namespaced => Field::Namespace,
             _ => match own.iter().find(|(known, _)| *known == name) {
                 Some((_, read)) => Field::Own(*read),
@@ -214,7 +215,7 @@ impl LabelParser {
             match self.peek() {
                 "" => return Ok(terms),
                 token if token == "!" || is_word(token) => {
-                    terms.push(self.term().map_err(|flaw| format!("unable to parse requirement: {flaw}"))?);
+                    terms.push(self.term().map_err(|error| format!("unable to parse requirement: {error}"))?);
                 }
                 token => return Err(format!("found '{token}', expected: !, identifier, or 'end of string'")),
             }
@@ -238,9 +239,9 @@ impl LabelParser {
         if !is_word(&key) {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        if let Some(flaw) = names::qualified(&key).into_iter().next() {
-            // The words that upstream has for a path that it was not given.
-            return Err(format!("<nil>: Invalid value: {key:?}: {flaw}"));
+        if let Some(error) = names::qualified(&key).into_iter().next() {
+            // Upstream prints a missing field path as `<nil>`.
+            return Err(format!("<nil>: Invalid value: {key:?}: {error}"));
         }
         if absent {
             return Ok(LabelTerm { key, test: Test::Absent });
@@ -260,8 +261,8 @@ impl LabelParser {
             token => return Err(format!("found '{token}', expected: in, notin, =, ==, !=, gt, lt")),
         };
         for (index, value) in values.iter().enumerate() {
-            if let Some(flaw) = names::label_value(value).into_iter().next() {
-                return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {flaw}"));
+            if let Some(error) = names::label_value(value).into_iter().next() {
+                return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {error}"));
             }
         }
         let number = || {

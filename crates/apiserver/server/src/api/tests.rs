@@ -1,10 +1,10 @@
-//! The API as a whole: a state, what happens, the state after.
+//! The API as a whole: a state, a request, the state after it.
 
+mod background;
 mod deleting;
 mod kinds;
 mod listing;
 mod pods;
-mod tending;
 mod watching;
 mod writing;
 
@@ -13,40 +13,41 @@ use crate::value::text;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-/// A cluster, and a clock that is moved by hand.
-pub(super) struct World {
+/// A server, and a clock that the test moves.
+pub(super) struct TestServer {
     pub api: Api,
     pub now: Timestamp,
     seed: u128,
 }
 
-/// What comes back: a status code, and the body.
+/// A status code, and the body.
 pub(super) type Outcome = (u16, Value);
 
-impl World {
+impl TestServer {
     pub fn new() -> Self {
         Self::with(Settings::default())
     }
 
     pub fn with(settings: Settings) -> Self {
         let now: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
-        Self { api: Api::new(settings, &Moment { now, seed: 1 }), now, seed: 1 }
+        Self { api: Api::new(settings, &RequestContext { now, seed: 1 }), now, seed: 1 }
     }
 
-    pub fn moment(&mut self) -> Moment {
+    pub fn context(&mut self) -> RequestContext {
         self.seed += 1;
-        Moment { now: self.now, seed: self.seed << 32 }
+        RequestContext { now: self.now, seed: self.seed << 32 }
     }
 
     pub fn wait(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
     }
 
-    /// Sends a request to a path such as `v1/configmaps/default/a/status?dryRun=All`: kind, namespace and name, subresource, options.
+    /// Sends a request to a path such as `configmaps/default/a/status?dryRun=All`: kind, namespace
+    /// and name, subresource, options.
     pub fn send(&mut self, verb: Verb, path: &str, body: Value) -> Outcome {
         let request = request(verb, path, body);
-        let moment = self.moment();
-        match self.api.handle(&moment, &request) {
+        let context = self.context();
+        match self.api.handle(&context, &request) {
             Ok(answer) => (answer.code, json_of(answer.body)),
             Err(status) => (status.http_code(), serde_json::to_value(&status).expect("a status is JSON")),
         }
@@ -64,11 +65,11 @@ impl World {
         self.send(Verb::Create, path, body)
     }
 
-    /// Creates what must be possible to create.
+    /// Creates an object, which must succeed.
     pub fn make(&mut self, path: &str, body: Value) -> Value {
-        let (code, made) = self.create(path, body);
-        assert_eq!(code, 201, "{made}");
-        made
+        let (code, created) = self.create(path, body);
+        assert_eq!(code, 201, "{created}");
+        created
     }
 
     pub fn update(&mut self, path: &str, body: Value) -> Outcome {
@@ -83,11 +84,11 @@ impl World {
         self.send(Verb::Delete, path, options)
     }
 
-    /// Does all that is to be done now.
-    pub fn tend(&mut self) -> Option<Timestamp> {
+    /// Runs all background tasks that are due.
+    pub fn run_background_tasks(&mut self) -> Option<Timestamp> {
         loop {
-            let moment = self.moment();
-            let due = self.api.tend(&moment);
+            let context = self.context();
+            let due = self.api.run_background_tasks(&context);
             if due != Some(self.now) {
                 return due;
             }
@@ -105,11 +106,11 @@ pub(super) fn names_in(list: &Value) -> Vec<String> {
     crate::value::list(list, &["items"]).iter().map(|item| text(item, &["metadata", "name"]).to_owned()).collect()
 }
 
-fn json_of(body: Done) -> Value {
+fn json_of(body: AnswerBody) -> Value {
     let bytes = match body {
-        Done::Object(bytes) => bytes.to_vec(),
-        Done::List(list) => list.encode(),
-        Done::Status(status) => serde_json::to_vec(&*status).expect("a status is JSON"),
+        AnswerBody::Object(bytes) => bytes.to_vec(),
+        AnswerBody::List(list) => crate::http::list_bytes(list),
+        AnswerBody::Status(status) => serde_json::to_vec(&*status).expect("a status is JSON"),
     };
     serde_json::from_slice(&bytes).expect("bodies are JSON")
 }
@@ -159,8 +160,8 @@ fn request(verb: Verb, path: &str, body: Value) -> Request {
     }
 }
 
-/// A refusal, in short.
-pub(super) fn refused(outcome: &Outcome) -> (u16, &str, &str) {
+/// The code, reason and message of a rejected request.
+pub(super) fn rejected(outcome: &Outcome) -> (u16, &str, &str) {
     (outcome.0, text(&outcome.1, &["reason"]), text(&outcome.1, &["message"]))
 }
 

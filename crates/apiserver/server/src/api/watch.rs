@@ -1,55 +1,56 @@
-//! Watches: cursors into history, pulled by whoever reads.
+//! Watches: cursors into history, advanced by their readers.
 
 use super::list_options::{self, Revision};
 use super::{Api, Options, Selection, Target, key_prefix, show};
 use crate::kinds::Kind;
 use crate::status::Status;
-use crate::store::{self, Change};
+use crate::store::{self, HistoryEntry};
 use bytes::Bytes;
 
-/// A watch that was granted: what it begins with, and from where it goes on.
+/// A watch: its initial objects, and the revision from which it continues.
 ///
-/// It holds nothing in the store: its reader pulls [`Api::changes_after`] when there is something new and it has room, shows each change to
-/// [`Watch::select`] (no access to the store needed), moves `revision` on, and is told with a 410 when it came too late.
+/// The store keeps no state for it. When there are changes and its client can take more, the reader
+/// calls [`Api::changes_after`], passes each change to [`Watch::select`] (without access to the
+/// store) and advances `revision`. A reader that falls behind history gets a 410.
 #[derive(Debug)]
 pub struct Watch {
-    /// The kind that is watched, in the version asked for.
+    /// The watched kind, in the requested version.
     pub kind: &'static Kind,
-    /// The revision seen so far: changes after it are still to come.
+    /// The last revision that the reader has seen.
     pub revision: u64,
-    /// Encoded objects to be sent as ADDED before anything else.
+    /// Encoded objects to be sent as ADDED first.
     pub initial: Vec<Bytes>,
     /// Whether a bookmark with the annotation `k8s.io/initial-events-end` follows them.
     pub mark_initial_end: bool,
-    /// Whether bookmarks were asked for.
+    /// Whether bookmarks were requested.
     pub bookmarks: bool,
     prefix: String,
     selection: Selection,
 }
 
-/// What is told of a change.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchEventType {
-    /// It is there now.
+    /// The object was created, or matches the selectors now.
     Added,
-    /// It is there still.
+    /// The object was changed.
     Modified,
-    /// It is gone, or no longer selected.
+    /// The object was deleted, or no longer matches the selectors.
     Deleted,
 }
 
 /// One event of a watch.
 #[derive(Debug, Clone)]
 pub struct WatchEvent {
-    /// What happened.
+    /// Its type.
     pub kind: WatchEventType,
     /// The encoded object.
     pub object: Bytes,
 }
 
 impl Watch {
-    /// What this watch is told of a change, if anything.
-    pub fn select(&self, change: &Change) -> Option<WatchEvent> {
+    /// The event for a change, if the watch selects it.
+    pub fn select(&self, change: &HistoryEntry) -> Option<WatchEvent> {
         if !change.key.starts_with(&self.prefix) {
             return None;
         }
@@ -66,16 +67,16 @@ impl Watch {
 }
 
 impl Api {
-    /// Grants a watch of a collection, or of one object.
+    /// Starts a watch of a collection, or of one object.
     pub fn watch(&self, target: &Target, options: &Options) -> Result<Watch, Status> {
         let mut selection = Selection::parse(target.kind, &options.label_selector, &options.field_selector)?;
-        list_options::check_watch(options)?;
+        list_options::validate_watch(options)?;
         if !target.name.is_empty() {
             selection.only_named(&target.name);
         }
         let wanted = match list_options::revision(&options.resource_version) {
             Ok(wanted) => wanted,
-            Err(flaw) => return Err(Status::failure(500, "", flaw)),
+            Err(error) => return Err(Status::failure(500, "", error)),
         };
         let current = self.store.revision();
         let initial = options.send_initial_events.unwrap_or(!matches!(wanted, Revision::At(_)));
@@ -86,7 +87,7 @@ impl Api {
             Revision::At(_) => current,
         };
         let prefix = key_prefix(target);
-        let objects = if initial { self.store.list(target.kind.space, &prefix, "", None).ok() } else { None };
+        let objects = if initial { self.store.list(target.kind.bucket(), &prefix, "", None).ok() } else { None };
         let objects = objects.into_iter().flatten().filter(|(key, object)| selection.selects(key, object));
         let initial: Vec<Bytes> = objects.map(|(_, object)| show(target.kind, &object.bytes)).collect();
         Ok(Watch {
@@ -100,10 +101,16 @@ impl Api {
         })
     }
 
-    /// Changes of a kind after a revision, and not after `until` (what is durable), at most `limit` of them; 410 if history no longer
-    /// reaches back so far.
-    pub fn changes_after(&self, kind: &Kind, after: u64, until: u64, limit: usize) -> Result<Vec<Change>, Status> {
-        let changes = self.store.changes_after(kind.space, after, until, limit);
+    /// Up to `limit` changes of a kind after a revision, up to the revision `until`. 410 if history
+    /// does not reach back that far.
+    pub fn changes_after(
+        &self,
+        kind: &Kind,
+        after: u64,
+        until: u64,
+        limit: usize,
+    ) -> Result<Vec<HistoryEntry>, Status> {
+        let changes = self.store.changes_after(kind.bucket(), after, until, limit);
         changes.map_err(|floor| Status::expired(format!("too old resource version: {after} ({})", floor.0)))
     }
 }

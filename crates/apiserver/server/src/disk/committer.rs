@@ -1,4 +1,5 @@
-//! The committer: one thread that makes writes durable, as many at once as came while it was busy.
+//! The committer: a thread that persists writes. All writes that arrive while it is busy share the
+//! next sync.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,12 +9,12 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-use super::folder::Folder;
-use super::objects::Objects;
+use super::data_dir::DataDir;
+use super::database::ObjectDatabase;
 use crate::http::Journal;
-use crate::store::Record;
+use crate::store::JournalRecord;
 
-/// A journal that ends in a database. The folder is let go of when this is closed, or dropped.
+/// A journal in a database. Closing or dropping it unlocks the data directory.
 pub struct Disk {
     shared: Arc<Shared>,
     committer: Mutex<Option<JoinHandle<()>>>,
@@ -27,14 +28,14 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    records: Vec<Record>,
+    records: Vec<JournalRecord>,
     is_closed: bool,
 }
 
 struct Progress {
-    /// Everything up to here is durable.
+    /// Everything up to this revision is durable.
     revision: u64,
-    /// Why nothing more will be.
+    /// Why nothing more will be persisted.
     ended: Option<String>,
 }
 
@@ -43,13 +44,13 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the queue, and lets go of what nobody will make durable.
-    fn refuse_more(&self) {
+    /// Closes the queue, and drops records that will not be persisted.
+    fn close_queue(&self) {
         *self.queue() = Queue { records: Vec::new(), is_closed: true };
     }
 
-    /// Waits for records, and takes all there are; none when there will be no more.
-    fn take(&self) -> Option<Vec<Record>> {
+    /// Waits for records, and takes all of them; `None` when the queue is closed and empty.
+    fn take(&self) -> Option<Vec<JournalRecord>> {
         let is_idle = |queue: &mut Queue| queue.records.is_empty() && !queue.is_closed;
         let waited = self.woken.wait_while(self.queue(), is_idle);
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
@@ -58,8 +59,8 @@ impl Shared {
 }
 
 impl Disk {
-    /// Starts a journal that goes on from the revision of the database.
-    pub(super) fn start(folder: Folder, objects: Objects, revision: u64) -> Result<Disk, String> {
+    /// Starts a journal that continues from the revision of the database.
+    pub(super) fn start(dir: DataDir, objects: ObjectDatabase, revision: u64) -> Result<Disk, String> {
         let progress = watch::Sender::new(Progress { revision, ended: None });
         let shared = Arc::new(Shared { queue: Mutex::default(), woken: Condvar::new(), progress });
         let committer = {
@@ -67,22 +68,22 @@ impl Disk {
             std::thread::Builder::new().name("committer".to_owned()).spawn(move || {
                 let ended = catch_unwind(AssertUnwindSafe(|| commit_all(&shared, &objects)));
                 let why = match ended {
-                    Ok(Ok(())) => "the server has stopped".to_owned(),
+                    Ok(Ok(())) => "the server is stopped".to_owned(),
                     Ok(Err(error)) => error,
-                    Err(_) => "the database failed: look in the logs for details".to_owned(),
+                    Err(_) => "the database panicked: see the log for details".to_owned(),
                 };
-                shared.refuse_more();
+                shared.close_queue();
                 drop(objects);
-                drop(folder);
+                drop(dir);
                 shared.progress.send_modify(|progress| progress.ended = Some(why));
             })
         };
-        let committer = committer.map_err(|error| format!("no thread can be started: {error}"))?;
+        let committer = committer.map_err(|error| format!("cannot start the committer thread: {error}"))?;
         Ok(Disk { shared, committer: Mutex::new(Some(committer)) })
     }
 }
 
-fn commit_all(shared: &Shared, objects: &Objects) -> Result<(), String> {
+fn commit_all(shared: &Shared, objects: &ObjectDatabase) -> Result<(), String> {
     while let Some(records) = shared.take() {
         objects.commit(&records)?;
         if let Some(last) = records.last() {
@@ -93,9 +94,9 @@ fn commit_all(shared: &Shared, objects: &Objects) -> Result<(), String> {
 }
 
 impl Journal for Disk {
-    fn append(&self, records: Vec<Record>) {
+    fn append(&self, records: Vec<JournalRecord>) {
         let mut queue = self.shared.queue();
-        // Whoever waits for what comes too late is told that it never will be.
+        // Waiting for a revision that comes too late fails.
         if !queue.is_closed {
             queue.records.extend(records);
             self.shared.woken.notify_one();
@@ -119,7 +120,7 @@ impl Journal for Disk {
         self.shared.woken.notify_one();
         let committer = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(committer) = committer {
-            // Its end, also a bad one, is told through its progress.
+            // Its progress tells how it ended, even after a panic.
             let _ = committer.join();
         }
     }

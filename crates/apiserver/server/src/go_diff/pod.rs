@@ -1,4 +1,5 @@
-//! What upstream's structures for pods are like. What has little to do with volumes is shown with the names that JSON has for it.
+//! Go's structs for pods. Fields that have little to do with volumes are printed with their JSON
+//! names.
 
 use super::{FLAG, NIL, Part, Shape, TEXT};
 use crate::value::{set, take};
@@ -91,10 +92,10 @@ const VOLUME: Shape = &[
     ("Image", "image", NIL),
 ];
 
-/// Where upstream keeps what a spec says of the host.
+/// Fields of the spec that Go has in the security context.
 const OF_HOST: [&str; 5] = ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
 
-/// A spec with its parts where upstream has them.
+/// A spec with its fields where Go has them.
 pub(super) fn as_upstream(spec: &Value) -> Value {
     let mut spec = spec.clone();
     for name in OF_HOST {
@@ -128,7 +129,7 @@ const SECURITY: Part = Part::Struct(&[
 
 const TOLERATION: Shape = &[
     ("Key", "key", TEXT),
-    ("InTreeOperations", "operator", TEXT),
+    ("Operator", "operator", TEXT),
     ("Value", "value", TEXT),
     ("Effect", "effect", TEXT),
     ("TolerationSeconds", "tolerationSeconds", NIL),

@@ -1,37 +1,37 @@
-//! Files that nobody else may read.
+//! Files and directories that only their owner can read.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Writes a file with mode 0600, whole or not at all: it is written beside, and then takes the place of what was there.
+/// Writes a file with mode 0600 atomically: to a temporary file, which then replaces the old one.
 pub fn write_private(path: &Path, text: &str) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("{}: {error}", path.display());
-    let name = path.file_name().ok_or_else(|| format!("{} names no file", path.display()))?;
-    let beside = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    // What a process of the same number left behind may have another mode.
-    match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(said(error)),
+    let io_error = |error: std::io::Error| format!("{}: {error}", path.display());
+    let name = path.file_name().ok_or_else(|| format!("{} is not the path of a file", path.display()))?;
+    let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    // A file left by an earlier process with the same ID may have another mode.
+    match std::fs::remove_file(&temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(error)),
         Ok(()) | Err(_) => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(said)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(io_error)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    let moved = written.and_then(|()| std::fs::rename(&beside, path));
+    let moved = written.and_then(|()| std::fs::rename(&temporary, path));
     moved.map_err(|error| {
-        let _ = std::fs::remove_file(&beside);
-        said(error)
+        let _ = std::fs::remove_file(&temporary);
+        io_error(error)
     })?;
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), sync_folder)
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).map_or(Ok(()), sync_dir)
 }
 
-/// Makes sure that what was put into a folder is still there after a power failure.
-pub fn sync_folder(path: &Path) -> Result<(), String> {
-    let synced = File::open(path).and_then(|folder| folder.sync_all());
+/// Ensures that the entries of a directory survive a power failure.
+pub fn sync_dir(path: &Path) -> Result<(), String> {
+    let synced = File::open(path).and_then(|dir| dir.sync_all());
     synced.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads a file that may not be there.
+/// Reads a file that may not exist.
 pub fn read_private(path: &Path) -> Result<Option<String>, String> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -40,8 +40,8 @@ pub fn read_private(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// Makes a folder with mode 0700, and those above it, unless it is there.
-pub fn make_private_folder(path: &Path) -> Result<(), String> {
+/// Creates a directory with mode 0700, and its parents, unless it exists.
+pub fn create_private_dir(path: &Path) -> Result<(), String> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -52,17 +52,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_everybody_could_read_becomes_private() {
-        let folder = std::env::temp_dir().join(format!("bindery-files-{}", std::process::id()));
-        make_private_folder(&folder).expect("a folder can be made");
-        let path = folder.join("secret");
-        std::fs::write(&path, "old").expect("a file can be written");
+    fn writing_makes_a_readable_file_private() {
+        let dir = std::env::temp_dir().join(format!("bindery-files-{}", std::process::id()));
+        create_private_dir(&dir).expect("the directory is created");
+        let path = dir.join("secret");
+        std::fs::write(&path, "old").expect("the file is written");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("a mode can be set");
-        write_private(&path, "new").expect("a file can be written");
+        write_private(&path, "new").expect("the file is written");
         assert_eq!(read_private(&path), Ok(Some("new".to_owned())));
-        let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
+        let mode = std::fs::metadata(&path).expect("the file exists").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "nothing is left beside it");
-        std::fs::remove_dir_all(&folder).expect("it can be removed");
+        assert_eq!(std::fs::read_dir(&dir).expect("a directory").count(), 1, "the temporary file is removed");
+        std::fs::remove_dir_all(&dir).expect("the directory is removed");
     }
 }

@@ -1,8 +1,8 @@
-//! Keys: a certificate authority of one's own, what it signs, and a token.
+//! Keys: a certificate authority, the certificates that it signs, and a token.
 //!
-//! The authority and the token outlive the process where there is a folder to keep them in, so that a kubeconfig that was
-//! copied away stays good. Certificates are signed anew at every start: that costs less than asking whether the old ones
-//! still fit.
+//! With a data directory, the authority and the token survive restarts, so that a copied kubeconfig
+//! stays valid. Certificates are signed at every start, which is simpler than checking whether the
+//! old ones are still valid.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -19,24 +19,24 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::files::{read_private, write_private};
 
-/// The user whom the client certificate and the token are for: the only one there is.
+/// The only user: that of the client certificate and of the token.
 pub const ADMIN: &str = "bindery-admin";
-/// The group of those who may do everything.
+/// The group that may do everything.
 pub const MASTERS: &str = "system:masters";
 
-const VALID: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// Clocks differ.
-const VALID_BEFORE: Duration = Duration::from_secs(86_400);
+const VALIDITY: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// Allows for clocks that differ.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(86_400);
 
-/// Everything that server and administrator need to know each other, as PEM.
+/// The keys by which server and administrator authenticate each other, as PEM.
 pub struct Keys {
-    /// The certificate that both trust.
+    /// The certificate of the authority.
     pub authority: String,
-    /// The server's.
+    /// The server's certificate and key.
     pub server: Pair,
-    /// The administrator's.
+    /// The administrator's certificate and key.
     pub admin: Pair,
-    /// What the administrator may show instead of a certificate.
+    /// The administrator's bearer token, as an alternative to the certificate.
     pub token: String,
 }
 
@@ -49,10 +49,11 @@ pub struct Pair {
 }
 
 impl Keys {
-    /// Keys for a server at `address`: with the authority that is kept in `folder`, if one is given and there is one.
-    pub fn create(address: IpAddr, folder: Option<&Path>) -> Result<Keys, String> {
-        let (authority, issuer, token) = match folder {
-            Some(folder) => kept(folder)?,
+    /// Keys for a server at `address`. The authority and the token are loaded from `dir`, if there
+    /// is one, or created there.
+    pub fn create(address: IpAddr, dir: Option<&Path>) -> Result<Keys, String> {
+        let (authority, issuer, token) = match dir {
+            Some(dir) => load_or_create(dir)?,
             None => {
                 let (authority, key) = new_authority()?;
                 (authority, issuer(&key)?, new_token()?)
@@ -64,13 +65,13 @@ impl Keys {
     }
 }
 
-/// The authority and the token of `folder`, made there if need be.
-fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), String> {
-    let (certificate_file, key_file, token_file) = (folder.join("ca.crt"), folder.join("ca.key"), folder.join("token"));
+/// Loads the authority and the token of `dir`, or creates them.
+fn load_or_create(dir: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), String> {
+    let (certificate_file, key_file, token_file) = (dir.join("ca.crt"), dir.join("ca.key"), dir.join("token"));
     let found = (read_private(&certificate_file)?, read_private(&key_file)?);
     let (certificate, key) = match found {
         (Some(certificate), Some(key)) => (certificate, key),
-        // The key is written first: this is what is left where the process ended just then.
+        // The key is written first, so a key without certificate is what a crash in between leaves.
         (None, found) => {
             let key = match found {
                 Some(key) => KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?,
@@ -83,8 +84,8 @@ fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), Str
         }
         (Some(_), None) => {
             return Err(format!(
-                "{} holds ca.crt, but not ca.key: bring that back, or remove ca.crt for new ones",
-                folder.display()
+                "{} contains ca.crt but not ca.key: restore ca.key from a backup, or remove ca.crt to create new keys",
+                dir.display()
             ));
         }
     };
@@ -103,13 +104,13 @@ fn kept(folder: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), Str
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> String {
     format!(
-        "{} is damaged ({error}): bring back a copy, or remove it together with its other half for new keys",
+        "{} is damaged ({error}): restore it from a backup, or remove ca.crt and ca.key to create new keys",
         path.display()
     )
 }
 
 fn failed(error: rcgen::Error) -> String {
-    format!("keys could not be made: {error}")
+    format!("cannot create keys: {error}")
 }
 
 fn new_authority() -> Result<(String, String), String> {
@@ -127,7 +128,7 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-/// Who signs: what an authority's certificate says of it is always the same, so its key is enough.
+/// The issuer. The authority's certificate always has the same content, so its key is enough.
 fn issuer(key: &str) -> Result<Issuer<'static, KeyPair>, String> {
     Ok(Issuer::new(authority_params(), KeyPair::from_pem(key).map_err(failed)?))
 }
@@ -163,46 +164,46 @@ fn admin_params() -> CertificateParams {
 
 fn valid_from_now(params: &mut CertificateParams) {
     let now = SystemTime::now();
-    params.not_before = (now - VALID_BEFORE).into();
-    params.not_after = (now + VALID).into();
+    params.not_before = (now - CLOCK_TOLERANCE).into();
+    params.not_after = (now + VALIDITY).into();
 }
 
 /// 256 random bits, in hexadecimal.
 fn new_token() -> Result<String, String> {
     let mut bits = [0_u8; 32];
-    SystemRandom::new().fill(&mut bits).map_err(|_| "the system gives no random numbers".to_owned())?;
+    SystemRandom::new().fill(&mut bits).map_err(|_| "cannot get random numbers from the system".to_owned())?;
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::files::make_private_folder;
+    use super::super::files::create_private_dir;
     use super::*;
 
     #[test]
-    fn what_is_kept_is_used_again_and_half_of_it_is_refused() {
-        let folder = std::env::temp_dir().join(format!("bindery-keys-{}", std::process::id()));
-        make_private_folder(&folder).expect("a folder can be made");
-        let create = || Keys::create(IpAddr::from([127, 0, 0, 1]), Some(&folder));
+    fn keys_in_a_directory_are_reused_and_incomplete_ones_rejected() {
+        let dir = std::env::temp_dir().join(format!("bindery-keys-{}", std::process::id()));
+        create_private_dir(&dir).expect("the directory is created");
+        let create = || Keys::create(IpAddr::from([127, 0, 0, 1]), Some(&dir));
         let (first, again) = (create().expect("keys"), create().expect("keys"));
         assert_eq!((&first.authority, &first.token), (&again.authority, &again.token));
         assert_ne!(first.server.certificate, again.server.certificate);
-        // Where the process ended after it wrote the key, the same key is used.
-        let key = read_private(&folder.join("ca.key"));
-        std::fs::remove_file(folder.join("ca.crt")).expect("it is there");
+        // After a crash between the two files, the same key is used.
+        let key = read_private(&dir.join("ca.key"));
+        std::fs::remove_file(dir.join("ca.crt")).expect("the file exists");
         create().expect("keys");
-        assert_eq!(read_private(&folder.join("ca.key")), key);
-        std::fs::write(folder.join("ca.key"), "no key").expect("it can be written");
+        assert_eq!(read_private(&dir.join("ca.key")), key);
+        std::fs::write(dir.join("ca.key"), "not a key").expect("the file is written");
         let error = create().err().expect("it is damaged");
-        assert!(error.starts_with(&*folder.join("ca.key").to_string_lossy()), "{error}");
-        std::fs::remove_file(folder.join("ca.key")).expect("it is there");
-        let error = create().err().expect("half an authority is none");
-        assert!(error.contains("holds ca.crt, but not ca.key: bring that back"), "{error}");
-        std::fs::remove_dir_all(&folder).expect("it can be removed");
+        assert!(error.starts_with(&*dir.join("ca.key").to_string_lossy()), "{error}");
+        std::fs::remove_file(dir.join("ca.key")).expect("the file exists");
+        let error = create().err().expect("the key is missing");
+        assert!(error.contains("contains ca.crt but not ca.key: restore ca.key"), "{error}");
+        std::fs::remove_dir_all(&dir).expect("the directory is removed");
     }
 
     #[test]
-    fn without_a_folder_nothing_is_the_same_twice() {
+    fn without_a_directory_all_keys_are_new() {
         let create = || Keys::create(IpAddr::from([10, 0, 0, 7]), None).expect("keys");
         let (first, other) = (create(), create());
         assert_ne!(first.token, other.token);

@@ -1,4 +1,4 @@
-//! The administrator's kubeconfig: what kubectl and every other client need to know of this server.
+//! The administrator's kubeconfig.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::keys::Keys;
 
-/// The kubeconfig for a server that listens on `address`. It holds keys.
+/// The kubeconfig for a server that listens on `address`. It contains secrets.
 pub fn text(address: SocketAddr, keys: &Keys) -> String {
     let data = |pem: &str| STANDARD.encode(pem);
     format!(
@@ -31,7 +31,7 @@ pub fn text(address: SocketAddr, keys: &Keys) -> String {
          \x20   cluster: bindery\n\
          \x20   user: bindery-admin\n\
          current-context: bindery\n",
-        reachable(address),
+        client_address(address),
         data(&keys.authority),
         data(&keys.admin.certificate),
         data(&keys.admin.key),
@@ -39,8 +39,9 @@ pub fn text(address: SocketAddr, keys: &Keys) -> String {
     )
 }
 
-/// Where a client on this machine reaches the server: one that listens everywhere is not called "everywhere".
-fn reachable(address: SocketAddr) -> SocketAddr {
+/// The address at which a client on this machine reaches the server: loopback if it listens on all
+/// addresses.
+fn client_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -49,14 +50,16 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Where a kubeconfig is written if nobody says where: in a folder that only its owner can look into.
+/// The default path of the kubeconfig, in a directory that only its owner can read.
 pub fn default_path() -> Result<PathBuf, String> {
-    let folder = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("XDG_RUNTIME_DIR")
-        .or_else(|| folder("XDG_STATE_HOME"))
-        .or_else(|| folder("HOME").map(|home| home.join(".local/state")))
-        .map(|folder| folder.join("bindery/kubeconfig"))
-        .ok_or_else(|| "there is no place for a kubeconfig: say where, with --write-kubeconfig FILE".to_owned())
+    let dir = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    dir("XDG_RUNTIME_DIR")
+        .or_else(|| dir("XDG_STATE_HOME"))
+        .or_else(|| dir("HOME").map(|home| home.join(".local/state")))
+        .map(|dir| dir.join("bindery/kubeconfig"))
+        .ok_or_else(|| {
+            "no directory for the kubeconfig: HOME is not set. Name a file with --write-kubeconfig FILE".to_owned()
+        })
 }
 
 #[cfg(test)]
@@ -64,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_listens_everywhere_is_reached_on_loopback() {
+    fn a_server_that_listens_on_all_addresses_is_reached_on_loopback() {
         for (address, reached) in [
             ("0.0.0.0:6443", "127.0.0.1:6443"),
             ("[::]:6443", "[::1]:6443"),
@@ -72,7 +75,7 @@ mod tests {
             ("10.0.0.7:6443", "10.0.0.7:6443"),
         ] {
             let address: SocketAddr = address.parse().expect("an address");
-            assert_eq!(reachable(address).to_string(), reached);
+            assert_eq!(client_address(address).to_string(), reached);
         }
     }
 }

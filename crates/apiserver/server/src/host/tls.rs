@@ -1,4 +1,4 @@
-//! TLS: the server's certificate, and clients that may show one of ours.
+//! TLS: the server's certificate, and client certificates signed by our authority.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::keys::Keys;
 
-/// How connections are secured. A client without a certificate is let in to show a token; one with a foreign certificate is not.
+/// The TLS configuration. A client without a certificate can connect, and has to present a token;
+/// one with a foreign certificate cannot.
 pub fn config(keys: &Keys) -> Result<Arc<ServerConfig>, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
@@ -34,5 +35,5 @@ fn certificate(pem: &str) -> Result<CertificateDer<'static>, String> {
 }
 
 fn failed(error: impl std::fmt::Display) -> String {
-    format!("TLS cannot be set up: {error}")
+    format!("cannot set up TLS: {error}")
 }

@@ -1,72 +1,72 @@
-//! What a client wants to be answered with, and how it wrote what it sent.
+//! Content negotiation: the response that a client accepts, and the format of its body.
 
 use crate::api::{Format, PatchType};
 use crate::status::Status;
 
-/// How an answer is written, and what is made of it before.
+/// The format and the form of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accept {
     /// JSON or YAML.
     pub format: Format,
-    /// What is made of objects.
+    /// The form of objects.
     pub shape: Shape,
-    /// Whether the media type itself asks for line breaks.
+    /// Whether the media type requests indentation.
     pub pretty: bool,
 }
 
-/// What is made of objects before they are shown.
+/// The form in which objects are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing.
+    /// The objects themselves.
     Plain,
-    /// A table, of a version of `meta.k8s.io`.
+    /// A table, in a version of `meta.k8s.io`.
     Table(&'static str),
-    /// The metadata of an object alone.
+    /// The metadata of an object only.
     Partial(&'static str),
-    /// The metadata of the objects of a list.
+    /// The metadata of the objects of a list only.
     PartialList(&'static str),
     /// All groups, versions and resources in one document.
     Discovery(&'static str),
 }
 
-/// Where an answer is to be given, and so what may be asked for.
+/// The kind of endpoint, which determines the supported media types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// For objects: tables and metadata too.
+pub enum Endpoint {
+    /// Objects: also as tables or metadata.
     Objects,
-    /// For a stream of events: the same, but there is no YAML.
+    /// A stream of events: like objects, but not in YAML.
     Events,
-    /// For discovery: all in one document too.
+    /// Discovery: also as one aggregated document.
     Discovery,
 }
 
 const PLAIN: Accept = Accept { format: Format::Json, shape: Shape::Plain, pretty: false };
 
 impl Accept {
-    /// Reads an Accept header: the first that can be served, of those that are wanted most.
-    pub fn parse(header: Option<&str>, place: Place) -> Result<Accept, Status> {
+    /// Parses an Accept header: the first supported clause with the highest weight.
+    pub fn parse(header: Option<&str>, endpoint: Endpoint) -> Result<Accept, Status> {
         let header = match header {
             None | Some("" | "application/json" | "*/*" | "application/json, */*") => return Ok(PLAIN),
             Some(header) => header,
         };
         let mut wanted: Vec<(u16, &str)> = header.split(',').map(|clause| (weight(clause), clause.trim())).collect();
-        // Stable: clauses of one weight stay in the order in which they came.
+        // The sort is stable: clauses of equal weight keep their order.
         wanted.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        let first = |place: Place| wanted.iter().find_map(|(_, clause)| served(clause, place));
-        match (first(place), place) {
+        let first = |endpoint: Endpoint| wanted.iter().find_map(|(_, clause)| served(clause, endpoint));
+        match (first(endpoint), endpoint) {
             (Some(accept), _) => Ok(accept),
-            (None, Place::Events) if first(Place::Objects).is_some() => Err(no_such_form(STREAM)),
-            // The media type would do, but not what is to be made of objects.
-            (None, _) if wanted.iter().any(|(_, clause)| format(clause, Place::Objects).is_some()) => {
-                Err(no_such_form(WHOLE))
+            (None, Endpoint::Events) if first(Endpoint::Objects).is_some() => Err(unsupported_type(STREAM)),
+            // The media type is supported, but not the form of the objects.
+            (None, _) if wanted.iter().any(|(_, clause)| format(clause, Endpoint::Objects).is_some()) => {
+                Err(unsupported_type(WHOLE))
             }
-            (None, _) => Err(not_acceptable(place)),
+            (None, _) => Err(not_acceptable(endpoint)),
         }
     }
 
-    /// How those want to be answered whose request is refused.
-    pub fn of_refusals(header: Option<&str>) -> Format {
-        Accept::parse(header, Place::Objects).map_or(Format::Json, |accept| accept.format)
+    /// The format of an error response.
+    pub fn error_format(header: Option<&str>) -> Format {
+        Accept::parse(header, Endpoint::Objects).map_or(Format::Json, |accept| accept.format)
     }
 }
 
@@ -80,17 +80,17 @@ fn weight(clause: &str) -> u16 {
     thousandths
 }
 
-/// The format of a clause's media type, whatever its parameters.
-fn format(clause: &str, place: Place) -> Option<Format> {
+/// The format of a clause's media type, without its parameters.
+fn format(clause: &str, endpoint: Endpoint) -> Option<Format> {
     match clause.split(';').next()?.trim() {
         "application/json" | "*/*" => Some(Format::Json),
-        "application/yaml" if place != Place::Events => Some(Format::Yaml),
+        "application/yaml" if endpoint != Endpoint::Events => Some(Format::Yaml),
         _ => None,
     }
 }
 
-fn served(clause: &str, place: Place) -> Option<Accept> {
-    let format = format(clause, place)?;
+fn served(clause: &str, endpoint: Endpoint) -> Option<Accept> {
+    let format = format(clause, endpoint)?;
     let parts = clause.split(';').skip(1).map(str::trim);
     let (mut kind, mut group, mut version, mut pretty) = ("", "", "", false);
     for (name, value) in parts.filter_map(|param| param.split_once('=')) {
@@ -104,10 +104,10 @@ fn served(clause: &str, place: Place) -> Option<Accept> {
             _ => {}
         }
     }
-    Some(Accept { format, shape: shape(kind, group, version, place)?, pretty })
+    Some(Accept { format, shape: shape(kind, group, version, endpoint)?, pretty })
 }
 
-fn shape(kind: &str, group: &str, version: &str, place: Place) -> Option<Shape> {
+fn shape(kind: &str, group: &str, version: &str, endpoint: Endpoint) -> Option<Shape> {
     let version = match version {
         "v1" => "v1",
         "v1beta1" => "v1beta1",
@@ -115,38 +115,38 @@ fn shape(kind: &str, group: &str, version: &str, place: Place) -> Option<Shape> 
         "v2beta1" => "v2beta1",
         _ => "",
     };
-    match (kind, group, version, place) {
+    match (kind, group, version, endpoint) {
         ("", ..) => Some(Shape::Plain),
-        ("Table", "meta.k8s.io", "v1" | "v1beta1", Place::Objects | Place::Events) => Some(Shape::Table(version)),
-        ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1", Place::Objects | Place::Events) => {
+        ("Table", "meta.k8s.io", "v1" | "v1beta1", Endpoint::Objects | Endpoint::Events) => Some(Shape::Table(version)),
+        ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1", Endpoint::Objects | Endpoint::Events) => {
             Some(Shape::Partial(version))
         }
-        ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1", Place::Objects) => {
+        ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1", Endpoint::Objects) => {
             Some(Shape::PartialList(version))
         }
-        ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2", Place::Discovery) => Some(Shape::Discovery(version)),
+        ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2", Endpoint::Discovery) => Some(Shape::Discovery(version)),
         _ => None,
     }
 }
 
 const WHOLE: &str = "application/json, application/yaml";
-/// What can be had at once cannot always be had as a stream.
+/// Watches support fewer media types than other requests.
 const STREAM: &str = "application/json;stream=watch";
 
-fn no_such_form(kinds: &str) -> Status {
+fn unsupported_type(kinds: &str) -> Status {
     Status::failure(406, "NotAcceptable", format!("only the following media types are accepted: {kinds}"))
 }
 
-fn not_acceptable(place: Place) -> Status {
-    let kinds = match place {
-        Place::Objects | Place::Events => "application/json, application/yaml, application/json;stream=watch",
-        Place::Discovery => "application/json, application/yaml",
+fn not_acceptable(endpoint: Endpoint) -> Status {
+    let kinds = match endpoint {
+        Endpoint::Objects | Endpoint::Events => "application/json, application/yaml, application/json;stream=watch",
+        Endpoint::Discovery => "application/json, application/yaml",
     };
     let message = format!("406: Not Acceptable\n\nAvailable representations: {kinds}");
     Status::failure(406, "NotAcceptable", message).with(crate::status::Details::default())
 }
 
-/// How an object that was sent is written.
+/// The format of an object in a request body.
 pub fn body_format(content_type: Option<&str>) -> Result<Format, Status> {
     match media_type(content_type) {
         "" | "application/json" => Ok(Format::Json),
@@ -159,7 +159,7 @@ pub fn body_format(content_type: Option<&str>) -> Result<Format, Status> {
     }
 }
 
-/// How a patch that was sent is written.
+/// The type of a patch in a request body.
 pub fn patch_type(content_type: Option<&str>) -> Result<PatchType, Status> {
     match media_type(content_type) {
         "application/json-patch+json" => Ok(PatchType::Json),
@@ -180,17 +180,17 @@ mod tests {
     use super::*;
 
     fn shape_of(header: &str) -> Result<Shape, u16> {
-        Accept::parse(Some(header), Place::Objects).map(|accept| accept.shape).map_err(|status| status.http_code())
+        Accept::parse(Some(header), Endpoint::Objects).map(|accept| accept.shape).map_err(|status| status.http_code())
     }
 
     #[test]
-    fn what_kubectl_asks_for_is_a_table() {
+    fn kubectl_gets_a_table() {
         let header = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         assert_eq!(shape_of(header), Ok(Shape::Table("v1")));
     }
 
     #[test]
-    fn what_cannot_be_served_falls_to_the_next() {
+    fn an_unsupported_clause_falls_back_to_the_next() {
         assert_eq!(shape_of("application/vnd.kubernetes.protobuf,application/json"), Ok(Shape::Plain));
         assert_eq!(shape_of("application/json;as=Foo;v=v1;g=meta.k8s.io,application/json"), Ok(Shape::Plain));
         assert_eq!(
@@ -210,20 +210,20 @@ mod tests {
         assert_eq!(shape_of("application/vnd.kubernetes.protobuf"), Err(406));
         assert_eq!(shape_of("text/html"), Err(406));
         assert_eq!(
-            body_format(Some("application/vnd.kubernetes.protobuf")).expect_err("it is refused").http_code(),
+            body_format(Some("application/vnd.kubernetes.protobuf")).expect_err("it is rejected").http_code(),
             415
         );
     }
 
     #[test]
-    fn there_are_no_streams_of_yaml() {
-        let refused = Accept::parse(Some("application/yaml"), Place::Events).expect_err("it is refused");
+    fn watches_do_not_support_yaml() {
+        let refused = Accept::parse(Some("application/yaml"), Endpoint::Events).expect_err("it is rejected");
         assert_eq!(refused.message, "only the following media types are accepted: application/json;stream=watch");
-        assert!(Accept::parse(Some("application/yaml"), Place::Objects).is_ok());
+        assert!(Accept::parse(Some("application/yaml"), Endpoint::Objects).is_ok());
     }
 
     #[test]
-    fn parameters_of_a_content_type_do_not_matter() {
+    fn parameters_of_a_content_type_are_ignored() {
         assert_eq!(body_format(Some("application/json; charset=utf-8")), Ok(Format::Json));
         assert_eq!(body_format(None), Ok(Format::Json));
         assert_eq!(patch_type(Some("application/apply-patch+yaml")), Ok(PatchType::Apply));

@@ -1,4 +1,4 @@
-//! Bodies of answers: a whole, a list that is put together while it is sent, or a stream of events.
+//! Response bodies: whole, a list that is encoded while it is sent, or a stream of events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,22 +10,22 @@ use tokio::sync::mpsc::Receiver;
 
 use super::rows::Rows;
 
-/// How much is put together before it is sent: large enough that sending costs little, small enough that a client that reads
-/// slowly does not cost much.
+/// The size of a chunk: large enough to send efficiently, small enough that slow clients need
+/// little memory.
 pub const CHUNK_BYTES: usize = 64 << 10;
 
-/// The body of an answer.
+/// The body of a response.
 pub enum Body {
-    /// All of it.
+    /// All bytes at once.
     Whole(Bytes),
-    /// The items of a list, which are encoded as the client takes them.
+    /// The items of a list, encoded as the client reads them.
     Rows(Box<Rows>),
-    /// Events, as they come.
+    /// Events, as they occur.
     Events(Receiver<Bytes>),
 }
 
 impl Body {
-    /// No body.
+    /// An empty body.
     pub fn empty() -> Body {
         Body::Whole(Bytes::new())
     }

@@ -1,4 +1,4 @@
-//! Connections: TLS, and HTTP/1.1 or HTTP/2 as the client likes.
+//! Connections: TLS, and HTTP/1.1 or HTTP/2, as the client prefers.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,24 +16,25 @@ use tokio_rustls::TlsAcceptor;
 use super::request;
 use super::shared::Shared;
 
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-const HEADERS_WITHIN: Duration = Duration::from_secs(60);
-/// What upstream allows.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(60);
+/// Upstream's limit.
 const STREAMS_MAX: u32 = 250;
-/// A client that has vanished without a word is noticed after this long, twice.
-const PING_EVERY: Duration = Duration::from_secs(30);
-/// FailureEffect a failure to accept, such as when there are too many open files: the listener would fail again at once.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// A lost client is detected after two intervals.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// How long to wait after a failed accept, for example with too many open files: it would fail
+/// again immediately.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves until it is told to stop; returns when the last connection has ended.
+/// Serves until shutdown; returns when the last connection has ended.
 pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
-    let mut stops = shared.stops();
-    // Every connection holds one end: when the last is gone, so is the channel.
+    let mut shutdown = shared.shutdown();
+    // Every connection holds a sender: the channel closes when the last one is dropped.
     let (open, mut ended) = mpsc::channel::<Infallible>(1);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stops.changed() => break,
+            _ = shutdown.changed() => break,
         };
         match accepted {
             Ok((stream, _)) => {
@@ -44,8 +45,8 @@ pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>)
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+                tracing::warn!(%error, "accepting a connection failed");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
@@ -54,16 +55,16 @@ pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>)
 }
 
 async fn connection(stream: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) {
-    // Answers are written whole: waiting for more to send would only delay them.
+    // Responses are written whole, so waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
-    let stops = shared.stops();
-    let stream = match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+    let shutdown = shared.shutdown();
+    let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%error, "TLS failed"),
-        Err(_) => return tracing::debug!("a client did not finish its handshake"),
+        Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
+        Err(_) => return tracing::debug!("TLS handshake timed out"),
     };
     let (_, session) = stream.get_ref();
-    // Whoever showed a certificate showed one of ours: others do not get this far.
+    // TLS has verified that the certificate is one of ours.
     let trusted = session.peer_certificates().is_some();
     let is_http2 = session.alpn_protocol() == Some(b"h2");
     let service = service_fn(move |request: http::Request<Incoming>| {
@@ -75,31 +76,31 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_MAX)
-            .keep_alive_interval(PING_EVERY)
-            .keep_alive_timeout(PING_EVERY)
+            .keep_alive_interval(PING_INTERVAL)
+            .keep_alive_timeout(PING_INTERVAL)
             .serve_connection(io, service);
-        until_stopped!(connection, stops)
+        until_stopped!(connection, shutdown)
     } else {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEADERS_WITHIN)
+            .header_read_timeout(HEADERS_TIMEOUT)
             .serve_connection(io, service);
-        until_stopped!(connection, stops)
+        until_stopped!(connection, shutdown)
     };
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended badly");
+        tracing::debug!(%error, "connection failed");
     }
 }
 
-/// Serves a connection; when it is told to stop, it lets requests under way finish and takes no more. A macro, because the
-/// two kinds of connection share no trait for this.
+/// Serves a connection. On shutdown it finishes requests in flight and accepts no more. A macro,
+/// because the two connection types share no trait for this.
 macro_rules! until_stopped {
-    ($connection:ident, $stops:ident) => {{
-        let mut stops: Receiver<bool> = $stops;
+    ($connection:ident, $shutdown:ident) => {{
+        let mut shutdown: Receiver<bool> = $shutdown;
         let mut connection = std::pin::pin!($connection);
         tokio::select! {
             served = connection.as_mut() => served,
-            _ = stops.changed() => {
+            _ = shutdown.changed() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

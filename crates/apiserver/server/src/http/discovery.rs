@@ -1,4 +1,5 @@
-//! Discovery: which groups, versions and resources there are, in one document or in many. All of it is known at the start.
+//! Discovery: groups, versions and resources, in one document or in several. All are encoded at the
+//! start.
 
 use std::net::SocketAddr;
 
@@ -10,17 +11,17 @@ use serde_json::{Map, Value, json};
 
 use super::accept::{Accept, Shape};
 use super::body::Body;
-use super::reply::{Manner, Reply, document, reply};
+use super::reply::{OutputFormat, Reply, document, reply};
 use super::reviews::REVIEWS;
 use crate::kinds;
 
 const AGGREGATED: HeaderValue =
     HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 
-/// A resource, as all forms of discovery tell it.
+/// A resource, as in all discovery documents.
 struct Resource {
     name: &'static str,
-    singular: &'static str,
+    singular: String,
     kind: &'static str,
     namespaced: bool,
     verbs: &'static [&'static str],
@@ -31,7 +32,7 @@ struct Resource {
 
 struct Subresource {
     name: &'static str,
-    /// Group and version, if they are not those of the resource.
+    /// Group and version, if they differ from those of the resource.
     foreign: Option<(&'static str, &'static str)>,
     kind: &'static str,
     verbs: &'static [&'static str],
@@ -44,7 +45,7 @@ struct GroupVersion {
     resources: Vec<Resource>,
 }
 
-/// A document that is known by a hash.
+/// A document with an ETag.
 struct Hashed {
     bytes: Bytes,
     etag: HeaderValue,
@@ -62,7 +63,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Encodes all documents, for a server at an address.
+    /// Encodes all documents for a server at this address.
     pub fn new(address: SocketAddr) -> Documents {
         let all = group_versions();
         let core: Vec<&GroupVersion> = all.iter().filter(|version| version.group.is_empty()).collect();
@@ -95,42 +96,42 @@ impl Documents {
         }
     }
 
-    /// Whether anything of a group is served.
+    /// Whether any resource of a group is served.
     pub fn serves(&self, group: &str) -> bool {
         self.resources.iter().any(|(served, _, _)| *served == group)
     }
 
     /// `/`
-    pub fn root(&self, manner: Manner) -> Reply {
-        document(200, self.root.clone(), Manner { pretty: true, ..manner })
+    pub fn root(&self, output: OutputFormat) -> Reply {
+        document(200, self.root.clone(), OutputFormat { pretty: true, ..output })
     }
 
     /// `/api`
-    pub fn core(&self, accept: Accept, manner: Manner, known: Option<&str>) -> Reply {
-        either(&self.core_versions, &self.core_aggregated, accept, manner, known)
+    pub fn core(&self, accept: Accept, output: OutputFormat, known: Option<&str>) -> Reply {
+        either(&self.core_versions, &self.core_aggregated, accept, output, known)
     }
 
     /// `/apis`
-    pub fn groups(&self, accept: Accept, manner: Manner, known: Option<&str>) -> Reply {
-        either(&self.groups, &self.groups_aggregated, accept, manner, known)
+    pub fn groups(&self, accept: Accept, output: OutputFormat, known: Option<&str>) -> Reply {
+        either(&self.groups, &self.groups_aggregated, accept, output, known)
     }
 
     /// `/apis/GROUP`
-    pub fn group(&self, group: &str, manner: Manner) -> Option<Reply> {
+    pub fn group(&self, group: &str, output: OutputFormat) -> Option<Reply> {
         let (_, bytes) = self.group.iter().find(|(served, _)| *served == group)?;
-        Some(document(200, bytes.clone(), manner))
+        Some(document(200, bytes.clone(), output))
     }
 
     /// `/api/v1`, `/apis/GROUP/VERSION`
-    pub fn resources(&self, group: &str, version: &str, manner: Manner) -> Option<Reply> {
+    pub fn resources(&self, group: &str, version: &str, output: OutputFormat) -> Option<Reply> {
         let found = self.resources.iter().find(|(served, in_version, _)| *served == group && *in_version == version);
-        found.map(|(_, _, bytes)| document(200, bytes.clone(), manner))
+        found.map(|(_, _, bytes)| document(200, bytes.clone(), output))
     }
 }
 
-fn either(plain: &Bytes, aggregated: &Hashed, accept: Accept, manner: Manner, known: Option<&str>) -> Reply {
+fn either(plain: &Bytes, aggregated: &Hashed, accept: Accept, output: OutputFormat, known: Option<&str>) -> Reply {
     let Shape::Discovery(_) = accept.shape else {
-        let mut reply = document(200, plain.clone(), manner);
+        let mut reply = document(200, plain.clone(), output);
         reply.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
         return reply;
     };
@@ -144,7 +145,7 @@ fn either(plain: &Bytes, aggregated: &Hashed, accept: Accept, manner: Manner, kn
     reply
 }
 
-/// All group versions, those of objects first, each with its resources by name.
+/// All group versions, those of objects first, with their resources sorted by name.
 fn group_versions() -> Vec<GroupVersion> {
     let mut all: Vec<GroupVersion> = Vec::new();
     let mut add = |group, version, resource| {
@@ -159,7 +160,7 @@ fn group_versions() -> Vec<GroupVersion> {
     for review in &REVIEWS {
         add(review.group, "v1", review_resource(review));
     }
-    // Groups come in upstream's order: that of its priorities, not of their names.
+    // Upstream sorts groups by priority, not by name.
     all.sort_by_key(|version| version.group == "coordination.k8s.io" || version.group == "discovery.k8s.io");
     for version in &mut all {
         version.resources.sort_by_key(|resource| resource.name);
@@ -180,7 +181,7 @@ fn of_kind(kind: &kinds::Kind) -> Resource {
     subresources.sort_by_key(|part| part.name);
     Resource {
         name: kind.plural,
-        singular: kind.singular,
+        singular: kind.singular(),
         kind: kind.kind,
         namespaced: kind.namespaced,
         verbs: kind.verbs,
@@ -193,7 +194,7 @@ fn of_kind(kind: &kinds::Kind) -> Resource {
 fn review_resource(review: &super::reviews::Review) -> Resource {
     Resource {
         name: review.plural,
-        singular: review.singular,
+        singular: review.kind.to_lowercase(),
         kind: review.kind,
         namespaced: review.namespaced,
         verbs: &["create"],
@@ -274,7 +275,8 @@ fn add_names(entry: &mut Map<String, Value>, resource: &Resource) {
     }
 }
 
-/// Everything in one document. Groups and versions of kinds are left empty where they are those of the resource.
+/// The aggregated document. Groups and versions of kinds are empty where they equal those of the
+/// resource.
 fn aggregated(versions: &[&GroupVersion]) -> Value {
     let items: Vec<Value> = versions
         .iter()
@@ -321,11 +323,12 @@ fn encoded(value: &Value) -> Bytes {
 
 fn hashed(value: &Value) -> Hashed {
     let bytes = encoded(value);
-    let etag = HeaderValue::try_from(format!("\"{}\"", hash(&bytes))).expect("hexadecimal digits are fit for a header");
+    let etag =
+        HeaderValue::try_from(format!("\"{}\"", hash(&bytes))).expect("hexadecimal digits are a valid header value");
     Hashed { bytes, etag }
 }
 
-/// A document's SHA-512 in upper case hexadecimal.
+/// The SHA-512 of a document in upper case hexadecimal.
 pub fn hash(bytes: &[u8]) -> String {
     digest(&SHA512, bytes).as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
 }

@@ -1,7 +1,8 @@
-//! Watches: a cursor into history for each, pulled when there is something new and the client has room for it.
+//! Watches: each has a cursor into history, and reads on when there are changes and its client can
+//! take them.
 //!
-//! A client that reads slowly holds back nobody: what waits for it is one chunk, and its cursor. If it comes back after history
-//! has gone on without it, it is told so with a 410, and begins anew.
+//! A slow client delays no other: the server keeps one chunk and a cursor for it. If history no
+//! longer reaches back to the cursor, the client gets a 410 and has to list again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,38 +20,39 @@ use super::shared::Shared;
 use crate::api::{Watch, WatchEventType};
 use crate::status::Status;
 
-/// How many changes are looked at while the store is locked.
-const CHANGES_AT_ONCE: usize = 256;
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// The last bookmark comes this long before the end.
+/// How many changes are read while the store is locked.
+const CHANGES_PER_READ: usize = 256;
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// The last bookmark is sent this long before the end.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
-/// Who does not say how long gets between this long and twice as long, so that not all come back at once.
-const LASTS_AT_LEAST_SECONDS: u64 = 1800;
+/// A watch without a timeout lasts between this long and twice as long, so that clients do not
+/// reconnect at the same time.
+const DURATION_MIN_SECONDS: u64 = 1800;
 
 /// How long a watch lasts.
-pub fn lasts(timeout_seconds: Option<i64>, chance: u128) -> Duration {
-    let asked = timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
-    // A duration that no clock can add is none that anybody waits for.
-    let asked = asked.map(|seconds| seconds.min(u64::from(u32::MAX)));
-    let more = u64::try_from(chance % u128::from(LASTS_AT_LEAST_SECONDS)).unwrap_or_default();
-    Duration::from_secs(asked.unwrap_or(LASTS_AT_LEAST_SECONDS + more))
+pub fn watch_duration(timeout_seconds: Option<i64>, random: u128) -> Duration {
+    let requested = timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
+    // Longer durations would overflow the clock.
+    let requested = requested.map(|seconds| seconds.min(u64::from(u32::MAX)));
+    let more = u64::try_from(random % u128::from(DURATION_MIN_SECONDS)).unwrap_or_default();
+    Duration::from_secs(requested.unwrap_or(DURATION_MIN_SECONDS + more))
 }
 
-/// Begins a stream: its headers go out at once, and its events as they come.
-pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, lasts: Duration) -> Reply {
-    // One chunk that waits for the client while the next is put together.
+/// Starts a stream: sends headers immediately, and events as they occur.
+pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, duration: Duration) -> Reply {
+    // One chunk waits for the client while the next is filled.
     let (out, chunks) = channel(1);
     let stream = Stream {
-        news: shared.changes_of(watch.kind),
-        stops: shared.stops(),
+        changes: shared.changes_of(watch.kind),
+        shutdown: shared.shutdown(),
         shared,
         watch,
         form,
         out,
         chunk: Vec::new(),
-        columns_told: false,
-        ends: Instant::now() + lasts,
-        ends_with_bookmark: lasts > BOOKMARK_BEFORE_END,
+        columns_sent: false,
+        ends: Instant::now() + duration,
+        ends_with_bookmark: duration > BOOKMARK_BEFORE_END,
     };
     tokio::spawn(stream.run());
     reply(200, HeaderValue::from_static("application/json"), Body::Events(chunks))
@@ -60,31 +62,31 @@ struct Stream {
     shared: Arc<Shared>,
     watch: Watch,
     form: Form,
-    news: Receiver<u64>,
-    stops: Receiver<bool>,
+    changes: Receiver<u64>,
+    shutdown: Receiver<bool>,
     out: Sender<Bytes>,
     chunk: Vec<u8>,
-    columns_told: bool,
+    columns_sent: bool,
     ends: Instant,
-    /// A bookmark is due before it ends, if they were asked for.
+    /// Whether a bookmark is still due before the end, if bookmarks were requested.
     ends_with_bookmark: bool,
 }
 
-/// The client has gone, or its time is over.
-struct Over;
+/// The client disconnected, or the watch timed out.
+struct StreamEnded;
 
 impl Stream {
     async fn run(mut self) {
-        // Whatever ends a stream, its end is all that the client is told.
-        let _ = self.tell_all().await;
+        // The client only sees that the stream ends.
+        let _ = self.send_events().await;
     }
 
-    async fn tell_all(&mut self) -> Result<(), Over> {
-        self.tell_initial().await?;
-        let mut bookmark_at = Instant::now() + BOOKMARK_EVERY;
+    async fn send_events(&mut self) -> Result<(), StreamEnded> {
+        self.send_initial().await?;
+        let mut bookmark_at = Instant::now() + BOOKMARK_INTERVAL;
         let mut bookmark_due = false;
         loop {
-            self.news.mark_unchanged();
+            self.changes.mark_unchanged();
             let (changes, revision) = match self.pull() {
                 Ok(pulled) => pulled,
                 Err(status) => {
@@ -92,22 +94,22 @@ impl Stream {
                     return self.send().await;
                 }
             };
-            let has_more = changes.len() == CHANGES_AT_ONCE;
+            let has_more = changes.len() == CHANGES_PER_READ;
             let seen = if has_more { changes.last().map_or(revision, |change| change.revision) } else { revision };
             for change in &changes {
                 if let Some(event) = self.watch.select(change) {
                     self.write(event.kind, &event.object);
                 }
             }
-            // A client may have asked for what comes after a revision that is yet to come.
+            // A client may start at a revision in the future.
             self.watch.revision = self.watch.revision.max(seen);
             if std::mem::take(&mut bookmark_due) {
                 self.write_bookmark("");
                 self.ends_with_bookmark &= Instant::now() < self.ends - BOOKMARK_BEFORE_END;
-                bookmark_at = Instant::now() + BOOKMARK_EVERY;
+                bookmark_at = Instant::now() + BOOKMARK_INTERVAL;
             }
             if self.shared.persisted(seen).await.is_err() {
-                return Err(Over);
+                return Err(StreamEnded);
             }
             self.send().await?;
             if !has_more {
@@ -116,8 +118,8 @@ impl Stream {
         }
     }
 
-    /// The state at the beginning, if it was asked for.
-    async fn tell_initial(&mut self) -> Result<(), Over> {
+    /// Sends the initial objects, if they were requested.
+    async fn send_initial(&mut self) -> Result<(), StreamEnded> {
         for object in std::mem::take(&mut self.watch.initial) {
             self.write(WatchEventType::Added, &object);
             if self.chunk.len() >= CHUNK_BYTES {
@@ -130,29 +132,29 @@ impl Stream {
         self.send().await
     }
 
-    fn pull(&self) -> Result<(Vec<crate::store::Change>, u64), Status> {
+    fn pull(&self) -> Result<(Vec<crate::store::HistoryEntry>, u64), Status> {
         let watch = &self.watch;
         let (changes, revision) =
-            self.shared.read(|api| api.changes_after(watch.kind, watch.revision, u64::MAX, CHANGES_AT_ONCE));
+            self.shared.read(|api| api.changes_after(watch.kind, watch.revision, u64::MAX, CHANGES_PER_READ));
         Ok((changes?, revision))
     }
 
-    /// Waits for something to tell; answers whether a bookmark is due.
-    async fn wait(&mut self, bookmark_at: Instant) -> Result<bool, Over> {
+    /// Waits for changes; returns whether a bookmark is due.
+    async fn wait(&mut self, bookmark_at: Instant) -> Result<bool, StreamEnded> {
         let before_end = self.ends - BOOKMARK_BEFORE_END;
         let bookmark = if self.ends_with_bookmark { bookmark_at.min(before_end) } else { bookmark_at };
         tokio::select! {
-            // In this order: where all of it is late, the last bookmark still comes before the end.
+            // In this order, so that the last bookmark precedes the end even if both are overdue.
             biased;
-            () = self.out.closed() => Err(Over),
-            _ = self.stops.changed() => Err(Over),
+            () = self.out.closed() => Err(StreamEnded),
+            _ = self.shutdown.changed() => Err(StreamEnded),
             () = sleep_until(bookmark), if self.watch.bookmarks => Ok(true),
-            () = sleep_until(self.ends) => Err(Over),
-            news = self.news.changed() => news.map(|()| false).map_err(|_| Over),
+            () = sleep_until(self.ends) => Err(StreamEnded),
+            changes = self.changes.changed() => changes.map(|()| false).map_err(|_| StreamEnded),
         }
     }
 
-    async fn send(&mut self) -> Result<(), Over> {
+    async fn send(&mut self) -> Result<(), StreamEnded> {
         if self.chunk.is_empty() {
             return Ok(());
         }
@@ -160,9 +162,9 @@ impl Stream {
         tokio::select! {
             sent = timeout_at(self.ends, self.out.send(chunk)) => match sent {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) | Err(_) => Err(Over),
+                Ok(Err(_)) | Err(_) => Err(StreamEnded),
             },
-            _ = self.stops.changed() => Err(Over),
+            _ = self.shutdown.changed() => Err(StreamEnded),
         }
     }
 
@@ -183,7 +185,7 @@ impl Stream {
             Form::Partial(version) => write_partial(out, version, object),
             Form::Table(table) => {
                 table.now = jiff::Timestamp::now();
-                table.write_single(out, object, !std::mem::replace(&mut self.columns_told, true));
+                table.write_single(out, object, !std::mem::replace(&mut self.columns_sent, true));
             }
         }
         out.extend_from_slice(b"}\n");
@@ -203,7 +205,7 @@ impl Stream {
     fn write_error(&mut self, status: &Status) {
         let out = &mut self.chunk;
         out.extend_from_slice(br#"{"type":"ERROR","object":"#);
-        serde_json::to_writer(&mut *out, status).expect("memory can be written to");
+        serde_json::to_writer(&mut *out, status).expect("writing to memory cannot fail");
         out.extend_from_slice(b"}\n");
     }
 }
@@ -213,13 +215,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_no_time_gets_between_half_an_hour_and_an_hour() {
-        for chance in [0, 1, 1799, 1800, u128::MAX] {
-            for asked in [None, Some(0), Some(-5)] {
-                assert!((1800..3600).contains(&lasts(asked, chance).as_secs()));
+    fn a_watch_without_timeout_lasts_between_half_an_hour_and_an_hour() {
+        for random in [0, 1, 1799, 1800, u128::MAX] {
+            for requested in [None, Some(0), Some(-5)] {
+                assert!((1800..3600).contains(&watch_duration(requested, random).as_secs()));
             }
-            assert_eq!(lasts(Some(7), chance), Duration::from_secs(7));
+            assert_eq!(watch_duration(Some(7), random), Duration::from_secs(7));
         }
-        assert!(Instant::now().checked_add(lasts(Some(i64::MAX), 0)).is_some());
+        assert!(Instant::now().checked_add(watch_duration(Some(i64::MAX), 0)).is_some());
     }
 }

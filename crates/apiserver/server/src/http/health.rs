@@ -1,4 +1,4 @@
-//! Health: whoever answers is well, since nothing here can be half well.
+//! Health endpoints: a server that responds is healthy.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::reply::{Reply, page_not_found, text};
 
 const CHECKS: [&str; 2] = ["ping", "store"];
 
-/// Answers `/healthz`, `/livez` and `/readyz`, or one check of them.
+/// Responds to `/healthz`, `/livez` and `/readyz`, or to one of their checks.
 pub fn answer(endpoint: &str, check: Option<&str>, query: &Query<'_>) -> Reply {
     match check {
         Some(check) if CHECKS.contains(&check) => text(200, "ok"),

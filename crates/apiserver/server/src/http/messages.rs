@@ -1,4 +1,5 @@
-//! The objects that are understood as protobuf: those that `kubectl create` makes up itself, which it sends in no other way.
+//! The kinds that are accepted as protobuf: those that `kubectl create` generates, which it sends
+//! in no other format.
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ const fn text(number: u64, name: &'static str) -> Field {
     field(number, name, Content::Text)
 }
 
-/// All that a client can say of a new object; what only the server says is passed over.
+/// The metadata that a client can set; other fields are ignored.
 const METADATA: Field = field(
     1,
     "metadata",
@@ -24,8 +25,8 @@ const METADATA: Field = field(
         text(3, "namespace"),
         text(5, "uid"),
         text(6, "resourceVersion"),
-        field(11, "labels", Content::TextsByName),
-        field(12, "annotations", Content::TextsByName),
+        field(11, "labels", Content::TextMap),
+        field(12, "annotations", Content::TextMap),
         field(
             13,
             "ownerReferences",
@@ -46,16 +47,16 @@ const NAMESPACE: &[Field] = &[METADATA, field(2, "spec", Content::Message(&[fiel
 
 const CONFIG_MAP: &[Field] = &[
     METADATA,
-    field(2, "data", Content::TextsByName),
-    field(3, "binaryData", Content::BytesByName),
+    field(2, "data", Content::TextMap),
+    field(3, "binaryData", Content::BytesMap),
     field(4, "immutable", Content::Flag),
 ];
 
 const SECRET: &[Field] = &[
     METADATA,
-    field(2, "data", Content::BytesByName),
+    field(2, "data", Content::BytesMap),
     text(3, "type"),
-    field(4, "stringData", Content::TextsByName),
+    field(4, "stringData", Content::TextMap),
     field(5, "immutable", Content::Flag),
 ];
 
@@ -78,7 +79,7 @@ const SERVICE_ACCOUNT: &[Field] = &[
     field(4, "automountServiceAccountToken", Content::Flag),
 ];
 
-/// A new object that was sent as protobuf, as JSON. None for kinds that are not understood so.
+/// Converts a new object from protobuf to JSON. `None` if the kind is not accepted as protobuf.
 pub fn read(kind: &Kind, sent: &[u8]) -> Option<Result<Value, Status>> {
     let fields = match (kind.group, kind.kind) {
         ("", "Namespace") => NAMESPACE,
@@ -92,7 +93,7 @@ pub fn read(kind: &Kind, sent: &[u8]) -> Option<Result<Value, Status>> {
         object.as_object_mut()?.extend(protobuf::read_type(sent)?.as_object()?.clone());
         Some(object)
     };
-    Some(object().ok_or_else(|| Status::bad_request("the body of the request is no protobuf message")))
+    Some(object().ok_or_else(|| Status::bad_request("the request body is not a valid protobuf message")))
 }
 
 #[cfg(test)]
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read() {
+    fn a_secret_is_decoded() {
         let mut sent = b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Secret\x12\x29".to_vec();
         sent.extend(b"\x0a\x0f\x0a\x01s\x12\0\x5a\x06\x0a\x01a\x12\x01b\x42\0");
         sent.extend(b"\x12\x08\x0a\x01k\x12\x03\xff\x00\x41\x12\x03\x0a\x01e\x1a\x06Opaque\x28\x01");
@@ -125,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_refused() {
+    fn malformed_protobuf_is_rejected() {
         let read = read(kind("namespaces"), b"k8s\0\x0a\x7f").expect("it is understood");
-        assert_eq!(read.expect_err("it is refused").http_code(), 400);
+        assert_eq!(read.expect_err("it is rejected").http_code(), 400);
     }
 
     #[test]
-    fn other_kinds_are_not_understood() {
+    fn other_kinds_are_not_accepted_as_protobuf() {
         assert!(read(kind("pods"), b"").is_none());
     }
 }

@@ -1,18 +1,19 @@
-//! HTTP: paths, methods, headers and bodies around the synchronous heart. The only room that awaits.
+//! HTTP: paths, methods, headers and bodies around the synchronous [`Api`](crate::Api). All
+//! asynchronous code of the server is here.
 //!
-//! A request is read ([`request`]), its place found ([`path`]), the store asked once while it is locked ([`shared`]), and the
-//! answer written from bytes that the store shares ([`reply`], [`rows`], [`events`]). What is not about objects is a document
-//! that is made once ([`discovery`], [`openapi`]).
+//! A request is read ([`request`]) and routed ([`path`]), the store is locked once ([`shared`]),
+//! and the response is written from bytes that the store shares ([`reply`], [`rows`], [`events`]).
+//! Other documents are encoded once ([`discovery`], [`openapi`]).
 
 mod accept;
+mod background;
 mod body;
-mod caretaker;
 mod connection;
+mod context;
 mod discovery;
 mod events;
 mod health;
 mod messages;
-mod moments;
 mod objects;
 mod openapi;
 mod path;
@@ -27,7 +28,13 @@ mod shape;
 mod shared;
 mod version;
 
-pub use caretaker::tend;
+pub use background::run_background_tasks;
 pub use connection::serve;
-pub use moments::Moments;
+pub use context::ContextSource;
 pub use shared::{Journal, Shared};
+
+/// The whole list as JSON.
+#[cfg(test)]
+pub(crate) fn list_bytes(list: crate::api::List) -> Vec<u8> {
+    rows::Rows::new(list, shape::Form::Plain).all().to_vec()
+}

@@ -1,4 +1,5 @@
-//! OpenAPI: one document for each group version, and one for all of them. They are large, and made when they are first asked for.
+//! OpenAPI: one document for each group version, and one for all of them. They are large, so they
+//! are created on first use.
 
 use bindery_fields::openapi;
 use http::HeaderValue;
@@ -6,15 +7,15 @@ use http::header::{CACHE_CONTROL, ETAG, EXPIRES, LOCATION, VARY};
 
 use super::body::Body;
 use super::query::Query;
-use super::reply::{Manner, Reply, document, page_not_found, reply};
+use super::reply::{OutputFormat, Reply, document, page_not_found, reply};
 
 /// `/openapi/v3`
-pub fn index(manner: Manner) -> Reply {
-    document(200, openapi::index().to_string().into(), manner)
+pub fn index(output: OutputFormat) -> Reply {
+    document(200, openapi::index().to_string().into(), output)
 }
 
 /// `/openapi/v3/PATH`
-pub fn of_path(path: &str, query: &Query<'_>, asked: &Asked<'_>) -> Reply {
+pub fn of_path(path: &str, query: &Query<'_>, requested: &DocumentRequest<'_>) -> Reply {
     let Some(text) = text_at(path) else { return page_not_found() };
     let found = Document::new(text);
     let hash = query.get("hash").filter(|hash| !hash.is_empty());
@@ -27,7 +28,7 @@ pub fn of_path(path: &str, query: &Query<'_>, asked: &Asked<'_>) -> Reply {
         }
         return moved;
     }
-    let mut reply = asked.answer(&found);
+    let mut reply = requested.answer(&found);
     if hash.is_some() && reply.status() == 200 {
         let headers = reply.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
@@ -37,21 +38,22 @@ pub fn of_path(path: &str, query: &Query<'_>, asked: &Asked<'_>) -> Reply {
 }
 
 /// `/openapi/v2`
-pub fn v2(asked: &Asked<'_>) -> Reply {
-    if !asked.accepts_json() && asked.accepts(V2_ASKED) {
-        return reply(200, HeaderValue::from_static(V2_ANSWERED), Body::Whole(undescribed().into()));
+pub fn v2(requested: &DocumentRequest<'_>) -> Reply {
+    if !requested.accepts_json() && requested.accepts(V2_REQUESTED) {
+        return reply(200, HeaderValue::from_static(V2_RESPONSE), Body::Whole(empty_schema().into()));
     }
-    asked.answer(&Document::new(openapi::v2_text()))
+    requested.answer(&Document::new(openapi::v2_text()))
 }
 
-/// How kubectl asks for `/openapi/v2`, and takes nothing else.
-const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-/// How upstream answers that: the other is no proper media type.
-const V2_ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// The media type that kubectl requests for `/openapi/v2`, and no other.
+const V2_REQUESTED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// Upstream's media type for that response: the requested one is not valid.
+const V2_RESPONSE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// A description in protobuf that describes nothing. kubectl wants one before it makes the objects of a `List`, to check them
-/// itself; what is not described it leaves to the server, which checks each of them when it is made.
-fn undescribed() -> Vec<u8> {
+/// A protobuf document without schemas. kubectl requires one before it creates the objects of a
+/// `List`, to validate them itself; what has no schema it leaves to the server, which validates
+/// every object.
+fn empty_schema() -> Vec<u8> {
     const SWAGGER: u8 = 1;
     const INFO: u8 = 2;
     const TITLE: u8 = 1;
@@ -60,10 +62,10 @@ fn undescribed() -> Vec<u8> {
     [field(SWAGGER, b"2.0"), field(INFO, &info)].concat()
 }
 
-/// A field of a message: its number, and that it has a length; the length; the bytes, of which there are few here.
+/// A length-delimited protobuf field, with fewer than 128 bytes.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(bytes.len()).expect("what is said of nothing is short");
-    debug_assert!(length < 0x80, "a length in one byte");
+    let length = u8::try_from(bytes.len()).expect("the fields are short");
+    debug_assert!(length < 0x80, "the length fits into one byte");
     [&[number << 3 | 2, length], bytes].concat()
 }
 
@@ -99,21 +101,21 @@ impl Document {
     }
 }
 
-/// How a document is asked for.
-pub struct Asked<'a> {
+/// The headers of a request for a document.
+pub struct DocumentRequest<'a> {
     /// The Accept header.
     pub accept: Option<&'a str>,
     /// The If-None-Match header.
     pub known: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl DocumentRequest<'_> {
     fn accepts_json(&self) -> bool {
         self.accept.is_none_or(str::is_empty)
             || ["application/json", "*/*", "application/*"].into_iter().any(|kind| self.accepts(kind))
     }
 
-    /// Whether a media type is among those that are asked for.
+    /// Whether a media type is accepted.
     fn accepts(&self, media_type: &str) -> bool {
         let is_it = |clause: &str| clause.split(';').next().unwrap_or_default().trim() == media_type;
         self.accept.is_some_and(|accept| accept.split(',').any(is_it))
@@ -130,7 +132,7 @@ impl Asked<'_> {
     }
 }
 
-/// In the form that HTTP has for times.
+/// A date in the format of HTTP.
 fn a_year_from_now() -> HeaderValue {
     let then = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(365 * 24);
     let text = then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();

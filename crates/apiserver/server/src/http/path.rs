@@ -1,17 +1,17 @@
-//! What a path asks for.
+//! Routing: what a path refers to.
 
 use std::borrow::Cow;
 
 use super::query::percent_decoded;
 
-/// What a path asks for.
+/// What a path refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Path<'a> {
     /// `/`
     Root,
     /// `/version`
     Version,
-    /// `/healthz`, `/livez`, `/readyz`, and one check of it.
+    /// `/healthz`, `/livez`, `/readyz`, and one of their checks.
     Health(&'a str, Option<&'a str>),
     /// `/api`
     CoreVersions,
@@ -28,19 +28,19 @@ pub enum Path<'a> {
     /// `/openapi/v3/PATH`, with the path of a group version.
     OpenApi(&'a str),
     /// Objects.
-    Objects(Place<'a>),
-    /// Nothing that is here.
+    Objects(ResourcePath<'a>),
+    /// Nothing that is served.
     Unknown,
 }
 
-/// Where objects are: a collection, one of them, or a part of one.
+/// A collection, an object, or a subresource.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct ResourcePath<'a> {
     /// `""` for the core group.
     pub group: &'a str,
     /// Such as `v1`.
     pub version: &'a str,
-    /// Whether the path is one of the old ones below `/watch/`.
+    /// Whether the path is a legacy one below `/watch/`.
     pub watch: bool,
     /// Empty for none.
     pub namespace: Cow<'a, str>,
@@ -52,11 +52,11 @@ pub struct Place<'a> {
     pub subresource: Cow<'a, str>,
 }
 
-/// Below a namespace's name these are parts of the namespace, and anything else is a resource in it.
+/// Subresources of a namespace; any other segment after its name is a resource in it.
 const PARTS_OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 
 impl<'a> Path<'a> {
-    /// Reads a path, which begins with a slash.
+    /// Parses a path, which starts with a slash.
     pub fn parse(path: &'a str) -> Path<'a> {
         let path = path.strip_prefix('/').unwrap_or(path);
         let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
@@ -98,23 +98,27 @@ fn below_version<'a>(group: &'a str, rest: &'a str) -> Path<'a> {
         && !second.is_empty();
     let (namespace, resource, name, subresource) =
         if in_namespace { (second, third, next(), next()) } else { (Cow::Borrowed(""), first, second, third) };
-    // A part of a part is nothing that is served, but it is a path of its group all the same.
+    // A nested subresource is not served, but its path belongs to the group.
     let subresource = match next() {
         more if more.is_empty() => subresource,
         more => Cow::Owned(format!("{subresource}/{more}")),
     };
-    // The old place for bindings: they name their pods themselves.
+    // The legacy path for bindings, which name their pods themselves.
     let of_pods = group.is_empty() && resource == "bindings" && !namespace.is_empty() && name.is_empty();
     let (resource, subresource) = if of_pods { ("pods".into(), "binding".into()) } else { (resource, subresource) };
-    Path::Objects(Place { group, version, watch, namespace, resource, name, subresource })
+    Path::Objects(ResourcePath { group, version, watch, namespace, resource, name, subresource })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place<'a>(group: &'a str, watch: bool, [namespace, resource, name, subresource]: [&'a str; 4]) -> Path<'a> {
-        Path::Objects(Place {
+    fn resource_path<'a>(
+        group: &'a str,
+        watch: bool,
+        [namespace, resource, name, subresource]: [&'a str; 4],
+    ) -> Path<'a> {
+        Path::Objects(ResourcePath {
             group,
             version: "v1",
             watch,
@@ -126,24 +130,24 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_objects() {
+    fn resource_paths_are_parsed() {
         for (path, expected) in [
-            ("/api/v1/nodes", place("", false, ["", "nodes", "", ""])),
-            ("/api/v1/nodes/n/", place("", false, ["", "nodes", "n", ""])),
-            ("/api/v1/nodes/n/status", place("", false, ["", "nodes", "n", "status"])),
-            ("/api/v1/namespaces", place("", false, ["", "namespaces", "", ""])),
-            ("/api/v1/namespaces/a", place("", false, ["", "namespaces", "a", ""])),
-            ("/api/v1/namespaces/a/status", place("", false, ["", "namespaces", "a", "status"])),
-            ("/api/v1/namespaces/a/finalize", place("", false, ["", "namespaces", "a", "finalize"])),
-            ("/api/v1/namespaces/a/pods", place("", false, ["a", "pods", "", ""])),
-            ("/api/v1/namespaces/a/bindings", place("", false, ["a", "pods", "", "binding"])),
-            ("/api/v1/namespaces/a/pods/p/binding", place("", false, ["a", "pods", "p", "binding"])),
-            ("/api/v1/namespaces/a/pods/p/a/b", place("", false, ["a", "pods", "p", "a/b"])),
-            ("/api/v1/watch/namespaces/a/pods/p", place("", true, ["a", "pods", "p", ""])),
-            ("/api/v1/watch/nodes", place("", true, ["", "nodes", "", ""])),
+            ("/api/v1/nodes", resource_path("", false, ["", "nodes", "", ""])),
+            ("/api/v1/nodes/n/", resource_path("", false, ["", "nodes", "n", ""])),
+            ("/api/v1/nodes/n/status", resource_path("", false, ["", "nodes", "n", "status"])),
+            ("/api/v1/namespaces", resource_path("", false, ["", "namespaces", "", ""])),
+            ("/api/v1/namespaces/a", resource_path("", false, ["", "namespaces", "a", ""])),
+            ("/api/v1/namespaces/a/status", resource_path("", false, ["", "namespaces", "a", "status"])),
+            ("/api/v1/namespaces/a/finalize", resource_path("", false, ["", "namespaces", "a", "finalize"])),
+            ("/api/v1/namespaces/a/pods", resource_path("", false, ["a", "pods", "", ""])),
+            ("/api/v1/namespaces/a/bindings", resource_path("", false, ["a", "pods", "", "binding"])),
+            ("/api/v1/namespaces/a/pods/p/binding", resource_path("", false, ["a", "pods", "p", "binding"])),
+            ("/api/v1/namespaces/a/pods/p/a/b", resource_path("", false, ["a", "pods", "p", "a/b"])),
+            ("/api/v1/watch/namespaces/a/pods/p", resource_path("", true, ["a", "pods", "p", ""])),
+            ("/api/v1/watch/nodes", resource_path("", true, ["", "nodes", "", ""])),
             (
                 "/apis/storage.k8s.io/v1/storageclasses/a%2Fb",
-                place("storage.k8s.io", false, ["", "storageclasses", "a/b", ""]),
+                resource_path("storage.k8s.io", false, ["", "storageclasses", "a/b", ""]),
             ),
         ] {
             assert_eq!(Path::parse(path), expected, "{path}");
@@ -151,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths() {
+    fn other_paths_are_parsed() {
         for (path, expected) in [
             ("/", Path::Root),
             ("/version", Path::Version),

@@ -1,6 +1,6 @@
-//! JSON with line breaks, for people: the text is indented as it is, so that nothing changes its place.
+//! Indentation of JSON text, which keeps the order of its keys.
 
-/// Indents JSON text by two spaces a level.
+/// Indents JSON text by two spaces per level.
 pub fn indented(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_stay_as_they_are() {
+    fn strings_are_not_changed() {
         let text = r#"{"a\"{,":[1,{},[]],"b":{"c":"x: y,"}}"#;
         let expected = "{\n  \"a\\\"{,\": [\n    1,\n    {},\n    []\n  ],\n  \"b\": {\n    \"c\": \"x: y,\"\n  }\n}";
         assert_eq!(String::from_utf8_lossy(&indented(text.as_bytes())), expected);

@@ -1,4 +1,5 @@
-//! Just enough protobuf to read reviews and the objects that `kubectl create` makes up: kubectl sends those in no other way.
+//! A minimal protobuf decoder for reviews and for the objects that `kubectl create` generates:
+//! kubectl sends these in no other format.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,45 +8,45 @@ use serde_json::{Map, Value};
 /// The media type.
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What Kubernetes puts before every message.
+/// The prefix of every Kubernetes protobuf message.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// A field of a message that is to be read; all others are passed over.
+/// A field to be decoded; all others are skipped.
 pub struct Field {
     /// Its number.
     pub number: u64,
     /// Its name in JSON.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub content: Content,
 }
 
-/// What a field holds.
+/// The type of a field.
 pub enum Content {
-    /// A text.
+    /// A string.
     Text,
-    /// Many texts.
+    /// Repeated strings.
     Texts,
-    /// True or false.
+    /// A boolean.
     Flag,
     /// A message.
     Message(&'static [Field]),
-    /// Many messages.
+    /// Repeated messages.
     Messages(&'static [Field]),
-    /// Texts by their names.
-    TextsByName,
-    /// Bytes by their names.
-    BytesByName,
+    /// A map of strings.
+    TextMap,
+    /// A map of bytes.
+    BytesMap,
 }
 
-/// Reads the message in an envelope, as JSON. None if it is no such message.
+/// Decodes the message in an envelope to JSON. `None` if it is malformed.
 pub fn read(sent: &[u8], fields: &[Field]) -> Option<Value> {
     let envelope = sent.strip_prefix(MAGIC)?;
     let message = Reader(envelope).find(|field| field.as_ref().is_none_or(|(number, _)| *number == 2))??.1;
     message_of(message.bytes(), fields)
 }
 
-/// Reads what an envelope says its message is: an object with `apiVersion` and `kind`.
+/// Decodes the type of the message in an envelope: an object with `apiVersion` and `kind`.
 pub fn read_type(sent: &[u8]) -> Option<Value> {
     const TYPE: [Field; 2] = [
         Field { number: 1, name: "apiVersion", content: Content::Text },
@@ -70,7 +71,7 @@ fn message_of(message: &[u8], fields: &[Field]) -> Option<Value> {
                 let list = object.entry(field.name).or_insert_with(|| Value::Array(Vec::new()));
                 list.as_array_mut()?.push(value);
             }
-            Content::TextsByName | Content::BytesByName => {
+            Content::TextMap | Content::BytesMap => {
                 let map = object.entry(field.name).or_insert_with(|| Value::Object(Map::new()));
                 map.as_object_mut()?.extend(value.as_object()?.clone());
             }
@@ -84,8 +85,8 @@ fn value_of(wire: Wire<'_>, content: &Content) -> Option<Value> {
         Content::Text | Content::Texts => text(wire)?,
         Content::Flag => wire.number()?.ne(&0).into(),
         Content::Message(fields) | Content::Messages(fields) => message_of(wire.bytes(), fields)?,
-        Content::TextsByName => entry(wire, text)?,
-        Content::BytesByName => entry(wire, |wire| Some(STANDARD.encode(wire.bytes()).into()))?,
+        Content::TextMap => entry(wire, text)?,
+        Content::BytesMap => entry(wire, |wire| Some(STANDARD.encode(wire.bytes()).into()))?,
     })
 }
 
@@ -93,7 +94,7 @@ fn text(wire: Wire<'_>) -> Option<Value> {
     String::from_utf8(wire.bytes().to_vec()).ok().map(Value::from)
 }
 
-/// One entry of a map is a message of two fields: a name and a value. Either is left out where it is empty.
+/// A map entry is a message of two fields, key and value. Either is omitted if it is empty.
 fn entry(wire: Wire<'_>, value_of: impl Fn(Wire<'_>) -> Option<Value>) -> Option<Value> {
     let (mut name, mut value) = (Wire::Bytes(&[]), Wire::Bytes(&[]));
     for read in Reader(wire.bytes()) {
@@ -107,7 +108,7 @@ fn entry(wire: Wire<'_>, value_of: impl Fn(Wire<'_>) -> Option<Value>) -> Option
     Some(Value::Object(Map::from_iter([(name, value_of(value)?)])))
 }
 
-/// A field as it was sent.
+/// An encoded field.
 #[derive(Clone, Copy)]
 enum Wire<'a> {
     Number(u64),
@@ -115,7 +116,7 @@ enum Wire<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// Nothing if it is a number.
+    /// Empty if it is a number.
     fn bytes(self) -> &'a [u8] {
         match self {
             Wire::Number(_) => &[],
@@ -131,7 +132,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// The fields of a message, by number. A last `None` for a message that is broken.
+/// The fields of a message with their numbers. Ends with `None` if the message is malformed.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Iterator for Reader<'a> {
@@ -199,16 +200,16 @@ mod tests {
         ]),
     }];
 
-    /// An envelope of a TokenReview with a token, an audience, and a field that nobody knows.
+    /// The envelope of a TokenReview with a token, an audience, and an unknown field.
     const SENT: &[u8] = b"k8s\0\x0a\x04\x0a\x02v1\x12\x0c\x12\x0a\x0a\x03abc\x12\x01x\x18\x05";
 
     #[test]
-    fn a_review_is_read() {
+    fn a_review_is_decoded() {
         assert_eq!(read(SENT, FIELDS), Some(json!({"spec": {"token": "abc", "audiences": ["x"]}})));
     }
 
     #[test]
-    fn what_is_broken_is_no_message() {
+    fn a_truncated_message_is_rejected() {
         assert_eq!(read(b"", FIELDS), None);
         for length in 0..SENT.len() {
             let cut = read(&SENT[..length], FIELDS);

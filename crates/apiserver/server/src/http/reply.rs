@@ -1,4 +1,4 @@
-//! Answers: status, headers, and the body in the form that was asked for.
+//! Responses: status, headers, and the body in the requested form.
 
 use bytes::Bytes;
 use http::header::{
@@ -14,10 +14,10 @@ use super::shape::{Form, Table, write_partial};
 use crate::api::Format;
 use crate::status::Status;
 
-/// An answer on its way.
+/// An HTTP response.
 pub type Reply = Response<Body>;
 
-/// Names every request, so that a client's complaint can be found in the log.
+/// Identifies a request, so that it can be found in logs.
 pub const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -25,21 +25,21 @@ const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 
-/// How an answer is written.
+/// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manner {
+pub struct OutputFormat {
     /// JSON or YAML.
     pub format: Format,
-    /// Whether people read it.
+    /// Whether it is indented.
     pub pretty: bool,
 }
 
-impl Manner {
-    /// JSON for programs.
-    pub const PLAIN: Manner = Manner { format: Format::Json, pretty: false };
+impl OutputFormat {
+    /// JSON without indentation.
+    pub const PLAIN: OutputFormat = OutputFormat { format: Format::Json, pretty: false };
 }
 
-/// An answer with a body.
+/// A response with a body.
 pub fn reply(code: u16, content_type: HeaderValue, body: Body) -> Reply {
     let mut reply = Response::new(body);
     *reply.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -58,30 +58,30 @@ pub fn text(code: u16, text: impl Into<Bytes>) -> Reply {
     reply
 }
 
-/// What is said where nothing is served, and no API either.
+/// The response where neither an object nor an API is served.
 pub fn page_not_found() -> Reply {
     text(404, "404 page not found\n")
 }
 
 /// One encoded JSON document.
-pub fn document(code: u16, json: Bytes, manner: Manner) -> Reply {
-    match manner {
-        Manner { format: Format::Json, pretty: false } => reply(code, JSON, Body::Whole(json)),
-        Manner { format: Format::Json, pretty: true } => reply(code, JSON, Body::Whole(indented(&json).into())),
-        Manner { format: Format::Yaml, .. } => reply(code, YAML, Body::Whole(yaml(&json))),
+pub fn document(code: u16, json: Bytes, output: OutputFormat) -> Reply {
+    match output {
+        OutputFormat { format: Format::Json, pretty: false } => reply(code, JSON, Body::Whole(json)),
+        OutputFormat { format: Format::Json, pretty: true } => reply(code, JSON, Body::Whole(indented(&json).into())),
+        OutputFormat { format: Format::Yaml, .. } => reply(code, YAML, Body::Whole(yaml(&json))),
     }
 }
 
-/// The same in YAML. What we encoded ourselves can be decoded.
+/// Converts JSON that this server has encoded to YAML.
 fn yaml(json: &[u8]) -> Bytes {
     let value: Value = serde_json::from_slice(json).unwrap_or_default();
     serde_saphyr::to_string(&value).unwrap_or_default().into()
 }
 
-/// A refusal, or a success that has nothing else to show.
-pub fn status(status: &Status, manner: Manner) -> Reply {
+/// A failure, or a success without an object.
+pub fn status(status: &Status, output: OutputFormat) -> Reply {
     let json = serde_json::to_vec(status).unwrap_or_default();
-    let mut reply = document(status.http_code(), json.into(), manner);
+    let mut reply = document(status.http_code(), json.into(), output);
     let seconds = status.details.as_ref().and_then(|details| details.retry_after_seconds);
     if let Some(seconds) = seconds {
         reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -91,7 +91,7 @@ pub fn status(status: &Status, manner: Manner) -> Reply {
 }
 
 /// One object.
-pub fn object(code: u16, object: Bytes, form: &Form, manner: Manner) -> Reply {
+pub fn object(code: u16, object: Bytes, form: &Form, output: OutputFormat) -> Reply {
     let shown = match form {
         Form::Plain => object,
         Form::Partial(version) => {
@@ -101,7 +101,7 @@ pub fn object(code: u16, object: Bytes, form: &Form, manner: Manner) -> Reply {
         }
         Form::Table(table) => single_table(table, &object),
     };
-    document(code, shown, manner)
+    document(code, shown, output)
 }
 
 fn single_table(table: &Table, object: &[u8]) -> Bytes {
@@ -110,10 +110,10 @@ fn single_table(table: &Table, object: &[u8]) -> Bytes {
     out.into()
 }
 
-/// Many objects: at once if they are few, and else as the client takes them.
-pub fn rows(code: u16, rows: Rows, manner: Manner) -> Reply {
-    if manner != Manner::PLAIN {
-        return document(code, rows.all(), manner);
+/// A list: sent at once if it is short, and encoded as the client reads it otherwise.
+pub fn rows(code: u16, rows: Rows, output: OutputFormat) -> Reply {
+    if output != OutputFormat::PLAIN {
+        return document(code, rows.all(), output);
     }
     match rows.whole(CHUNK_BYTES) {
         Ok(whole) => reply(code, JSON, Body::Whole(whole)),
@@ -121,7 +121,7 @@ pub fn rows(code: u16, rows: Rows, manner: Manner) -> Reply {
     }
 }
 
-/// Adds warnings as headers, in which only what is printable can stand.
+/// Adds warnings as headers, without control characters.
 pub fn warn(reply: &mut Reply, warnings: &[String]) {
     for warning in warnings {
         let text: String = warning.chars().filter(|letter| !letter.is_control()).collect();

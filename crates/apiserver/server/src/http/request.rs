@@ -1,4 +1,4 @@
-//! One request: who asks, for what, and the answer.
+//! Handles an HTTP request: authentication, body, routing.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,31 +13,32 @@ use http::{HeaderName, Method};
 use hyper::body::{Body as _, Incoming};
 
 use super::accept::{self, Accept};
-use super::openapi::Asked;
-use super::path::{Path, Place};
+use super::openapi::DocumentRequest;
+use super::path::{Path, ResourcePath};
 use super::query::Query;
-use super::reply::{self, AUDIT_ID, Manner, Reply};
+use super::reply::{self, AUDIT_ID, OutputFormat, Reply};
 use super::reviews::Review;
-use super::shared::{Shared, panicked};
+use super::shared::{Shared, panic_status};
 use super::{health, objects, openapi, version};
 use crate::api::Format;
 use crate::kinds::Kind;
+use crate::rng::uuid_v4;
 use crate::status::{Details, Status};
 
-/// The largest body that is read.
+/// The largest body that is accepted.
 const BODY_BYTES_MAX: usize = 3 << 20;
-/// How much of a larger one is thrown away before its client is told.
+/// How much of a larger body is discarded before the error is sent.
 const DISCARDED_BYTES_MAX: usize = 32 << 20;
-/// How long a client may take to send one.
-const BODY_WITHIN: Duration = Duration::from_secs(60);
+/// How long a client may take to send a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 const IMPERSONATE: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// A request whose body was read.
-pub struct Call<'a> {
-    /// GET and so on.
+/// A request with its body.
+pub struct HttpCall<'a> {
+    /// The method.
     pub method: &'a Method,
-    /// What follows the question mark.
+    /// The query, without the question mark.
     pub query: Option<&'a str>,
     /// All headers.
     pub headers: &'a HeaderMap,
@@ -49,16 +50,16 @@ pub struct Call<'a> {
     pub body: Bytes,
 }
 
-impl Call<'_> {
-    /// Whether people are to read the answer: they say so, or come with a browser.
-    pub fn is_pretty(&self, asked: Option<bool>) -> bool {
+impl HttpCall<'_> {
+    /// Whether to indent the response: requested, or a browser.
+    pub fn is_pretty(&self, requested: Option<bool>) -> bool {
         let agent = || header(self.headers, &USER_AGENT).unwrap_or_default();
-        asked.unwrap_or_else(|| ["curl", "Wget", "Mozilla/5.0"].iter().any(|browser| agent().starts_with(browser)))
+        requested.unwrap_or_else(|| ["curl", "Wget", "Mozilla/5.0"].iter().any(|browser| agent().starts_with(browser)))
     }
 
-    fn manner(&self) -> Manner {
+    fn output(&self) -> OutputFormat {
         let pretty = Query::new(self.query).get("pretty").map(|value| value != "false" && value != "0");
-        Manner { format: Format::Json, pretty: self.is_pretty(pretty) }
+        OutputFormat { format: Format::Json, pretty: self.is_pretty(pretty) }
     }
 }
 
@@ -66,11 +67,11 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Answers one request. `trusted` says whether the connection itself showed a certificate of ours.
+/// Responds to a request. `trusted` says whether the client presented one of our certificates.
 pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<Incoming>) -> Reply {
     let (parts, body) = request.into_parts();
     let audit_id = parts.headers.get(&AUDIT_ID).cloned().unwrap_or_else(|| new_audit_id(shared.audit_id()));
-    let mut call = Call {
+    let mut call = HttpCall {
         method: &parts.method,
         query: parts.uri.query(),
         headers: &parts.headers,
@@ -78,15 +79,15 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
         content_type: header(&parts.headers, &CONTENT_TYPE),
         body: Bytes::new(),
     };
-    let manner = call.manner();
-    let answered = caught(async {
+    let output = call.output();
+    let answered = catch_panics(async {
         authenticate(shared, trusted, call.headers)?;
         call.body = read(body, call.headers).await?;
         route(shared, parts.uri.path(), call).await
     });
     let refused = |status: Status| {
-        let format = Accept::of_refusals(header(&parts.headers, &ACCEPT));
-        reply::status(&status, Manner { format, ..manner })
+        let format = Accept::error_format(header(&parts.headers, &ACCEPT));
+        reply::status(&status, OutputFormat { format, ..output })
     };
     let mut reply = answered.await.unwrap_or_else(refused);
     reply.headers_mut().insert(AUDIT_ID, audit_id);
@@ -96,7 +97,7 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
     reply
 }
 
-/// Who asks for the head alone is told how long the rest would be, and not sent it.
+/// A HEAD response has the length of the body, but no body.
 fn without_body(reply: Reply) -> Reply {
     let (mut head, body) = reply.into_parts();
     if let Some(length) = body.size_hint().exact() {
@@ -105,42 +106,36 @@ fn without_body(reply: Reply) -> Reply {
     Reply::from_parts(head, super::body::Body::empty())
 }
 
-/// Answers what panics with a 500: others on the same connection are not to suffer for it.
-async fn caught(answer: impl Future<Output = Result<Reply, Status>>) -> Result<Reply, Status> {
+/// A panic becomes a 500, and does not affect other requests of the connection.
+async fn catch_panics(answer: impl Future<Output = Result<Reply, Status>>) -> Result<Reply, Status> {
     let mut answer = std::pin::pin!(answer);
     std::future::poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(context)));
-        polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+        polled.unwrap_or_else(|_| Poll::Ready(Err(panic_status())))
     })
     .await
 }
 
-/// A UUID of version 4.
-fn new_audit_id(chance: u128) -> HeaderValue {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut bits = chance & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
-    let mut text = [b'-'; 36];
-    for place in (0..text.len()).rev().filter(|place| !matches!(place, 8 | 13 | 18 | 23)) {
-        text[place] = DIGITS[(bits & 0xf) as usize];
-        bits >>= 4;
-    }
-    HeaderValue::from_bytes(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
+/// A new audit ID: a version 4 UUID.
+fn new_audit_id(random: u128) -> HeaderValue {
+    HeaderValue::try_from(uuid_v4(random)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 fn authenticate(shared: &Shared, trusted: bool, headers: &HeaderMap) -> Result<(), Status> {
     let shown = || header(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
-    let has_token =
-        || shown().is_some_and(|(kind, token)| kind.eq_ignore_ascii_case("Bearer") && shared.knows(token.trim()));
+    let has_token = || {
+        shown().is_some_and(|(kind, token)| kind.eq_ignore_ascii_case("Bearer") && shared.is_admin_token(token.trim()))
+    };
     if !trusted && !has_token() {
         return Err(Status::failure(401, "Unauthorized", "Unauthorized"));
     }
     match header(headers, &IMPERSONATE) {
         None => Ok(()),
-        // Better refused than done with more rights than were asked for.
+        // Rejected, rather than executed with more rights than requested.
         Some(user) => Err(Status::failure(
             403,
             "Forbidden",
-            format!("users {user:?} is forbidden: this server has one user, and does not act as another"),
+            format!("users {user:?} is forbidden: this server does not support impersonation"),
         )
         .with(Details { name: user.to_owned(), kind: "users".to_owned(), ..Details::default() })),
     }
@@ -155,9 +150,9 @@ async fn read(body: Incoming, headers: &HeaderMap) -> Result<Bytes, Status> {
     if length.is_some_and(|length| length > DISCARDED_BYTES_MAX as u64) {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_WITHIN, read_frames(body)).await {
+    match tokio::time::timeout(BODY_TIMEOUT, read_frames(body)).await {
         Ok(read) => read,
-        Err(_) => Err(Status::failure(504, "Timeout", "Timeout: the body of the request did not come in time")),
+        Err(_) => Err(Status::failure(504, "Timeout", "Timeout: the request body was not received in time")),
     }
 }
 
@@ -166,15 +161,15 @@ fn too_large() -> Status {
     Status::failure(413, "RequestEntityTooLarge", message)
 }
 
-/// One that came in one piece, as most do, is not copied. One that is too large is read on for a while and thrown away: a
-/// client that is still sending would not hear the answer.
+/// A body in one frame, the usual case, is not copied. The rest of a body that is too large is
+/// discarded up to a limit: a client that is still sending would not read the response.
 async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
     let (mut first, mut rest, mut bytes) = (Bytes::new(), BytesMut::new(), 0);
     loop {
         let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await;
         let data = match frame {
             None => break,
-            Some(Err(error)) => return Err(Status::bad_request(format!("the body could not be read: {error}"))),
+            Some(Err(error)) => return Err(Status::bad_request(format!("cannot read the request body: {error}"))),
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
         };
         bytes += data.len();
@@ -194,75 +189,73 @@ async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
     Ok([first.as_ref(), rest.as_ref()].concat().into())
 }
 
-async fn route(shared: &Arc<Shared>, path: &str, call: Call<'_>) -> Result<Reply, Status> {
+async fn route(shared: &Arc<Shared>, path: &str, call: HttpCall<'_>) -> Result<Reply, Status> {
     let path = Path::parse(path);
-    if let Path::Objects(place) = &path {
-        return at_place(shared, place, call).await;
+    if let Path::Objects(resource) = &path {
+        return route_resource(shared, resource, call).await;
     }
-    about_the_server(shared, &path, &call)
+    server_document(shared, &path, &call)
 }
 
-async fn at_place(shared: &Arc<Shared>, place: &Place<'_>, call: Call<'_>) -> Result<Reply, Status> {
-    if let Some(kind) = Kind::of_path(place.group, place.version, &place.resource) {
-        return objects::answer(shared, kind, place, call).await;
+async fn route_resource(
+    shared: &Arc<Shared>,
+    resource: &ResourcePath<'_>,
+    call: HttpCall<'_>,
+) -> Result<Reply, Status> {
+    if let Some(kind) = Kind::of_path(resource.group, resource.version, &resource.resource) {
+        return objects::answer(shared, kind, resource, call).await;
     }
-    if let Some(review) = Review::find(place.group, place.version, &place.resource) {
-        return review_at(shared, review, place, &call);
+    if let Some(review) = Review::find(resource.group, resource.version, &resource.resource) {
+        return answer_review(shared, review, resource, &call);
     }
-    nothing_in(shared, place.group)
+    unknown_path(shared, resource.group)
 }
 
-/// What is said of a path that leads nowhere: as an API in a group that there is, as a server in one that there is not.
-fn nothing_in(shared: &Shared, group: &str) -> Result<Reply, Status> {
-    if shared.documents.serves(group) { Err(not_found()) } else { Ok(reply::page_not_found()) }
+/// The response for an unknown path: a status if the group exists, plain text otherwise.
+fn unknown_path(shared: &Shared, group: &str) -> Result<Reply, Status> {
+    if shared.documents.serves(group) { Err(Status::no_such_path()) } else { Ok(reply::page_not_found()) }
 }
 
-/// What is said of a path that leads nowhere.
-pub fn not_found() -> Status {
-    Status::failure(404, "NotFound", "the server could not find the requested resource").with(Details::default())
-}
-
-/// What is said of a method that has no meaning at a path.
-pub fn not_allowed() -> Status {
-    let message = "the server does not allow this method on the requested resource";
-    Status::failure(405, "MethodNotAllowed", message).with(Details::default())
-}
-
-fn review_at(shared: &Shared, review: &Review, place: &Place<'_>, call: &Call<'_>) -> Result<Reply, Status> {
-    let in_place = place.name.is_empty() && place.namespace.is_empty() != review.namespaced;
+fn answer_review(
+    shared: &Shared,
+    review: &Review,
+    resource: &ResourcePath<'_>,
+    call: &HttpCall<'_>,
+) -> Result<Reply, Status> {
+    let in_place = resource.name.is_empty() && resource.namespace.is_empty() != review.namespaced;
     if call.method != Method::POST || !in_place {
-        return Err(not_allowed());
+        return Err(Status::not_allowed());
     }
     let sent = review.read(call.content_type, &call.body)?;
-    let answer = review.answer(sent, &|token| shared.knows(token))?;
-    Ok(reply::document(201, answer.to_string().into(), call.manner()))
+    let answer = review.answer(sent, &|token| shared.is_admin_token(token))?;
+    Ok(reply::document(201, answer.to_string().into(), call.output()))
 }
 
-/// Answers what is not about objects. All of it is only ever read.
-fn about_the_server(shared: &Shared, path: &Path<'_>, call: &Call<'_>) -> Result<Reply, Status> {
-    // Upstream does not look at the method where it lists groups.
+/// Responds with documents that are not objects, all of them read-only.
+fn server_document(shared: &Shared, path: &Path<'_>, call: &HttpCall<'_>) -> Result<Reply, Status> {
+    // Upstream ignores the method for the list of groups.
     if !matches!(*call.method, Method::GET | Method::HEAD) && !matches!(path, Path::Groups) {
-        return Err(not_allowed());
+        return Err(Status::not_allowed());
     }
     let query = Query::new(call.query);
-    let manner = call.manner();
+    let output = call.output();
     let known = header(call.headers, &IF_NONE_MATCH);
-    let asked = Asked { accept: call.accept, known };
-    let accept = || Accept::parse(call.accept, accept::Place::Discovery);
+    let requested = DocumentRequest { accept: call.accept, known };
+    let accept = || Accept::parse(call.accept, accept::Endpoint::Discovery);
     Ok(match path {
-        Path::Root => shared.documents.root(manner),
-        Path::Version => reply::document(200, version::document().into(), Manner { pretty: false, ..manner }),
+        Path::Root => shared.documents.root(output),
+        Path::Version => reply::document(200, version::document().into(), OutputFormat { pretty: false, ..output }),
         Path::Health(endpoint, check) => health::answer(endpoint, *check, &query),
-        Path::CoreVersions => shared.documents.core(accept()?, manner, known),
-        Path::Groups => shared.documents.groups(accept()?, manner, known),
-        Path::Group(group) => shared.documents.group(group, manner).unwrap_or_else(reply::page_not_found),
-        Path::Resources(group, version) => match shared.documents.resources(group, version, manner) {
+        Path::CoreVersions => shared.documents.core(accept()?, output, known),
+        Path::Groups => shared.documents.groups(accept()?, output, known),
+        Path::Group(group) => shared.documents.group(group, output).unwrap_or_else(reply::page_not_found),
+        Path::Resources(group, version) => match shared.documents.resources(group, version, output) {
             Some(reply) => reply,
-            None => nothing_in(shared, group)?,
+            None => unknown_path(shared, group)?,
         },
-        Path::OpenApiV2 => openapi::v2(&asked),
-        Path::OpenApiIndex => openapi::index(manner),
-        Path::OpenApi(path) => openapi::of_path(path, &query, &asked),
+        Path::OpenApiV2 => openapi::v2(&requested),
+        Path::OpenApiIndex => openapi::index(output),
+        Path::OpenApi(path) => openapi::of_path(path, &query, &requested),
         Path::Objects(_) | Path::Unknown => reply::page_not_found(),
     })
 }
@@ -272,7 +265,7 @@ mod tests {
     use super::new_audit_id;
 
     #[test]
-    fn requests_are_named_by_uuids_of_version_four() {
+    fn audit_ids_are_version_4_uuids() {
         assert_eq!(new_audit_id(0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(new_audit_id(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
         assert_eq!(new_audit_id(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210), "01234567-89ab-4def-bedc-ba9876543210");

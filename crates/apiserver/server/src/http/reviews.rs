@@ -1,4 +1,5 @@
-//! Reviews: who someone is, and what they may do. There is one user, who may do everything, and nobody else may do anything.
+//! Reviews: authentication and authorization. There is one user, the administrator, who may do
+//! everything.
 
 use serde_json::{Value, json};
 
@@ -7,23 +8,21 @@ use crate::api::Format;
 use crate::host::keys::{ADMIN, MASTERS};
 use crate::status::Status;
 
-/// A resource that is only ever created, to be answered.
+/// A resource that can only be created, and is not stored.
 pub struct Review {
     /// Its group; its version is `v1`.
     pub group: &'static str,
     /// Such as `tokenreviews`.
     pub plural: &'static str,
-    /// Such as `tokenreview`.
-    pub singular: &'static str,
     /// Such as `TokenReview`.
     pub kind: &'static str,
-    /// Whether it is asked in a namespace.
+    /// Whether it is namespaced.
     pub namespaced: bool,
     spec: &'static [Field],
     answer: Answer,
 }
 
-/// The status of a review, from its spec and whatever knows the administrator's token.
+/// Computes the status of a review from its spec and a check for the administrator's token.
 type Answer = fn(&Value, &dyn Fn(&str) -> bool) -> Value;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
@@ -54,12 +53,11 @@ const ACCESS: &[Field] = &[
     Field { number: 4, name: "groups", content: Content::Texts },
 ];
 
-/// All of them.
+/// All reviews.
 pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHENTICATION,
         plural: "selfsubjectreviews",
-        singular: "selfsubjectreview",
         kind: "SelfSubjectReview",
         namespaced: false,
         spec: &[],
@@ -68,7 +66,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHENTICATION,
         plural: "tokenreviews",
-        singular: "tokenreview",
         kind: "TokenReview",
         namespaced: false,
         spec: TOKEN,
@@ -77,7 +74,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "localsubjectaccessreviews",
-        singular: "localsubjectaccessreview",
         kind: "LocalSubjectAccessReview",
         namespaced: true,
         spec: ACCESS,
@@ -86,17 +82,15 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "selfsubjectaccessreviews",
-        singular: "selfsubjectaccessreview",
         kind: "SelfSubjectAccessReview",
         namespaced: false,
         spec: ACCESS,
-        // Whoever asks was let in, and only the administrator is.
+        // Only the administrator can authenticate.
         answer: |_, _| json!({"allowed": true}),
     },
     Review {
         group: AUTHORIZATION,
         plural: "selfsubjectrulesreviews",
-        singular: "selfsubjectrulesreview",
         kind: "SelfSubjectRulesReview",
         namespaced: false,
         spec: &[Field { number: 1, name: "namespace", content: Content::Text }],
@@ -111,7 +105,6 @@ pub static REVIEWS: [Review; 6] = [
     Review {
         group: AUTHORIZATION,
         plural: "subjectaccessreviews",
-        singular: "subjectaccessreview",
         kind: "SubjectAccessReview",
         namespaced: false,
         spec: ACCESS,
@@ -125,36 +118,36 @@ impl Review {
         REVIEWS.iter().find(|review| version == "v1" && review.group == group && review.plural == plural)
     }
 
-    /// Reads a review that was sent.
+    /// Decodes a review.
     pub fn read(&self, content_type: Option<&str>, sent: &[u8]) -> Result<Value, Status> {
         if content_type == Some(protobuf::MEDIA_TYPE) {
             let spec = protobuf::read(sent, &[Field { number: 2, name: "spec", content: Content::Message(self.spec) }]);
-            return spec.ok_or_else(|| Status::bad_request("the body of the request is no protobuf message"));
+            return spec.ok_or_else(|| Status::bad_request("the request body is not a valid protobuf message"));
         }
-        let refuse = |flaw: &dyn std::fmt::Display| Status::bad_request(format!("the review cannot be read: {flaw}"));
+        let reject = |error: &dyn std::fmt::Display| Status::bad_request(format!("cannot decode the review: {error}"));
         match super::accept::body_format(content_type)? {
-            Format::Json => serde_json::from_slice(sent).map_err(|flaw| refuse(&flaw)),
+            Format::Json => serde_json::from_slice(sent).map_err(|error| reject(&error)),
             Format::Yaml => {
-                let json = bindery_fields::yaml_to_json(sent).map_err(|flaw| refuse(&flaw))?;
-                serde_json::from_slice(&json.json).map_err(|flaw| refuse(&flaw))
+                let json = bindery_fields::yaml_to_json(sent).map_err(|error| reject(&error))?;
+                serde_json::from_slice(&json.json).map_err(|error| reject(&error))
             }
         }
     }
 
-    /// Answers a review: the same, with a status. `knows` tells whether a token is the administrator's.
-    pub fn answer(&self, mut review: Value, knows: &dyn Fn(&str) -> bool) -> Result<Value, Status> {
+    /// The review with its status. `is_admin_token` checks for the administrator's token.
+    pub fn answer(&self, mut review: Value, is_admin_token: &dyn Fn(&str) -> bool) -> Result<Value, Status> {
         let api_version = format!("{}/v1", self.group);
-        let said = |field: &str| review.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let given = |field: &str| review.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         for (field, expected) in [("kind", self.kind), ("apiVersion", api_version.as_str())] {
-            let said = said(field);
-            if !said.is_empty() && said != expected {
+            let given = given(field);
+            if !given.is_empty() && given != expected {
                 let message =
-                    format!("the {field} in the data ({said}) does not match the expected {field} ({expected})");
+                    format!("the {field} in the data ({given}) does not match the expected {field} ({expected})");
                 return Err(Status::bad_request(message));
             }
         }
-        let status = (self.answer)(review.get("spec").unwrap_or(&Value::Null), knows);
-        let review = review.as_object_mut().ok_or_else(|| Status::bad_request("a review has to be an object"))?;
+        let status = (self.answer)(review.get("spec").unwrap_or(&Value::Null), is_admin_token);
+        let review = review.as_object_mut().ok_or_else(|| Status::bad_request("a review must be an object"))?;
         review.insert("kind".to_owned(), json!(self.kind));
         review.insert("apiVersion".to_owned(), json!(api_version));
         review.entry("metadata").or_insert_with(|| json!({}));
@@ -167,8 +160,8 @@ fn user() -> Value {
     json!({"username": ADMIN, "groups": [MASTERS, "system:authenticated"]})
 }
 
-fn token(spec: &Value, knows: &dyn Fn(&str) -> bool) -> Value {
-    if spec.get("token").and_then(Value::as_str).is_some_and(knows) {
+fn token(spec: &Value, is_admin_token: &dyn Fn(&str) -> bool) -> Value {
+    if spec.get("token").and_then(Value::as_str).is_some_and(is_admin_token) {
         json!({"authenticated": true, "user": user(), "audiences": ["https://kubernetes.default.svc"]})
     } else {
         json!({"user": {}, "error": "invalid bearer token"})
@@ -193,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_right_token_is_known() {
+    fn only_the_admin_token_authenticates() {
         let of = |token: &str| status("tokenreviews", AUTHENTICATION, &json!({"token": token}));
         assert_eq!(of("right")["authenticated"], true);
         assert_eq!(of("wrong"), json!({"user": {}, "error": "invalid bearer token"}));
     }
 
     #[test]
-    fn only_the_administrator_may_do_anything() {
+    fn only_the_administrator_is_authorized() {
         let may = |spec: &Value| status("subjectaccessreviews", AUTHORIZATION, spec)["allowed"].clone();
         assert_eq!(may(&json!({"user": ADMIN})), true);
         assert_eq!(may(&json!({"user": "x", "groups": ["system:masters"]})), true);
@@ -209,11 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn a_review_of_another_kind_is_refused() {
+    fn a_review_of_another_kind_is_rejected() {
         let review = Review::find(AUTHORIZATION, "v1", "subjectaccessreviews").expect("it is known");
         for sent in [r#"{"kind":"TokenReview"}"#, r#"{"apiVersion":"v1"}"#, "[]", "x"] {
             let answer = review.read(None, sent.as_bytes()).and_then(|sent| review.answer(sent, &|_| false));
-            assert_eq!(answer.expect_err("it is refused").http_code(), 400, "{sent}");
+            assert_eq!(answer.expect_err("it is rejected").http_code(), 400, "{sent}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Lists: items are put together from shared bytes while they are sent, so that a list of any length costs one chunk of memory.
+//! Lists: items are encoded from shared bytes while they are sent, so that a list of any length
+//! needs one chunk of memory.
 
 use bytes::Bytes;
 
@@ -8,7 +9,7 @@ use crate::store;
 
 /// A list that is being sent.
 pub struct Rows {
-    /// What comes before the items; taken by the first chunk.
+    /// The bytes before the items; part of the first chunk.
     head: Vec<u8>,
     items: std::vec::IntoIter<Bytes>,
     form: Form,
@@ -17,19 +18,19 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A list in a form.
+    /// A list in the given form.
     pub fn new(list: List, form: Form) -> Rows {
         let head = head(&list, &form);
         Rows { head, items: list.items.into_iter(), form, is_first: true, is_over: false }
     }
 
-    /// The next piece, of about `size` bytes; none after the last.
+    /// The next chunk, of about `size` bytes; `None` after the last.
     pub fn next_chunk(&mut self, size: usize) -> Option<Bytes> {
         if self.is_over {
             return None;
         }
         let mut out = std::mem::take(&mut self.head);
-        // Upstream makes no list of metadata where there is nothing to make it of.
+        // Upstream returns null for an empty list of metadata.
         if self.is_first && matches!(self.form, Form::Partial(_)) && self.items.len() == 0 {
             out.truncate(out.len() - 1);
             out.extend_from_slice(b"null}\n");
@@ -57,7 +58,7 @@ impl Rows {
         Some(Bytes::from(out))
     }
 
-    /// All of it at once, if it is short.
+    /// The whole list, if it fits into one chunk.
     pub fn whole(mut self, size: usize) -> Result<Bytes, Box<Rows>> {
         let first = self.next_chunk(size).unwrap_or_default();
         if self.is_over {
@@ -67,7 +68,7 @@ impl Rows {
         Err(Box::new(self))
     }
 
-    /// All of it at once, however long.
+    /// The whole list.
     pub fn all(mut self) -> Bytes {
         self.next_chunk(usize::MAX).unwrap_or_default()
     }

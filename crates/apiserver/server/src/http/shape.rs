@@ -1,4 +1,4 @@
-//! What is made of one encoded object before it is shown: nothing, its metadata alone, or the row of a table.
+//! The form in which an object is returned: itself, its metadata, or a row of a table.
 
 use std::io::Write as _;
 
@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::kinds::{Kind, Sight};
+use crate::kinds::{Kind, PrintContext};
 use crate::status::Status;
 
-/// What is made of each object.
+/// The form in which each object is returned.
 #[derive(Debug, Clone)]
 pub enum Form {
-    /// It is shown as it is.
+    /// The object itself.
     Plain,
-    /// Its metadata alone, in a version of `meta.k8s.io`.
+    /// Its metadata only, in a version of `meta.k8s.io`.
     Partial(&'static str),
     /// A row, or a table of one row.
     Table(Table),
@@ -25,17 +25,17 @@ pub enum Form {
 pub struct Table {
     /// The version of `meta.k8s.io`.
     pub version: &'static str,
-    /// What the objects are.
+    /// The kind of the objects.
     pub kind: &'static Kind,
-    /// How much of each object goes with its row.
+    /// How much of each object is part of its row.
     pub include: Include,
-    /// To tell ages.
+    /// The current time, for ages.
     pub now: Timestamp,
     /// The class to mark as the default.
     pub default_class: Option<String>,
 }
 
-/// How much of an object goes with its row.
+/// How much of an object is part of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Include {
     /// Nothing.
@@ -47,7 +47,7 @@ pub enum Include {
 }
 
 impl Include {
-    /// Reads `includeObject`.
+    /// Parses `includeObject`.
     pub fn parse(value: &str) -> Result<Include, Status> {
         match value {
             "" | "Metadata" => Ok(Include::Metadata),
@@ -73,7 +73,7 @@ struct Revision<'a> {
     revision: Option<&'a str>,
 }
 
-/// Writes an object's metadata, as an object of its own.
+/// Writes the metadata of an object as a PartialObjectMetadata.
 pub fn write_partial(out: &mut Vec<u8>, version: &str, object: &[u8]) {
     let metadata = metadata(object);
     push(
@@ -89,7 +89,7 @@ fn metadata(object: &[u8]) -> &str {
 }
 
 impl Table {
-    /// Writes everything of a table that comes before its columns' definitions.
+    /// Writes the part of a table before its column definitions.
     pub fn write_head(&self, out: &mut Vec<u8>, metadata: &str) {
         push(
             out,
@@ -97,11 +97,11 @@ impl Table {
         );
     }
 
-    /// Writes the definitions of the columns.
+    /// Writes the column definitions.
     pub fn write_columns(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(br#""columnDefinitions":["#);
-        for (place, column) in self.kind.columns.iter().enumerate() {
-            let comma = if place > 0 { "," } else { "" };
+        for (index, column) in self.kind.columns.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
             let text = |text: &str| Value::from(text).to_string();
             push(
                 out,
@@ -121,10 +121,10 @@ impl Table {
     /// Writes the row of an object.
     pub fn write_row(&self, out: &mut Vec<u8>, object: &[u8]) {
         let value: Value = serde_json::from_slice(object).unwrap_or_default();
-        let sight = Sight { now: self.now, default_class: self.default_class.as_deref() };
-        let cells = Value::from((self.kind.cells)(&value, &sight));
+        let context = PrintContext { now: self.now, default_class: self.default_class.as_deref() };
+        let cells = Value::from((self.kind.cells)(&value, &context));
         push(out, format_args!(r#"{{"cells":{cells},"#));
-        if let Some(conditions) = self.kind.rules.row_conditions(&value) {
+        if let Some(conditions) = self.kind.strategy.row_conditions(&value) {
             push(out, format_args!(r#""conditions":{conditions},"#));
         }
         out.extend_from_slice(br#""object":"#);
@@ -136,7 +136,7 @@ impl Table {
         out.push(b'}');
     }
 
-    /// Writes a table of one object. In a stream only the first defines the columns.
+    /// Writes a table of one object. In a watch only the first has column definitions.
     pub fn write_single(&self, out: &mut Vec<u8>, object: &[u8], columns: bool) {
         let metadata = metadata(object);
         let revision = serde_json::from_str::<Revision<'_>>(metadata).ok().and_then(|metadata| metadata.revision);
@@ -154,7 +154,7 @@ impl Table {
     }
 }
 
-/// Writing to memory cannot fail.
+/// Appends formatted text.
 pub fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("memory can be written to");
+    out.write_fmt(text).expect("writing to memory cannot fail");
 }

@@ -1,4 +1,4 @@
-//! What all connections share: the store behind a lock, and those who wait for it to change.
+//! State that all connections share: the store behind a lock, and notifications of changes.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -9,100 +9,103 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
+use super::context::ContextSource;
 use super::discovery::Documents;
-use super::moments::Moments;
-use crate::api::{Api, Moment};
+use crate::api::{Api, RequestContext};
 use crate::kinds::{self, Kind};
 use crate::status::Status;
-use crate::store::Record;
+use crate::store::JournalRecord;
 
-/// Keeps what was written where it outlives the process.
+/// Persists the changes of the store.
 ///
-/// The store decides and answers at once; an answer is sent, and a change told, only when everything up to its revision is
-/// persisted. That lets many writes share one sync of the disk.
+/// The store handles requests in memory; a response is sent, and a change is shown to watches, only
+/// when everything up to its revision is persisted. This lets many writes share one sync.
 pub trait Journal: Send + Sync {
-    /// Takes what was written, in order. Called while the store is locked, so it must not wait for a disk.
-    fn append(&self, records: Vec<Record>);
+    /// Adds changes, in order. Called while the store is locked, so it must not wait for the disk.
+    fn append(&self, records: Vec<JournalRecord>);
 
-    /// Comes back when everything up to the revision is persisted; with an error if it never will be.
+    /// Returns when everything up to the revision is persisted, or with an error if it never will
+    /// be.
     fn persisted(&self, revision: u64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
-    /// Takes nothing more, and comes back when everything that was taken is persisted. May wait for a disk.
+    /// Accepts no more changes, and returns when all previous ones are persisted. May wait for the
+    /// disk.
     fn close(&self);
 }
 
-/// What all connections share.
+/// State that all connections share.
 pub struct Shared {
     api: RwLock<Api>,
     journal: Option<Arc<dyn Journal>>,
-    wakes: BTreeMap<&'static str, watch::Sender<u64>>,
+    changed: BTreeMap<&'static str, watch::Sender<u64>>,
     revision: watch::Sender<u64>,
-    moments: Moments,
+    contexts: ContextSource,
     token: String,
-    /// Discovery, encoded once.
+    /// Discovery documents, encoded once.
     pub documents: Documents,
-    stops: watch::Receiver<bool>,
+    shutdown: watch::Receiver<bool>,
 }
 
 impl Shared {
-    /// Shares a store. Whoever shows `token` may do everything; streams end when `stops` says so.
+    /// Shares a store. `token` is the administrator's; streams end on `shutdown`.
     pub fn new(
         mut api: Api,
         journal: Option<Arc<dyn Journal>>,
         token: String,
         address: SocketAddr,
-        stops: watch::Receiver<bool>,
+        shutdown: watch::Receiver<bool>,
     ) -> Shared {
-        // What a new store begins with.
+        // The initial objects of a new store.
         journal.iter().for_each(|journal| journal.append(api.take_records()));
         let revision = api.revision();
-        let wakes = kinds::all().iter().map(|kind| (kind.space, watch::Sender::new(revision))).collect();
+        let changed = kinds::all().iter().map(|kind| (kind.bucket(), watch::Sender::new(revision))).collect();
         Shared {
             api: RwLock::new(api),
             journal,
-            wakes,
+            changed,
             revision: watch::Sender::new(revision),
-            moments: Moments::default(),
+            contexts: ContextSource::default(),
             token,
             documents: Documents::new(address),
-            stops,
+            shutdown,
         }
     }
 
-    /// Whether a token is the administrator's. Takes as long for a wrong one as for the right one.
-    pub fn knows(&self, token: &str) -> bool {
+    /// Whether this is the administrator's token, in constant time.
+    pub fn is_admin_token(&self, token: &str) -> bool {
         let (known, shown) = (self.token.as_bytes(), token.as_bytes());
         known.len() == shown.len() && known.iter().zip(shown).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
     }
 
-    /// The time and the chance of a request.
-    pub fn moment(&self) -> Moment {
-        self.moments.next()
+    /// The context of a new request.
+    pub fn context(&self) -> RequestContext {
+        self.contexts.next()
     }
 
-    /// A new number for a request.
+    /// A random audit ID.
     pub fn audit_id(&self) -> u128 {
-        self.moments.chance()
+        self.contexts.random()
     }
 
-    /// Looks into the store. Says too at which revision that was: nobody may be told what was seen, be it a refusal, before that much is
-    /// [persisted](Shared::persisted).
-    pub fn read<T>(&self, look: impl FnOnce(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
+    /// Reads from the store, and returns its revision. The result, even an error, must not be sent
+    /// before this revision is [persisted](Shared::persisted).
+    pub fn read<T>(&self, operation: impl FnOnce(&Api) -> Result<T, Status>) -> (Result<T, Status>, u64) {
         let api = self.api.read().unwrap_or_else(PoisonError::into_inner);
-        let looked = catch_unwind(AssertUnwindSafe(|| look(&api)));
-        (looked.unwrap_or_else(|_| Err(panicked())), api.revision())
+        let result = catch_unwind(AssertUnwindSafe(|| operation(&api)));
+        (result.unwrap_or_else(|_| Err(panic_status())), api.revision())
     }
 
-    /// Changes the store: objects of one kind, if one is named. What panics is answered with a 500, and leaves everybody else unharmed: a
-    /// write is decided before anything is stored. Says too at which revision the store is now, as [`Shared::read`] does.
+    /// Changes the store; `kind` is the kind that the operation changes, if there is only one. A
+    /// panic becomes a 500 and affects no other request, because a write is stored only after
+    /// everything else has succeeded. Returns the new revision, like [`Shared::read`].
     pub fn write<T>(
         &self,
         kind: Option<&Kind>,
-        act: impl FnOnce(&mut Api) -> Result<T, Status>,
+        operation: impl FnOnce(&mut Api) -> Result<T, Status>,
     ) -> (Result<T, Status>, u64) {
         let mut api = self.api.write().unwrap_or_else(PoisonError::into_inner);
         let before = api.revision();
-        let acted = catch_unwind(AssertUnwindSafe(|| act(&mut api)));
+        let result = catch_unwind(AssertUnwindSafe(|| operation(&mut api)));
         let after = api.revision();
         if let Some(journal) = &self.journal
             && after != before
@@ -111,37 +114,37 @@ impl Shared {
         }
         drop(api);
         if after != before {
-            self.tell(kind, before, after);
+            self.notify(kind, before, after);
         }
-        (acted.unwrap_or_else(|_| Err(panicked())), after)
+        (result.unwrap_or_else(|_| Err(panic_status())), after)
     }
 
-    /// Wakes those who wait. One change is one of the kind that was named; of which kinds more changes are, nobody said.
-    fn tell(&self, kind: Option<&Kind>, before: u64, after: u64) {
+    /// Notifies watches. A single change is one of `kind`; several may be of any kind.
+    fn notify(&self, kind: Option<&Kind>, before: u64, after: u64) {
         self.revision.send_replace(after);
-        let only = kind.filter(|_| after == before + 1).and_then(|kind| self.wakes.get(kind.space));
+        let only = kind.filter(|_| after == before + 1).and_then(|kind| self.changed.get(kind.bucket()));
         match only {
-            Some(wake) => _ = wake.send_replace(after),
-            None => self.wakes.values().for_each(|wake| _ = wake.send_replace(after)),
+            Some(sender) => _ = sender.send_replace(after),
+            None => self.changed.values().for_each(|sender| _ = sender.send_replace(after)),
         }
     }
 
-    /// Tells of changes of a kind.
+    /// Notifies of changes of a kind.
     pub fn changes_of(&self, kind: &Kind) -> watch::Receiver<u64> {
-        self.wakes.get(kind.space).unwrap_or(&self.revision).subscribe()
+        self.changed.get(kind.bucket()).unwrap_or(&self.revision).subscribe()
     }
 
-    /// Tells of every change.
+    /// Notifies of all changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }
 
-    /// Tells when everything is to end.
-    pub fn stops(&self) -> watch::Receiver<bool> {
-        self.stops.clone()
+    /// Notifies of the shutdown.
+    pub fn shutdown(&self) -> watch::Receiver<bool> {
+        self.shutdown.clone()
     }
 
-    /// Waits until everything up to a revision is persisted, where anything is.
+    /// Waits until everything up to a revision is persisted, if there is a journal.
     pub async fn persisted(&self, revision: u64) -> Result<(), Status> {
         match &self.journal {
             None => Ok(()),
@@ -150,8 +153,8 @@ impl Shared {
     }
 }
 
-/// What is answered where our own code failed.
-pub fn panicked() -> Status {
+/// The response after a panic.
+pub fn panic_status() -> Status {
     Status::internal("This request caused apiserver to panic. Look in the logs for details.")
 }
 
@@ -161,13 +164,13 @@ mod tests {
     use crate::api::Settings;
 
     fn shared() -> Shared {
-        let api = Api::new(Settings::default(), &Moments::default().next());
-        let (_, stops) = watch::channel(false);
-        Shared::new(api, None, "right".to_owned(), SocketAddr::from(([127, 0, 0, 1], 1)), stops)
+        let api = Api::new(Settings::default(), &ContextSource::default().next());
+        let (_, shutdown) = watch::channel(false);
+        Shared::new(api, None, "right".to_owned(), SocketAddr::from(([127, 0, 0, 1], 1)), shutdown)
     }
 
     #[test]
-    fn what_panics_is_answered_and_others_go_on() {
+    fn a_panic_is_a_500_and_does_not_affect_other_requests() {
         let shared = shared();
         let answers: [Result<(), Status>; 2] =
             [shared.write(None, |_| panic!("in a write")).0, shared.read(|_| panic!("in a read")).0];
@@ -179,9 +182,9 @@ mod tests {
     }
 
     #[test]
-    fn only_the_token_itself_is_known() {
+    fn only_the_exact_token_is_accepted() {
         let shared = shared();
-        assert!(shared.knows("right"));
-        assert!(["", "righ", "rightt", "wrong"].iter().all(|token| !shared.knows(token)));
+        assert!(shared.is_admin_token("right"));
+        assert!(["", "righ", "rightt", "wrong"].iter().all(|token| !shared.is_admin_token(token)));
     }
 }

@@ -1,11 +1,12 @@
-//! Which Kubernetes this is like.
+//! The version of Kubernetes that this server is compatible with.
 
 use serde_json::json;
 
 /// The minor version whose API is served.
 pub const MINOR: &str = "36";
 
-/// What `/version` answers. The version is one of Kubernetes, because clients compare it with their own.
+/// The document at `/version`. Clients compare the version with their own, so it is one of
+/// Kubernetes.
 pub fn document() -> Vec<u8> {
     let document = json!({
         "major": "1",
@@ -25,7 +26,7 @@ pub fn document() -> Vec<u8> {
     super::pretty::indented(document.to_string().as_bytes())
 }
 
-/// The machine, in Go's words.
+/// The architecture, as Go names it.
 fn platform() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

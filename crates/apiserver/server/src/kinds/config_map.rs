@@ -1,87 +1,80 @@
 //! ConfigMap.
 
-use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::FieldErrors;
-use crate::metadata::Care;
+use super::{AGE, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print};
+use crate::field_errors::FieldErrors;
+use crate::metadata::MetadataValidation;
 use crate::names;
 use crate::value::{at, entries, map};
 use serde_json::Value;
 
-/// What all keys and values may take together.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+/// The limit for the data of an object.
+pub(super) const MAX_BYTES: usize = 1 << 20;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "ConfigMap",
     plural: "configmaps",
-    singular: "configmap",
     short_names: &["cm"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
-    columns: &[NAME, column("Data", "How many entries there are."), AGE],
+    columns: &[NAME, column("Data", "The number of entries."), AGE],
     cells,
-    space: "configmaps",
-    rules: &ConfigMap,
-    manners: MANNERS,
+    strategy: &ConfigMap,
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let count =
         ["data", "binaryData"].iter().filter_map(|part| map(object, &[part])).map(serde_json::Map::len).sum::<usize>();
-    vec![print::name(object), count.into(), print::age(object, sight)]
+    vec![print::name(object), count.into(), print::age(object, context)]
 }
 
 #[derive(Debug)]
 struct ConfigMap;
 
-impl Rules for ConfigMap {
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
+impl Strategy for ConfigMap {
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
         let mut bytes = 0;
         for (key, value) in entries(object, &["data"]) {
-            for flaw in names::config_key(key) {
-                flaws.invalid(format!("data[{key}]"), key, &flaw);
+            for error in names::config_key(key) {
+                errors.invalid(format!("data[{key}]"), key, &error);
             }
             if at(object, &["binaryData", key]).is_some() {
-                flaws.invalid(format!("data[{key}]"), key, "duplicate of key present in binaryData");
+                errors.invalid(format!("data[{key}]"), key, "duplicate of key present in binaryData");
             }
             bytes += value.as_str().map_or(0, str::len);
         }
         for (key, value) in entries(object, &["binaryData"]) {
-            for flaw in names::config_key(key) {
-                flaws.invalid(format!("binaryData[{key}]"), key, &flaw);
+            for error in names::config_key(key) {
+                errors.invalid(format!("binaryData[{key}]"), key, &error);
             }
             bytes += value.as_str().map_or(0, |text| text.len() / 4 * 3);
         }
-        if bytes > MOST_BYTES {
-            flaws.too_long("", MOST_BYTES);
+        if bytes > MAX_BYTES {
+            errors.too_long("", MAX_BYTES);
         }
     }
 
-    fn care(&self) -> Care {
-        Care::Both
+    fn metadata_validation(&self) -> MetadataValidation {
+        MetadataValidation::UpdateAndCreate
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        check_immutable(new, old, &["data", "binaryData"], flaws);
-        self.check(new, scene, flaws);
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        validate_immutable(new, old, &["data", "binaryData"], errors);
+        self.validate(new, context, errors);
     }
 }
 
-/// What is marked as immutable stays as it is, and stays marked.
-pub(super) fn check_immutable(new: &Value, old: &Value, parts: &[&str], flaws: &mut FieldErrors) {
+/// The data of an immutable object cannot change, and it stays immutable.
+pub(super) fn validate_immutable(new: &Value, old: &Value, parts: &[&str], errors: &mut FieldErrors) {
     let yes = Some(&Value::Bool(true));
     if at(old, &["immutable"]) != yes {
         return;
     }
     if at(new, &["immutable"]) != yes {
-        flaws.forbidden("immutable", "field is immutable when `immutable` is set");
+        errors.forbidden("immutable", "field is immutable when `immutable` is set");
     }
     for part in parts {
         if map(new, &[part]).filter(|map| !map.is_empty()) != map(old, &[part]).filter(|map| !map.is_empty()) {
-            flaws.forbidden(*part, "field is immutable when `immutable` is set");
+            errors.forbidden(*part, "field is immutable when `immutable` is set");
         }
     }
 }

@@ -1,8 +1,11 @@
 //! CSIDriver.
 
-use super::{AGE, ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::FieldErrors;
-use crate::value::{at, list, set, set_absent, text, texts};
+use super::{
+    AGE, Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column,
+    print,
+};
+use crate::field_errors::FieldErrors;
+use crate::value::{at, list, set, set_if_absent, text, texts};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -12,32 +15,25 @@ const fn flag(name: &'static str, description: &'static str) -> Column {
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "CSIDriver",
     plural: "csidrivers",
-    singular: "csidriver",
-    short_names: &[],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[
         NAME,
         flag("AttachRequired", "Whether volumes have to be attached."),
-        flag("PodInfoOnMount", "Whether the driver wants to know the pod."),
-        flag("StorageCapacity", "Whether the driver tells its capacity."),
-        column("TokenRequests", "For whom the driver wants tokens."),
-        flag("RequiresRepublish", "Whether volumes are published again and again."),
-        column("Modes", "For which volumes it can be used."),
+        flag("PodInfoOnMount", "Whether the driver requires pod information on mount."),
+        flag("StorageCapacity", "Whether the driver publishes its capacity."),
+        column("TokenRequests", "The audiences of the tokens that the driver requires."),
+        flag("RequiresRepublish", "Whether volumes are republished periodically."),
+        column("Modes", "The supported volume lifecycle modes."),
         AGE,
     ],
     cells,
-    space: "csidrivers",
-    rules: &CsiDriver,
-    manners: Manners { unconditional_update: false, shows_deleted: true, ..MANNERS },
+    strategy: &CsiDriver,
+    behavior: Behavior { unconditional_update: false, shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let flag = |field, none| at(object, &["spec", field]).cloned().unwrap_or(Value::Bool(none));
     let tokens: Vec<&str> =
         list(object, &["spec", "tokenRequests"]).iter().map(|one| text(one, &["audience"])).collect();
@@ -51,15 +47,15 @@ fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
         or(tokens, "<unset>").into(),
         flag("requiresRepublish", false),
         or(modes, "<none>").into(),
-        print::age(object, sight),
+        print::age(object, context),
     ]
 }
 
 #[derive(Debug)]
 struct CsiDriver;
 
-impl Rules for CsiDriver {
-    fn fill_in(&self, object: &mut Value) {
+impl Strategy for CsiDriver {
+    fn set_defaults(&self, object: &mut Value) {
         for (field, value) in [
             ("attachRequired", json!(true)),
             ("podInfoOnMount", json!(false)),
@@ -68,63 +64,63 @@ impl Rules for CsiDriver {
             ("requiresRepublish", json!(false)),
             ("seLinuxMount", json!(false)),
         ] {
-            set_absent(object, &["spec", field], value);
+            set_if_absent(object, &["spec", field], value);
         }
         if list(object, &["spec", "volumeLifecycleModes"]).is_empty() {
             set(object, &["spec", "volumeLifecycleModes"], json!(["Persistent"]));
         }
     }
 
-    fn prepare_change(&self, new: &mut Value, old: &Value, _scene: &Scene<'_>) {
+    fn prepare_for_update(&self, new: &mut Value, old: &Value, _context: &WriteContext<'_>) {
         if at(new, &["spec"]) != at(old, &["spec"]) {
             let generation = at(old, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
             set(new, &["metadata", "generation"], generation + 1);
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
         let policy = text(object, &["spec", "fsGroupPolicy"]);
         let policies = ["File", "None", "ReadWriteOnceWithFSType"];
         if !policies.contains(&policy) {
-            flaws.unsupported("spec.fsGroupPolicy", policy, &policies);
+            errors.unsupported("spec.fsGroupPolicy", policy, &policies);
         }
         let mut audiences = BTreeSet::new();
         for (index, request) in list(object, &["spec", "tokenRequests"]).iter().enumerate() {
             let audience = text(request, &["audience"]);
             if !audiences.insert(audience) {
-                flaws.duplicate(format!("spec.tokenRequests[{index}].audience"), audience);
+                errors.duplicate(format!("spec.tokenRequests[{index}].audience"), audience);
                 continue;
             }
             let path = format!("spec.tokenRequests[{index}].expirationSeconds");
             match at(request, &["expirationSeconds"]).and_then(Value::as_i64) {
                 Some(seconds) if seconds < 600 => {
-                    flaws.invalid(path, seconds, "may not specify a duration less than 10 minutes");
+                    errors.invalid(path, seconds, "may not specify a duration less than 10 minutes");
                 }
                 Some(seconds) if seconds > 1 << 32 => {
-                    flaws.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds");
+                    errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds");
                 }
                 Some(_) | None => {}
             }
         }
         for mode in texts(object, &["spec", "volumeLifecycleModes"]) {
             if !matches!(mode, "Persistent" | "Ephemeral") {
-                flaws.unsupported("spec.volumeLifecycleModes", mode, &["Persistent", "Ephemeral"]);
+                errors.unsupported("spec.volumeLifecycleModes", mode, &["Persistent", "Ephemeral"]);
             }
         }
         let period = at(object, &["spec", "nodeAllocatableUpdatePeriodSeconds"]).and_then(Value::as_i64);
         if let Some(period) = period.filter(|period| *period < 10) {
             let path = "spec.nodeAllocatableUpdatePeriodSeconds";
-            flaws.invalid(path, period, "must be greater than or equal to 10 seconds");
+            errors.invalid(path, period, "must be greater than or equal to 10 seconds");
         }
         if let Some(set) = at(object, &["spec", "serviceAccountTokenInSecrets"])
             && audiences.is_empty()
         {
             let why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
-            flaws.invalid("spec.serviceAccountTokenInSecrets", set.clone(), why);
+            errors.invalid("spec.serviceAccountTokenInSecrets", set.clone(), why);
         }
     }
 
-    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
         let unset = at(new, &["spec", "serviceAccountTokenInSecrets"]).is_none();
         if !unset || list(new, &["spec", "tokenRequests"]).is_empty() {
             return Vec::new();
@@ -134,14 +130,14 @@ impl Rules for CsiDriver {
         vec![format!("spec.serviceAccountTokenInSecrets is unset; {why}")]
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        self.check(new, scene, flaws);
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        self.validate(new, context, errors);
         for (field, path) in
             [("attachRequired", "spec.attachedRequired"), ("volumeLifecycleModes", "spec.volumeLifecycleModes")]
         {
             let now = at(new, &["spec", field]);
             if now != at(old, &["spec", field]) {
-                flaws.invalid(path, now.cloned().unwrap_or_default(), "field is immutable");
+                errors.invalid(path, now.cloned().unwrap_or_default(), "field is immutable");
             }
         }
     }

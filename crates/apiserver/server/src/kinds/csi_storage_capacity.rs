@@ -1,8 +1,10 @@
 //! CSIStorageCapacity.
 
-use super::affinity::check_label_selector;
-use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, print};
-use crate::invalid::FieldErrors;
+use super::selectors::validate_label_selector;
+use super::{
+    Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, print,
+};
+use crate::field_errors::FieldErrors;
 use crate::names;
 use crate::value::{at, text};
 use bindery_model::Quantity;
@@ -10,15 +12,9 @@ use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "CSIStorageCapacity",
     plural: "csistoragecapacities",
-    singular: "csistoragecapacity",
-    short_names: &[],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: &[
         NAME,
         Column {
@@ -30,40 +26,40 @@ pub(crate) static KIND: Kind = Kind {
         },
     ],
     cells,
-    space: "csistoragecapacities",
-    rules: &Capacity,
-    manners: Manners { unconditional_update: false, ..MANNERS },
+    strategy: &Capacity,
+    behavior: Behavior { unconditional_update: false, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, _sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, _context: &PrintContext<'_>) -> Vec<Value> {
     vec![print::name(object), text(object, &["metadata", "creationTimestamp"]).into()]
 }
 
 #[derive(Debug)]
 struct Capacity;
 
-impl Rules for Capacity {
-    fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
+impl Strategy for Capacity {
+    fn prepare_for_update(&self, _new: &mut Value, _old: &Value, _context: &WriteContext<'_>) {}
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
         if let Some(selector) = at(object, &["nodeTopology"]) {
-            check_label_selector(selector, "nodeTopology", flaws);
+            validate_label_selector(selector, "nodeTopology", errors);
         }
         let class = text(object, &["storageClassName"]);
-        for flaw in names::subdomain(class, false) {
-            flaws.invalid("storageClassName", class, &flaw);
+        for error in names::subdomain(class, false) {
+            errors.invalid("storageClassName", class, &error);
         }
         let capacity = text(object, &["capacity"]);
         if capacity.parse::<Quantity>().is_ok_and(|quantity| quantity < *Quantity::zero()) {
-            flaws.invalid("capacity", capacity, "must be greater than or equal to 0");
+            errors.invalid("capacity", capacity, "must be greater than or equal to 0");
         }
     }
 
-    fn check_change(&self, new: &Value, old: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate_update(&self, new: &Value, old: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
         for field in ["nodeTopology", "storageClassName"] {
             let now = at(new, &[field]);
             if now != at(old, &[field]) {
-                flaws.invalid(field, now.cloned().unwrap_or_default(), "field is immutable");
+                errors.invalid(field, now.cloned().unwrap_or_default(), "field is immutable");
             }
         }
     }

@@ -1,50 +1,47 @@
-//! Event, as the core group shows it, which is how it is stored.
+//! Event in the core group, which is also its stored form.
 
-use super::{ALL_VERBS, Column, Kind, MANNERS, Manners, Rules, Scene, Selectable, Sight, column, print, wide};
-use crate::invalid::FieldErrors;
-use crate::metadata::Care;
+use super::{
+    Behavior, Column, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, PrintContext, Selectable, Strategy, WriteContext, column,
+    print, wide,
+};
+use crate::field_errors::FieldErrors;
+use crate::metadata::MetadataValidation;
 use crate::names;
 use crate::value::{at, text};
 use serde_json::Value;
 
 pub(super) const COLUMNS: &[Column] = &[
-    column("Last Seen", "When it was last seen."),
-    column("Type", "Whether something is wrong."),
-    column("Reason", "What happened, in a word."),
-    column("Object", "What it happened to."),
-    wide("Subobject", "Which part of it."),
-    wide("Source", "Who saw it."),
-    column("Message", "What happened, in words."),
-    wide("First Seen", "When it was first seen."),
-    wide("Count", "How often it was seen."),
+    column("Last Seen", "When the event last occurred."),
+    column("Type", "Normal or Warning."),
+    column("Reason", "The reason of the event."),
+    column("Object", "The object of the event."),
+    wide("Subobject", "The field of the object."),
+    wide("Source", "The component that reported the event."),
+    column("Message", "The message of the event."),
+    wide("First Seen", "When the event first occurred."),
+    wide("Count", "How often the event occurred."),
     Column { name: "Name", kind: "string", format: "name", description: "The event's name.", priority: 1 },
 ];
 
-pub(super) const EVENT_MANNERS: Manners = Manners { create_on_update: true, collected: false, ..MANNERS };
+pub(super) const EVENT_BEHAVIOR: Behavior = Behavior { create_on_update: true, collected: false, ..DEFAULT_BEHAVIOR };
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Event",
     plural: "events",
-    singular: "event",
     short_names: &["ev"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: COLUMNS,
     cells,
-    space: "events",
-    rules: &Event,
-    manners: EVENT_MANNERS,
+    strategy: &Event,
+    behavior: EVENT_BEHAVIOR,
+    ..DEFAULT_KIND
 };
 
 /// The cells of an event in its stored form.
-pub(super) fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+pub(super) fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let seen = |first: &str, fallback: &str| {
         let time = [first, fallback].into_iter().find(|time| !time.is_empty()).unwrap_or_default();
-        print::since(time, sight.now)
+        print::since(time, context.now)
     };
     let event_time = text(object, &["eventTime"]);
     let first = seen(text(object, &["firstTimestamp"]), event_time);
@@ -86,25 +83,25 @@ pub(super) fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
     ]
 }
 
-/// The rules of both kinds of events; those of the newer group are stricter.
+/// The strategy of both event kinds; validation is stricter for the newer group.
 #[derive(Debug)]
 pub(super) struct Event;
 
-impl Rules for Event {
-    fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
+impl Strategy for Event {
+    fn prepare_for_update(&self, _new: &mut Value, _old: &Value, _context: &WriteContext<'_>) {}
 
-    fn check(&self, object: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        check_always(object, is_new(scene), flaws);
-        if !is_new(scene) {
+    fn validate(&self, object: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        validate_always(object, is_new(context), errors);
+        if !is_new(context) {
             return;
         }
-        check_series(object, flaws);
+        validate_series(object, errors);
         if at(object, &["eventTime"]).is_none_or(Value::is_null) {
-            flaws.required("eventTime", "");
+            errors.required("eventTime", "");
         }
         let kind = text(object, &["type"]);
         if !matches!(kind, "Normal" | "Warning") {
-            flaws.invalid("type", "", &format!("has invalid value: {kind}"));
+            errors.invalid("type", "", &format!("has invalid value: {kind}"));
         }
         let set = |path: &[&str]| {
             at(object, path).is_some_and(|value| !value.is_null() && value.as_i64() != Some(0) && value != "")
@@ -116,18 +113,18 @@ impl Rules for Event {
             ("source", set(&["source", "component"]) || set(&["source", "host"])),
         ] {
             if is_set {
-                flaws.invalid(field, "", "needs to be unset");
+                errors.invalid(field, "", "needs to be unset");
             }
         }
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        check_always(new, is_new(scene), flaws);
-        if !is_new(scene) {
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        validate_always(new, is_new(context), errors);
+        if !is_new(context) {
             return;
         }
         if at(new, &["series"]) != at(old, &["series"]) {
-            check_series(new, flaws);
+            validate_series(new, errors);
         }
         for (field, shown) in [
             ("involvedObject", "involvedObject"),
@@ -137,7 +134,7 @@ impl Rules for Event {
             ("firstTimestamp", "firstTimestamp"),
             ("lastTimestamp", "lastTimestamp"),
             ("count", "count"),
-            // Upstream looks at it twice.
+            // Upstream checks it twice.
             ("reason", "reason"),
             ("type", "type"),
             ("eventTime", "eventTime"),
@@ -152,23 +149,23 @@ impl Rules for Event {
             }
             match (field, now) {
                 ("involvedObject" | "related", Some(now)) => {
-                    flaws.invalid_text(shown, &reference(now), "field is immutable");
+                    errors.invalid_text(shown, &reference(now), "field is immutable");
                 }
-                (_, now) => flaws.invalid(shown, now.cloned().unwrap_or_default(), "field is immutable"),
+                (_, now) => errors.invalid(shown, now.cloned().unwrap_or_default(), "field is immutable"),
             }
         }
     }
 
-    fn care(&self) -> Care {
-        Care::Nothing
+    fn metadata_validation(&self) -> MetadataValidation {
+        MetadataValidation::Skip
     }
 
-    fn check_name(&self, name: &str, _prefix: bool) -> Vec<String> {
+    fn validate_name(&self, name: &str, _prefix: bool) -> Vec<String> {
         let bad = ['/', '%'].into_iter().filter(|letter| name.contains(*letter));
         bad.map(|letter| format!("may not contain '{letter}'")).collect()
     }
 
-    fn selectable(&self) -> &'static [Selectable] {
+    fn selectable_fields(&self) -> &'static [Selectable] {
         &[
             ("involvedObject.kind", |event| text(event, &["involvedObject", "kind"]).to_owned()),
             ("involvedObject.namespace", |event| text(event, &["involvedObject", "namespace"]).to_owned()),
@@ -185,27 +182,27 @@ impl Rules for Event {
     }
 }
 
-/// Who saw it, whichever field says so.
+/// The component that reported the event, from either field.
 fn source(event: &Value) -> String {
     let component = text(event, &["source", "component"]);
     if component.is_empty() { text(event, &["reportingComponent"]) } else { component }.to_owned()
 }
 
-fn is_new(scene: &Scene<'_>) -> bool {
-    scene.kind.group == "events.k8s.io"
+fn is_new(context: &WriteContext<'_>) -> bool {
+    context.kind.group == "events.k8s.io"
 }
 
-fn check_series(object: &Value, flaws: &mut FieldErrors) {
+fn validate_series(object: &Value, errors: &mut FieldErrors) {
     let Some(series) = at(object, &["series"]) else { return };
     if at(series, &["count"]).and_then(Value::as_i64).unwrap_or(0) < 2 {
-        flaws.invalid("series.count", "", "should be at least 2");
+        errors.invalid("series.count", "", "should be at least 2");
     }
     if text(series, &["lastObservedTime"]).is_empty() {
-        flaws.required("series.lastObservedTime", "");
+        errors.required("series.lastObservedTime", "");
     }
 }
 
-fn check_always(object: &Value, new: bool, flaws: &mut FieldErrors) {
+fn validate_always(object: &Value, new: bool, errors: &mut FieldErrors) {
     let namespace = text(object, &["metadata", "namespace"]);
     let involved = text(object, &["involvedObject", "namespace"]);
     let dated = !text(object, &["eventTime"]).is_empty();
@@ -216,7 +213,7 @@ fn check_always(object: &Value, new: bool, flaws: &mut FieldErrors) {
         (true, _) => false,
     };
     if apart {
-        flaws.invalid("involvedObject.namespace", involved, "does not match event.namespace");
+        errors.invalid("involvedObject.namespace", involved, "does not match event.namespace");
     }
     if !dated {
         return;
@@ -224,25 +221,25 @@ fn check_always(object: &Value, new: bool, flaws: &mut FieldErrors) {
     let controller = text(object, &["reportingComponent"]);
     let path = if new { "reportingController" } else { "reportingComponent" };
     if controller.is_empty() {
-        flaws.required(path, "");
+        errors.required(path, "");
     }
-    for flaw in names::qualified(controller) {
-        flaws.invalid(path, controller, &flaw);
+    for error in names::qualified(controller) {
+        errors.invalid(path, controller, &error);
     }
-    for (field, most, needed) in
+    for (field, max, needed) in
         [("reportingInstance", 128, true), ("action", 128, true), ("reason", 128, true), ("message", 1024, false)]
     {
         let value = text(object, &[field]);
         if value.is_empty() && needed {
-            flaws.required(field, "");
+            errors.required(field, "");
         }
-        if value.len() > most {
-            flaws.invalid(field, "", &format!("can have at most {most} characters"));
+        if value.len() > max {
+            errors.invalid(field, "", &format!("can have at most {max} characters"));
         }
     }
 }
 
-/// A reference to an object, as Go shows its own struct.
+/// An object reference, as Go prints the struct.
 fn reference(object: &Value) -> String {
     let fields = [
         ("Kind", "kind"),

@@ -1,13 +1,13 @@
-//! What is special about each kind: names, scope, verbs, columns, defaults, validation. One small file for each.
+//! What is special about each kind: names, scope, verbs, columns, defaults, validation. One file
+//! per kind.
 
-pub(crate) mod affinity;
-mod bare;
 mod config_map;
 mod csi_driver;
 mod csi_node;
 mod csi_storage_capacity;
+mod empty;
 pub(crate) mod event;
-mod event_new;
+mod events_k8s_io;
 mod lease;
 pub(crate) mod namespace;
 mod node;
@@ -15,23 +15,24 @@ pub(crate) mod persistent_volume;
 mod persistent_volume_claim;
 pub(crate) mod pod;
 mod pod_defaults;
-mod pod_parts;
 mod pod_update;
+mod pod_validation;
 pub mod print;
-pub(crate) mod rules;
 mod secret;
+pub(crate) mod selectors;
 mod service_account;
 pub(crate) mod storage_class;
+pub(crate) mod strategy;
 mod volume_attachment;
 mod volume_attributes_class;
 mod volume_source;
 
-pub(crate) use rules::{Rules, Scene, Selectable};
+pub(crate) use strategy::{DefaultStrategy, Selectable, Strategy, WriteContext};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A kind as one version of one group serves it. There is one static entry for each, in [`all`].
+/// A kind in one version of one group. [`all`] lists them.
 #[derive(Debug)]
 pub struct Kind {
     /// `""` for the core group.
@@ -42,59 +43,55 @@ pub struct Kind {
     pub kind: &'static str,
     /// Such as `persistentvolumes`.
     pub plural: &'static str,
-    /// Such as `persistentvolume`.
-    pub singular: &'static str,
     /// Such as `pv`.
     pub short_names: &'static [&'static str],
     /// Such as `all`.
     pub categories: &'static [&'static str],
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub namespaced: bool,
-    /// What may be done with it, as discovery tells, in alphabetical order.
+    /// The verbs in discovery, sorted.
     pub verbs: &'static [&'static str],
-    /// Paths below an object.
+    /// The subresources.
     pub subresources: &'static [Subresource],
-    /// What a table shows of it.
+    /// The columns of a table.
     pub columns: &'static [Column],
-    /// A row's cells, one for each column.
-    pub cells: fn(&Value, &Sight<'_>) -> Vec<Value>,
-    /// Where objects are stored: the plural, except where two kinds are two views of the same objects.
-    pub(crate) space: &'static str,
-    /// How its objects get into the store.
-    pub(crate) rules: &'static dyn Rules,
-    /// How it differs in small ways.
-    pub(crate) manners: Manners,
+    /// The cells of a row, one per column.
+    pub cells: fn(&Value, &PrintContext<'_>) -> Vec<Value>,
+    /// Defaults, admission and validation.
+    pub(crate) strategy: &'static dyn Strategy,
+    /// Other differences between kinds.
+    pub(crate) behavior: Behavior,
 }
 
-/// Small ways in which kinds differ.
+/// Other differences between kinds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manners {
-    /// Whether a PUT may come without a resourceVersion.
+pub(crate) struct Behavior {
+    /// Whether a PUT may omit the resourceVersion.
     pub unconditional_update: bool,
-    /// Whether a PUT makes what is not there.
+    /// Whether a PUT can create an object.
     pub create_on_update: bool,
-    /// Whether a delete is answered with what was deleted.
+    /// Whether a delete returns the deleted object.
     pub shows_deleted: bool,
-    /// Whether the garbage collector cares for it.
+    /// Whether garbage collection applies.
     pub collected: bool,
-    /// Whether a new object is stored before all of its defaults are, as upstream does with claims, which are stored without a phase
-    /// and shown with one. The first update is then always a change.
+    /// Whether a new object is stored without all its defaults. Upstream stores claims without a
+    /// phase and returns them with one, so that the first update is always a change.
     pub starts_as_draft: bool,
-    /// Whether it is shown in another form than it is stored in.
+    /// The conversion, if the kind is a view of another.
     pub view: Option<View>,
 }
 
-/// How a kind is shown that is stored as another.
+/// Conversion between a kind and the stored form of another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    /// From the stored form to the shown.
+    /// Converts from the stored form.
     pub show: fn(&mut Value),
-    /// From the shown form to the stored.
+    /// Converts to the stored form.
     pub store: fn(&mut Value),
 }
 
-/// How most kinds are.
-pub(crate) const MANNERS: Manners = Manners {
+/// The behavior of most kinds.
+pub(crate) const DEFAULT_BEHAVIOR: Behavior = Behavior {
     unconditional_update: true,
     create_on_update: false,
     shows_deleted: false,
@@ -103,11 +100,28 @@ pub(crate) const MANNERS: Manners = Manners {
     view: None,
 };
 
-/// What may be done with most kinds.
+/// A cluster-scoped kind of the core group, with a name and an age in tables.
+pub(crate) const DEFAULT_KIND: Kind = Kind {
+    group: "",
+    version: "v1",
+    kind: "",
+    plural: "",
+    short_names: &[],
+    categories: &[],
+    namespaced: false,
+    verbs: ALL_VERBS,
+    subresources: &[],
+    columns: &[NAME, AGE],
+    cells: print::name_and_age,
+    strategy: &DefaultStrategy,
+    behavior: DEFAULT_BEHAVIOR,
+};
+
+/// The verbs of most kinds.
 pub(crate) const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// All kinds that are served, in the order in which discovery shows them.
+/// All served kinds, in the order of discovery.
 pub fn all() -> &'static [&'static Kind] {
     static ALL: [&Kind; 25] = [
         &config_map::KIND,
@@ -120,21 +134,21 @@ pub fn all() -> &'static [&'static Kind] {
         &secret::KIND,
         &service_account::KIND,
         &lease::KIND,
-        &event_new::KIND,
+        &events_k8s_io::KIND,
         &csi_driver::KIND,
         &csi_node::KIND,
         &csi_storage_capacity::KIND,
         &storage_class::KIND,
         &volume_attachment::KIND,
         &volume_attributes_class::KIND,
-        &bare::SERVICE,
-        &bare::REPLICATION_CONTROLLER,
-        &bare::REPLICA_SET,
-        &bare::STATEFUL_SET,
-        &bare::DISRUPTION_BUDGET,
-        &bare::DEVICE_CLASS,
-        &bare::RESOURCE_CLAIM,
-        &bare::RESOURCE_SLICE,
+        &empty::SERVICE,
+        &empty::REPLICATION_CONTROLLER,
+        &empty::REPLICA_SET,
+        &empty::STATEFUL_SET,
+        &empty::DISRUPTION_BUDGET,
+        &empty::DEVICE_CLASS,
+        &empty::RESOURCE_CLAIM,
+        &empty::RESOURCE_SLICE,
     ];
     &ALL
 }
@@ -149,16 +163,16 @@ pub(crate) const fn column(name: &'static str, description: &'static str) -> Col
     Column { name, kind: "string", format: "", description, priority: 0 }
 }
 
-/// A column of text that only wide tables show.
+/// A column of text that is only shown with `-o wide`.
 pub(crate) const fn wide(name: &'static str, description: &'static str) -> Column {
     Column { name, kind: "string", format: "", description, priority: 1 }
 }
 
-/// The column of names.
+/// The column with the name.
 pub(crate) const NAME: Column =
     Column { name: "Name", kind: "string", format: "name", description: "The object's name.", priority: 0 };
 
-/// The column of ages.
+/// The column with the age.
 pub(crate) const AGE: Column = column("Age", "How long ago the object was created.");
 
 impl Kind {
@@ -172,12 +186,22 @@ impl Kind {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// The kind that a path names.
+    /// The name in discovery for a single object.
+    pub fn singular(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
+    /// Where the store keeps the objects. Kinds with the same plural are views of the same objects.
+    pub(crate) fn bucket(&self) -> &'static str {
+        self.plural
+    }
+
+    /// The kind of a path.
     pub fn of_path(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
         all().iter().copied().find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
-    /// The kind that an object names.
+    /// The kind of an object.
     pub fn of_object(api_version: &str, kind: &str) -> Option<&'static Kind> {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         all().iter().copied().find(|known| known.group == group && known.version == version && known.kind == kind)
@@ -189,9 +213,9 @@ impl Kind {
 pub struct Subresource {
     /// Such as `status`.
     pub name: &'static str,
-    /// What is sent and answered there, as (group, version, kind).
+    /// The group, version and kind of its body.
     pub kind: (&'static str, &'static str, &'static str),
-    /// What may be done with it, in alphabetical order.
+    /// The supported verbs, sorted.
     pub verbs: &'static [&'static str],
 }
 
@@ -204,17 +228,17 @@ pub struct Column {
     pub kind: &'static str,
     /// Its format, such as `name`.
     pub format: &'static str,
-    /// What is shown there.
+    /// Its description.
     pub description: &'static str,
     /// 0, or 1 for `-o wide`.
     pub priority: u8,
 }
 
-/// What a row shows besides its object.
+/// What cells depend on besides the object.
 #[derive(Debug, Clone, Copy)]
-pub struct Sight<'a> {
-    /// To tell ages.
+pub struct PrintContext<'a> {
+    /// The current time, for ages.
     pub now: Timestamp,
-    /// The class to be marked as the default; only in lists.
+    /// The class that is marked as the default; only in lists.
     pub default_class: Option<&'a str>,
 }

@@ -1,66 +1,63 @@
-//! Namespace. It goes in two steps: it is marked and emptied, and then its own finalizer is taken off through `/finalize`.
+//! Namespace. Its deletion has two steps: it is marked and emptied, and then its finalizer is
+//! removed through `/finalize`.
 
 use super::{
-    AGE, Kind, MANNERS, Manners, NAME, Rules, Scene, Selectable, Sight, Subresource, column, print, status_of,
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, Subresource,
+    WriteContext, column, print, status_of,
 };
-use crate::invalid::FieldErrors;
+use crate::field_errors::FieldErrors;
 use crate::names;
-use crate::value::{copy, list, set, set_absent, text};
+use crate::value::{copy, list, set, set_if_absent, text};
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Namespace",
     plural: "namespaces",
-    singular: "namespace",
     short_names: &["ns"],
-    categories: &[],
-    namespaced: false,
     verbs: &["create", "delete", "get", "list", "patch", "update", "watch"],
     subresources: &[
         Subresource { name: "finalize", kind: ("", "v1", "Namespace"), verbs: &["update"] },
         status_of("", "Namespace"),
     ],
-    columns: &[NAME, column("Status", "Whether it lives."), AGE],
+    columns: &[NAME, column("Status", "The phase of the namespace."), AGE],
     cells,
-    space: "namespaces",
-    rules: &Namespace,
-    manners: Manners { shows_deleted: true, ..MANNERS },
+    strategy: &Namespace,
+    behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
-    vec![print::name(object), text(object, &["status", "phase"]).into(), print::age(object, sight)]
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
+    vec![print::name(object), text(object, &["status", "phase"]).into(), print::age(object, context)]
 }
 
 #[derive(Debug)]
 struct Namespace;
 
-impl Rules for Namespace {
-    fn fill_in(&self, object: &mut Value) {
+impl Strategy for Namespace {
+    fn set_defaults(&self, object: &mut Value) {
         let name = text(object, &["metadata", "name"]).to_owned();
         if !name.is_empty() {
             set(object, &["metadata", "labels", "kubernetes.io/metadata.name"], name);
         }
     }
 
-    fn prepare(&self, object: &mut Value, _scene: &Scene<'_>) {
+    fn prepare_for_create(&self, object: &mut Value, _context: &WriteContext<'_>) {
         set(object, &["status"], serde_json::json!({"phase": "Active"}));
         let mut finalizers = list(object, &["spec", "finalizers"]).to_vec();
         if !finalizers.iter().any(|one| one == "kubernetes") {
             finalizers.push("kubernetes".into());
         }
         set(object, &["spec", "finalizers"], finalizers);
-        // A name that was generated is known only now.
-        self.fill_in(object);
+        // A generated name is only known now.
+        self.set_defaults(object);
     }
 
-    fn prepare_change(&self, new: &mut Value, old: &Value, scene: &Scene<'_>) {
-        match scene.subresource {
+    fn prepare_for_update(&self, new: &mut Value, old: &Value, context: &WriteContext<'_>) {
+        match context.subresource {
             "finalize" => copy(old, new, &["status"]),
             "status" => {
                 copy(old, new, &["spec"]);
-                set_absent(new, &["status", "phase"], "Active");
+                set_if_absent(new, &["status", "phase"], "Active");
             }
             _ => {
                 copy(old, new, &["spec"]);
@@ -69,46 +66,46 @@ impl Rules for Namespace {
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        check_finalizers(object, false, flaws);
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        validate_finalizers(object, false, errors);
     }
 
-    fn check_change(&self, new: &Value, _old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        match scene.subresource {
-            "finalize" => check_finalizers(new, true, flaws),
-            "status" => check_phase(new, flaws),
+    fn validate_update(&self, new: &Value, _old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        match context.subresource {
+            "finalize" => validate_finalizers(new, true, errors),
+            "status" => validate_phase(new, errors),
             _ => {}
         }
     }
 
-    fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
+    fn validate_name(&self, name: &str, prefix: bool) -> Vec<String> {
         names::label(name, prefix)
     }
 
-    fn selectable(&self) -> &'static [Selectable] {
+    fn selectable_fields(&self) -> &'static [Selectable] {
         &[("status.phase", |object| text(object, &["status", "phase"]).to_owned())]
     }
 }
 
-/// Finalizers are looked at one by one, but only some are told which one it was.
-fn check_finalizers(object: &Value, numbered: bool, flaws: &mut FieldErrors) {
+/// Only updates report the index of an invalid finalizer.
+fn validate_finalizers(object: &Value, numbered: bool, errors: &mut FieldErrors) {
     for (index, finalizer) in list(object, &["spec", "finalizers"]).iter().filter_map(Value::as_str).enumerate() {
         let path = if numbered { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
-        for flaw in names::qualified(finalizer) {
-            flaws.invalid(path.as_str(), finalizer, &flaw);
+        for error in names::qualified(finalizer) {
+            errors.invalid(path.as_str(), finalizer, &error);
         }
         if !finalizer.contains('/') && !matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion") {
-            flaws.invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified");
+            errors.invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified");
         }
     }
 }
 
-fn check_phase(object: &Value, flaws: &mut FieldErrors) {
+fn validate_phase(object: &Value, errors: &mut FieldErrors) {
     let phase = text(object, &["status", "phase"]);
     let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
     if deleting && phase != "Terminating" {
-        flaws.invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty");
+        errors.invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty");
     } else if !deleting && phase != "Active" {
-        flaws.invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty");
+        errors.invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty");
     }
 }

@@ -1,7 +1,9 @@
 //! Node.
 
-use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight, column, print, status_of, wide};
-use crate::invalid::FieldErrors;
+use super::{
+    AGE, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, WriteContext, column, print, status_of, wide,
+};
+use crate::field_errors::FieldErrors;
 use crate::names;
 use crate::status::Status;
 use crate::value::{at, entries, list, set, text, texts};
@@ -12,35 +14,28 @@ use std::net::IpAddr;
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Node",
     plural: "nodes",
-    singular: "node",
     short_names: &["no"],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
     subresources: &[status_of("", "Node")],
     columns: &[
         NAME,
-        column("Status", "Whether it is ready."),
-        column("Roles", "What it is for."),
+        column("Status", "Whether the node is ready."),
+        column("Roles", "The roles of the node."),
         AGE,
         column("Version", "The kubelet's version."),
-        wide("Internal-IP", "Its address within the cluster."),
-        wide("External-IP", "Its address outside of the cluster."),
-        wide("OS-Image", "Its operating system."),
-        wide("Kernel-Version", "Its kernel."),
-        wide("Container-Runtime", "What runs containers on it."),
+        wide("Internal-IP", "The internal address."),
+        wide("External-IP", "The external address."),
+        wide("OS-Image", "The operating system."),
+        wide("Kernel-Version", "The kernel version."),
+        wide("Container-Runtime", "The container runtime."),
     ],
     cells,
-    space: "nodes",
-    rules: &Node,
-    manners: MANNERS,
+    strategy: &Node,
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let mut status: Vec<&str> = Vec::new();
     for condition in list(object, &["status", "conditions"]).iter().filter(|one| text(one, &["type"]) == "Ready") {
         status.push(if text(condition, &["status"]) == "True" { "Ready" } else { "NotReady" });
@@ -71,7 +66,7 @@ fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
         print::name(object),
         status.join(",").into(),
         roles.into(),
-        print::age(object, sight),
+        print::age(object, context),
         text(object, &["status", "nodeInfo", "kubeletVersion"]).into(),
         address("InternalIP").into(),
         address("ExternalIP").into(),
@@ -84,14 +79,14 @@ fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
 #[derive(Debug)]
 struct Node;
 
-impl Rules for Node {
-    fn fill_in(&self, object: &mut Value) {
+impl Strategy for Node {
+    fn set_defaults(&self, object: &mut Value) {
         if at(object, &["status", "allocatable"]).is_none()
             && let Some(capacity) = at(object, &["status", "capacity"]).cloned()
         {
             set(object, &["status", "allocatable"], capacity);
         }
-        // Two fields for one thing: the older holds the first of the newer.
+        // podCIDR is the first of podCIDRs.
         let first = list(object, &["spec", "podCIDRs"]).first().cloned();
         match (text(object, &["spec", "podCIDR"]).to_owned(), first) {
             (one, None) if !one.is_empty() => set(object, &["spec", "podCIDRs"], json!([one])),
@@ -100,8 +95,8 @@ impl Rules for Node {
         }
     }
 
-    fn admit(&self, object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {
-        // Nothing is to be scheduled on a node before its controller has seen it.
+    fn admit(&self, object: &mut Value, _context: &WriteContext<'_>) -> Result<(), Status> {
+        // No pod is scheduled to a node before the node controller has seen it.
         let mut taints = list(object, &["spec", "taints"]).to_vec();
         if !taints.iter().any(|taint| text(taint, &["key"]) == NOT_READY && text(taint, &["effect"]) == "NoSchedule") {
             taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
@@ -110,42 +105,42 @@ impl Rules for Node {
         Ok(())
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
         let mut seen = BTreeSet::new();
         for (index, taint) in list(object, &["spec", "taints"]).iter().enumerate() {
-            // The path is upstream's, mistaken as it is.
+            // Upstream's path is wrong, too.
             let path = format!("metadata.taints[{index}]");
             let [key, value, effect] = ["key", "value", "effect"].map(|field| text(taint, &[field]));
-            for flaw in names::qualified(key) {
-                flaws.invalid(format!("{path}.key"), key, &flaw);
+            for error in names::qualified(key) {
+                errors.invalid(format!("{path}.key"), key, &error);
             }
-            for flaw in names::label_value(value) {
-                flaws.invalid(format!("{path}.value"), value, &flaw);
+            for error in names::label_value(value) {
+                errors.invalid(format!("{path}.value"), value, &error);
             }
             let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
             if effect.is_empty() {
-                flaws.required(format!("{path}.effect"), "");
+                errors.required(format!("{path}.effect"), "");
             } else if !effects.contains(&effect) {
-                flaws.unsupported(format!("{path}.effect"), effect, &effects);
+                errors.unsupported(format!("{path}.effect"), effect, &effects);
             }
             if !seen.insert((key, effect)) {
-                // As Go shows its own struct.
+                // As Go prints the struct.
                 let [key, value, effect] = [key, value, effect].map(Value::from);
                 let added = at(taint, &["timeAdded"]).cloned().unwrap_or_default();
                 let shown = format!(r#"{{"Key":{key},"Value":{value},"Effect":{effect},"TimeAdded":{added}}}"#);
-                flaws.duplicate_text(path, &shown, "taints must be unique by key and effect pair");
+                errors.duplicate_text(path, &shown, "taints must be unique by key and effect pair");
             }
         }
         for (index, range) in texts(object, &["spec", "podCIDRs"]).enumerate() {
             if !is_cidr(range) {
                 let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-                flaws.invalid(format!("spec.podCIDRs[{index}]"), range, why);
+                errors.invalid(format!("spec.podCIDRs[{index}]"), range, why);
             }
         }
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        self.check(new, scene, flaws);
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        self.validate(new, context, errors);
         for field in ["providerID", "podCIDRs"] {
             let (was, is) = (at(old, &["spec", field]), at(new, &["spec", field]));
             if was.is_some_and(|was| was != "") && was != is {
@@ -153,23 +148,23 @@ impl Rules for Node {
                     "providerID" => "node updates may not change providerID except from \"\" to valid",
                     _ => "node updates may not change podCIDR except from \"\" to valid",
                 };
-                flaws.forbidden(format!("spec.{field}"), why);
+                errors.forbidden(format!("spec.{field}"), why);
             }
         }
     }
 
-    fn selectable(&self) -> &'static [Selectable] {
+    fn selectable_fields(&self) -> &'static [Selectable] {
         &[("spec.unschedulable", |node| (at(node, &["spec", "unschedulable"]) == Some(&Value::Bool(true))).to_string())]
     }
 }
 
-/// Whether a text is a range of addresses, such as `10.9.8.0/24`.
+/// Whether a text is an address range such as `10.9.8.0/24`.
 fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
-    let most = match address.parse() {
+    let max = match address.parse() {
         Ok(IpAddr::V4(_)) => 32,
         Ok(IpAddr::V6(_)) => 128,
         Err(_) => return false,
     };
-    bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+    bits.parse::<u8>().is_ok_and(|bits| bits <= max)
 }

@@ -1,18 +1,21 @@
 //! PersistentVolumeClaim.
 
-use super::affinity::check_label_selector;
 use super::persistent_volume::{
-    BETA_CLASS, check_access_modes, check_mode_change, check_not_negative, check_volume_mode, class,
+    BETA_CLASS, class, validate_access_modes, validate_mode_change, validate_not_negative, validate_volume_mode,
 };
-use super::rules::{only_its_own_part, protect, round_up};
+use super::selectors::validate_label_selector;
 use super::storage_class::default_class;
-use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print, status_of, wide};
+use super::strategy::{add_protection_finalizer, restore_read_only_parts, round_up_to_milli};
+use super::{
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+    status_of, wide,
+};
+use crate::field_errors::FieldErrors;
 use crate::go_diff;
-use crate::invalid::FieldErrors;
-use crate::metadata::Care;
+use crate::metadata::MetadataValidation;
 use crate::names;
 use crate::status::Status;
-use crate::value::{at, copy, entries, set, set_absent, set_default, take, text, texts};
+use crate::value::{at, copy, entries, set, set_if_absent, set_if_empty, take, text, texts};
 use bindery_model::Quantity;
 use serde_json::{Value, json};
 
@@ -26,34 +29,29 @@ const RESIZE_STATES: [&str; 5] = [
 ];
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "PersistentVolumeClaim",
     plural: "persistentvolumeclaims",
-    singular: "persistentvolumeclaim",
     short_names: &["pvc"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
     subresources: &[status_of("", "PersistentVolumeClaim")],
     columns: &[
         NAME,
-        column("Status", "Its phase."),
-        column("Volume", "The volume it is bound to."),
-        column("Capacity", "How much the volume holds."),
-        column("Access Modes", "How the volume can be mounted."),
-        column("StorageClass", "Its class."),
-        column("VolumeAttributesClass", "The class of attributes it asks for."),
+        column("Status", "The phase."),
+        column("Volume", "The bound volume."),
+        column("Capacity", "The capacity of the volume."),
+        column("Access Modes", "The access modes of the volume."),
+        column("StorageClass", "The storage class."),
+        column("VolumeAttributesClass", "The requested volume attributes class."),
         AGE,
-        wide("VolumeMode", "Whether it asks for a file system or a block device."),
+        wide("VolumeMode", "The requested mode: Filesystem or Block."),
     ],
     cells,
-    space: "persistentvolumeclaims",
-    rules: &Claim,
-    manners: Manners { shows_deleted: true, starts_as_draft: true, ..MANNERS },
+    strategy: &Claim,
+    behavior: Behavior { shows_deleted: true, starts_as_draft: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let volume = text(object, &["spec", "volumeName"]);
     let bound = !volume.is_empty();
     let capacity = if bound { text(object, &["status", "capacity", "storage"]) } else { "" };
@@ -65,87 +63,88 @@ fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
         capacity.into(),
         modes.into(),
         class(object).into(),
-        print::or(object, &["spec", "volumeAttributesClassName"], "<unset>").into(),
-        print::age(object, sight),
-        print::or(object, &["spec", "volumeMode"], "<unset>").into(),
+        print::text_or(object, &["spec", "volumeAttributesClassName"], "<unset>").into(),
+        print::age(object, context),
+        print::text_or(object, &["spec", "volumeMode"], "<unset>").into(),
     ]
 }
 
 #[derive(Debug)]
 struct Claim;
 
-impl Rules for Claim {
-    fn fill_in(&self, object: &mut Value) {
-        set_default(object, &["status", "phase"], "Pending");
-        set_absent(object, &["spec", "volumeMode"], "Filesystem");
-        round_up(object, &["spec", "resources", "requests"]);
-        round_up(object, &["spec", "resources", "limits"]);
-        round_up(object, &["status", "capacity"]);
-        round_up(object, &["status", "allocatedResources"]);
+impl Strategy for Claim {
+    fn set_defaults(&self, object: &mut Value) {
+        set_if_empty(object, &["status", "phase"], "Pending");
+        set_if_absent(object, &["spec", "volumeMode"], "Filesystem");
+        round_up_to_milli(object, &["spec", "resources", "requests"]);
+        round_up_to_milli(object, &["spec", "resources", "limits"]);
+        round_up_to_milli(object, &["status", "capacity"]);
+        round_up_to_milli(object, &["status", "allocatedResources"]);
     }
 
-    fn admit(&self, object: &mut Value, scene: &Scene<'_>) -> Result<(), Status> {
+    fn admit(&self, object: &mut Value, context: &WriteContext<'_>) -> Result<(), Status> {
         let annotated = at(object, &["metadata", "annotations", BETA_CLASS]).is_some();
         if !annotated
             && at(object, &["spec", "storageClassName"]).is_none()
-            && let Some(class) = default_class(scene.store)
+            && let Some(class) = default_class(context.store)
         {
             set(object, &["spec", "storageClassName"], class);
         }
-        protect(object, "kubernetes.io/pvc-protection");
+        add_protection_finalizer(object, "kubernetes.io/pvc-protection");
         Ok(())
     }
 
-    fn prepare(&self, object: &mut Value, _scene: &Scene<'_>) {
+    fn prepare_for_create(&self, object: &mut Value, _context: &WriteContext<'_>) {
         set(object, &["status"], json!({"phase": "Pending"}));
-        settle_data_source(object, None);
+        normalize_data_sources(object, None);
     }
 
-    fn prepare_change(&self, new: &mut Value, old: &Value, scene: &Scene<'_>) {
-        only_its_own_part(new, old, scene.subresource);
-        if scene.subresource.is_empty() {
-            settle_data_source(new, Some(old));
+    fn prepare_for_update(&self, new: &mut Value, old: &Value, context: &WriteContext<'_>) {
+        restore_read_only_parts(new, old, context.subresource);
+        if context.subresource.is_empty() {
+            normalize_data_sources(new, Some(old));
         }
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        check_claim_spec(object, flaws);
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        validate_claim_spec(object, errors);
     }
 
-    fn care(&self) -> Care {
-        Care::Both
+    fn metadata_validation(&self) -> MetadataValidation {
+        MetadataValidation::UpdateAndCreate
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        if scene.subresource == "status" {
-            check_status(new, flaws);
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        if context.subresource == "status" {
+            validate_status(new, errors);
             return;
         }
-        self.check(new, scene, flaws);
-        check_spec_change(new, old, flaws);
+        self.validate(new, context, errors);
+        validate_spec_change(new, old, errors);
     }
 
-    fn admit_change(&self, new: &Value, old: &Value, scene: &Scene<'_>) -> Result<(), Status> {
+    fn admit_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>) -> Result<(), Status> {
         let size = |object| text(object, &STORAGE).parse::<Quantity>().ok();
-        if !scene.subresource.is_empty() || size(new) <= size(old) {
+        if !context.subresource.is_empty() || size(new) <= size(old) {
             return Ok(());
         }
-        let refuse = |why| Err(Status::forbidden(&KIND, text(new, &["metadata", "name"]), why));
+        let reject = |why| Err(Status::forbidden(&KIND, text(new, &["metadata", "name"]), why));
         if text(old, &["status", "phase"]) != "Bound" {
-            return refuse("Only bound persistent volume claims can be expanded");
+            return reject("Only bound persistent volume claims can be expanded");
         }
         let name = class(new);
-        let found = (!name.is_empty() && name == class(old)).then(|| scene.store.get("storageclasses", name)).flatten();
+        let found =
+            (!name.is_empty() && name == class(old)).then(|| context.store.get("storageclasses", name)).flatten();
         let found = found.and_then(|found| serde_json::from_slice::<Value>(&found.bytes).ok());
         if found.and_then(|found| found.get("allowVolumeExpansion").and_then(Value::as_bool)) == Some(true) {
             return Ok(());
         }
-        refuse(
+        reject(
             "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize",
         )
     }
 
-    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
         let mut warnings = Vec::new();
         if at(new, &["metadata", "annotations", BETA_CLASS]).is_some() {
             let path = format!("metadata.annotations[{BETA_CLASS}]");
@@ -162,12 +161,12 @@ impl Rules for Claim {
     }
 }
 
-/// Of `dataSource` and `dataSourceRef` each is what the other is, if only one is set.
-fn settle_data_source(object: &mut Value, old: Option<&Value>) {
+/// If only one of `dataSource` and `dataSourceRef` is set, the other is copied from it.
+fn normalize_data_sources(object: &mut Value, old: Option<&Value>) {
     const SOURCE: [&str; 2] = ["spec", "dataSource"];
     const REFERENCE: [&str; 2] = ["spec", "dataSourceRef"];
     let had = old.is_some_and(|old| at(old, &SOURCE).is_some());
-    // A source in another namespace is behind a gate that is closed, unless the claim had one before.
+    // The feature gate for sources in another namespace is off, but an existing one is kept.
     let had_reference = old.is_some_and(|old| at(old, &REFERENCE).is_some());
     if !text(object, &["spec", "dataSourceRef", "namespace"]).is_empty() && !had_reference {
         take(object, &REFERENCE);
@@ -189,27 +188,27 @@ fn settle_data_source(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// What a claim asks for, be it in a template.
-pub(super) fn check_claim_spec(object: &Value, flaws: &mut FieldErrors) {
+/// Validates the spec of a claim or of a claim template.
+pub(super) fn validate_claim_spec(object: &Value, errors: &mut FieldErrors) {
     let modes: Vec<&str> = texts(object, &["spec", "accessModes"]).collect();
     if modes.is_empty() {
-        flaws.required("spec.accessModes", "at least 1 access mode is required");
+        errors.required("spec.accessModes", "at least 1 access mode is required");
     }
     if let Some(selector) = at(object, &["spec", "selector"]) {
-        check_label_selector(selector, "spec.selector", flaws);
+        validate_label_selector(selector, "spec.selector", errors);
     }
-    check_access_modes(&modes, flaws);
+    validate_access_modes(&modes, errors);
     match at(object, &STORAGE).and_then(Value::as_str) {
-        None => flaws.required("spec.resources[storage]", ""),
+        None => errors.required("spec.resources[storage]", ""),
         Some(size) if size.parse::<Quantity>().is_ok_and(|size| size <= *Quantity::zero()) => {
-            flaws.invalid("spec.resources[storage]", size, "must be greater than zero");
+            errors.invalid("spec.resources[storage]", size, "must be greater than zero");
         }
         Some(_) => {}
     }
-    check_class_name(object, "storageClassName", flaws);
-    check_volume_mode(object, flaws);
-    check_data_source(object, "dataSource", flaws);
-    check_data_source(object, "dataSourceRef", flaws);
+    validate_class_name(object, "storageClassName", errors);
+    validate_volume_mode(object, errors);
+    validate_data_source(object, "dataSource", errors);
+    validate_data_source(object, "dataSourceRef", errors);
     let (source, reference) = (at(object, &["spec", "dataSource"]), at(object, &["spec", "dataSourceRef"]));
     let same = |field| source.and_then(|one| one.get(field)) == reference.and_then(|one| one.get(field));
     let of_one_namespace = reference.is_none_or(|one| text(one, &["namespace"]).is_empty());
@@ -218,41 +217,41 @@ pub(super) fn check_claim_spec(object: &Value, flaws: &mut FieldErrors) {
         && of_one_namespace
         && !["apiGroup", "kind", "name"].into_iter().all(same)
     {
-        flaws.invalid("spec", json!({}), "must match dataSourceRef");
+        errors.invalid("spec", json!({}), "must match dataSourceRef");
     }
-    check_class_name(object, "volumeAttributesClassName", flaws);
+    validate_class_name(object, "volumeAttributesClassName", errors);
 }
 
-fn check_class_name(object: &Value, field: &str, flaws: &mut FieldErrors) {
+fn validate_class_name(object: &Value, field: &str, errors: &mut FieldErrors) {
     let name = text(object, &["spec", field]);
     if !name.is_empty() {
-        for flaw in names::subdomain(name, false) {
-            flaws.invalid(format!("spec.{field}"), name, &flaw);
+        for error in names::subdomain(name, false) {
+            errors.invalid(format!("spec.{field}"), name, &error);
         }
     }
 }
 
-fn check_data_source(object: &Value, field: &str, flaws: &mut FieldErrors) {
+fn validate_data_source(object: &Value, field: &str, errors: &mut FieldErrors) {
     let Some(source) = at(object, &["spec", field]) else { return };
     let path = format!("spec.{field}");
     let [group, kind, name] = ["apiGroup", "kind", "name"].map(|part| text(source, &[part]));
     if name.is_empty() {
-        flaws.required(format!("{path}.name"), "");
+        errors.required(format!("{path}.name"), "");
     }
     if kind.is_empty() {
-        flaws.required(format!("{path}.kind"), "");
+        errors.required(format!("{path}.kind"), "");
     }
     if group.is_empty() && kind != "PersistentVolumeClaim" {
-        flaws.invalid(path.as_str(), kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
+        errors.invalid(path.as_str(), kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
     }
     if !group.is_empty() {
-        for flaw in names::subdomain(group, false) {
-            flaws.invalid(format!("{path}.apiGroup"), group, &flaw);
+        for error in names::subdomain(group, false) {
+            errors.invalid(format!("{path}.apiGroup"), group, &error);
         }
     }
 }
 
-fn check_spec_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
+fn validate_spec_change(new: &Value, old: &Value, errors: &mut FieldErrors) {
     const CLASS: [&str; 2] = ["spec", "storageClassName"];
     const ATTRIBUTES: [&str; 2] = ["spec", "volumeAttributesClassName"];
     let annotation = |object| at(object, &["metadata", "annotations", BETA_CLASS]).and_then(Value::as_str);
@@ -267,7 +266,7 @@ fn check_spec_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     } else {
         if is != was {
             let path = format!("metadata.annotations.{BETA_CLASS}");
-            flaws.invalid(path, is.unwrap_or_default(), "field is immutable");
+            errors.invalid(path, is.unwrap_or_default(), "field is immutable");
         }
         if set_now.is_some() && (was.is_none() || was == set_now) {
             take(&mut found, &CLASS);
@@ -283,14 +282,14 @@ fn check_spec_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
         let why =
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
         let spec = |object: &Value| go_diff::claim_spec(at(object, &["spec"]).unwrap_or(&Value::Null));
-        flaws.forbidden("spec", &format!("{why}\n{}", go_diff::diff(&spec(&expected), &spec(&found))));
+        errors.forbidden("spec", &format!("{why}\n{}", go_diff::diff(&spec(&expected), &spec(&found))));
     }
     let size = |object, path: &[&str]| text(object, path).parse::<Quantity>().unwrap_or(Quantity::zero().clone());
     let held = size(old, &["status", "capacity", "storage"]);
     if size(new, &STORAGE) < size(old, &STORAGE) && size(new, &STORAGE) <= held {
-        flaws.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity");
+        errors.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity");
     }
-    check_mode_change(new, old, flaws);
+    validate_mode_change(new, old, errors);
     if at(new, &ATTRIBUTES) != at(old, &ATTRIBUTES)
         && at(old, &["status", "currentVolumeAttributesClassName"]).is_some()
     {
@@ -300,32 +299,32 @@ fn check_spec_change(new: &Value, old: &Value, flaws: &mut FieldErrors) {
             Some(_) => return,
         };
         let why = format!("update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil");
-        flaws.forbidden("spec.volumeAttributesClassName", &why);
+        errors.forbidden("spec.volumeAttributesClassName", &why);
     }
 }
 
-fn check_status(new: &Value, flaws: &mut FieldErrors) {
+fn validate_status(new: &Value, errors: &mut FieldErrors) {
     if texts(new, &["spec", "accessModes"]).next().is_none() {
-        flaws.required("Spec.accessModes", "");
+        errors.required("Spec.accessModes", "");
     }
     for (name, value) in entries(new, &["status", "capacity"]) {
-        check_not_negative(value, &format!("status.capacity[{name}]"), flaws);
+        validate_not_negative(value, &format!("status.capacity[{name}]"), errors);
     }
     let native = |name: &str| !name.contains('/') || name.contains("kubernetes.io/");
     let path = "status.allocatedResourceStatuses";
     for (name, state) in entries(new, &["status", "allocatedResourceStatuses"]) {
         if native(name) && name != "storage" {
-            flaws.unsupported(path, name, &["storage"]);
+            errors.unsupported(path, name, &["storage"]);
         }
         if !RESIZE_STATES.contains(&state.as_str().unwrap_or_default()) {
-            flaws.unsupported(path, name, &RESIZE_STATES);
+            errors.unsupported(path, name, &RESIZE_STATES);
         }
     }
     for (name, value) in entries(new, &["status", "allocatedResources"]) {
         if native(name) && name != "storage" {
-            flaws.unsupported("status.allocatedResources", name, &["storage"]);
+            errors.unsupported("status.allocatedResources", name, &["storage"]);
         } else {
-            check_not_negative(value, &format!("status.allocatedResources[{name}]"), flaws);
+            validate_not_negative(value, &format!("status.allocatedResources[{name}]"), errors);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What is filled in where a pod says nothing.
+//! Defaults of pods.
 
-use super::rules::round_up;
-use crate::value::{at, list, map, set, set_default, text};
+use super::strategy::round_up_to_milli;
+use crate::value::{at, list, map, set, set_if_empty, text};
 use serde_json::{Value, json};
 
-/// Fills in a pod.
-pub(super) fn fill_in(pod: &mut Value) {
+/// Sets the defaults of a pod.
+pub(super) fn set_defaults(pod: &mut Value) {
     for (field, value) in [
         ("restartPolicy", json!("Always")),
         ("terminationGracePeriodSeconds", json!(30)),
@@ -14,22 +14,22 @@ pub(super) fn fill_in(pod: &mut Value) {
         ("schedulerName", json!("default-scheduler")),
         ("enableServiceLinks", json!(true)),
     ] {
-        set_default(pod, &["spec", field], value);
+        set_if_empty(pod, &["spec", field], value);
     }
     if at(pod, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64).is_some_and(|grace| grace < 0) {
         set(pod, &["spec", "terminationGracePeriodSeconds"], 1);
     }
-    both_names_of_account(pod);
-    both_forms_of_address(pod);
+    sync_service_account_names(pod);
+    sync_pod_ips(pod);
     let host_network = at(pod, &["spec", "hostNetwork"]) == Some(&Value::Bool(true));
     for part in ["containers", "initContainers", "ephemeralContainers"] {
-        each(pod, &["spec", part], |container| fill_in_container(container, host_network));
+        for_each_item(pod, &["spec", part], |container| fill_in_container(container, host_network));
     }
-    each(pod, &["spec", "volumes"], fill_in_volume);
+    for_each_item(pod, &["spec", "volumes"], fill_in_volume);
 }
 
-/// The account has an old name and a new one, and both are kept.
-fn both_names_of_account(pod: &mut Value) {
+/// The service account has a deprecated field, which is kept equal.
+fn sync_service_account_names(pod: &mut Value) {
     let name = match text(pod, &["spec", "serviceAccountName"]) {
         "" => text(pod, &["spec", "serviceAccount"]),
         name => name,
@@ -41,8 +41,8 @@ fn both_names_of_account(pod: &mut Value) {
     }
 }
 
-/// The address stands alone, and first in a list; if they differ, the one that stands alone counts.
-fn both_forms_of_address(pod: &mut Value) {
+/// podIP is the first of podIPs; if they differ, podIP is used.
+fn sync_pod_ips(pod: &mut Value) {
     let alone = text(pod, &["status", "podIP"]).to_owned();
     let first = list(pod, &["status", "podIPs"]).first().map_or("", |one| text(one, &["ip"])).to_owned();
     if alone.is_empty() && !first.is_empty() {
@@ -52,29 +52,29 @@ fn both_forms_of_address(pod: &mut Value) {
     }
 }
 
-fn each(object: &mut Value, path: &[&str], change: impl Fn(&mut Value)) {
+fn for_each_item(object: &mut Value, path: &[&str], change: impl Fn(&mut Value)) {
     let found = path.iter().try_fold(object, |value, step| value.get_mut(step));
     found.and_then(Value::as_array_mut).into_iter().flatten().for_each(change);
 }
 
 fn fill_in_container(container: &mut Value, host_network: bool) {
-    set_default(container, &["resources"], json!({}));
-    set_default(container, &["terminationMessagePath"], "/dev/termination-log");
-    set_default(container, &["terminationMessagePolicy"], "File");
+    set_if_empty(container, &["resources"], json!({}));
+    set_if_empty(container, &["terminationMessagePath"], "/dev/termination-log");
+    set_if_empty(container, &["terminationMessagePolicy"], "File");
     let image = text(container, &["image"]);
     let tag = image.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(_, tag)| tag);
     let latest = !image.contains('@') && tag.is_none_or(|tag| tag == "latest");
-    set_default(container, &["imagePullPolicy"], if latest { "Always" } else { "IfNotPresent" });
-    each(container, &["ports"], |port| {
-        set_default(port, &["protocol"], "TCP");
+    set_if_empty(container, &["imagePullPolicy"], if latest { "Always" } else { "IfNotPresent" });
+    for_each_item(container, &["ports"], |port| {
+        set_if_empty(port, &["protocol"], "TCP");
         if host_network && at(port, &["hostPort"]).is_none() {
             let same = at(port, &["containerPort"]).cloned().unwrap_or_default();
             set(port, &["hostPort"], same);
         }
     });
-    each(container, &["env"], |variable| {
+    for_each_item(container, &["env"], |variable| {
         if at(variable, &["valueFrom", "fieldRef"]).is_some() {
-            set_default(variable, &["valueFrom", "fieldRef", "apiVersion"], "v1");
+            set_if_empty(variable, &["valueFrom", "fieldRef", "apiVersion"], "v1");
         }
     });
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -85,15 +85,15 @@ fn fill_in_container(container: &mut Value, host_network: bool) {
     for hook in ["postStart", "preStop"] {
         fill_in_http(container, &["lifecycle", hook, "httpGet"]);
     }
-    round_up(container, &["resources", "limits"]);
-    round_up(container, &["resources", "requests"]);
+    round_up_to_milli(container, &["resources", "limits"]);
+    round_up_to_milli(container, &["resources", "requests"]);
     let limits: Vec<(String, Value)> = map(container, &["resources", "limits"])
         .into_iter()
         .flatten()
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     for (name, limit) in limits {
-        set_default(container, &["resources", "requests", &name], limit);
+        set_if_empty(container, &["resources", "requests", &name], limit);
     }
 }
 
@@ -107,7 +107,7 @@ fn fill_in_probe(container: &mut Value, probe: &str) {
     }
     fill_in_http(container, &[probe, "httpGet"]);
     if at(container, &[probe, "grpc"]).is_some() {
-        set_default(container, &[probe, "grpc", "service"], "");
+        set_if_empty(container, &[probe, "grpc", "service"], "");
     }
 }
 
@@ -117,7 +117,7 @@ fn fill_in_http(container: &mut Value, path: &[&str]) {
     }
     for (field, value) in [("path", "/"), ("scheme", "HTTP")] {
         let full: Vec<&str> = path.iter().copied().chain([field]).collect();
-        set_default(container, &full, value);
+        set_if_empty(container, &full, value);
     }
 }
 
@@ -127,34 +127,34 @@ fn fill_in_volume(volume: &mut Value) {
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if at(volume, &[source]).is_some() {
-            set_default(volume, &[source, "defaultMode"], 420);
+            set_if_empty(volume, &[source, "defaultMode"], 420);
         }
     }
     if at(volume, &["hostPath"]).is_some() {
-        set_default(volume, &["hostPath", "type"], "");
+        set_if_empty(volume, &["hostPath", "type"], "");
     }
     let field = |item: &mut Value| {
         if at(item, &["fieldRef"]).is_some() {
-            set_default(item, &["fieldRef", "apiVersion"], "v1");
+            set_if_empty(item, &["fieldRef", "apiVersion"], "v1");
         }
     };
-    each(volume, &["downwardAPI", "items"], field);
-    each(volume, &["projected", "sources"], |source| {
+    for_each_item(volume, &["downwardAPI", "items"], field);
+    for_each_item(volume, &["projected", "sources"], |source| {
         if at(source, &["serviceAccountToken"]).is_some() {
-            set_default(source, &["serviceAccountToken", "expirationSeconds"], 3600);
+            set_if_empty(source, &["serviceAccountToken", "expirationSeconds"], 3600);
         }
-        each(source, &["downwardAPI", "items"], field);
+        for_each_item(source, &["downwardAPI", "items"], field);
     });
     if at(volume, &["ephemeral", "volumeClaimTemplate"]).is_some() {
-        set_default(volume, &["ephemeral", "volumeClaimTemplate", "spec", "volumeMode"], "Filesystem");
+        set_if_empty(volume, &["ephemeral", "volumeClaimTemplate", "spec", "volumeMode"], "Filesystem");
     }
     if at(volume, &["iscsi"]).is_some() {
-        set_default(volume, &["iscsi", "iscsiInterface"], "default");
+        set_if_empty(volume, &["iscsi", "iscsiInterface"], "default");
     }
 }
 
-/// What admission gives every pod: it tolerates for some minutes that its node is away.
-pub(super) fn tolerate(pod: &mut Value) {
+/// Admission: tolerate a node that is not ready or unreachable for five minutes.
+pub(super) fn add_default_tolerations(pod: &mut Value) {
     let mut tolerations = list(pod, &["spec", "tolerations"]).to_vec();
     for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let tolerated = tolerations.iter().any(|one| {
@@ -171,7 +171,7 @@ pub(super) fn tolerate(pod: &mut Value) {
     }
 }
 
-/// The priority of a pod's class; none if there is no such class.
+/// The priority of a pod's class; `None` if the class does not exist.
 pub(super) fn priority(pod: &Value) -> Option<i64> {
     match text(pod, &["spec", "priorityClassName"]) {
         "" => Some(0),
@@ -181,8 +181,8 @@ pub(super) fn priority(pod: &Value) -> Option<i64> {
     }
 }
 
-/// How well a pod is served when things get tight: by how exactly it says what it needs.
-pub(super) fn quality(pod: &Value) -> &'static str {
+/// The quality of service class, from requests and limits.
+pub(super) fn qos_class(pod: &Value) -> &'static str {
     let containers = || list(pod, &["spec", "containers"]).iter().chain(list(pod, &["spec", "initContainers"]));
     let amount = |container: &Value, part: &str, name: &str| {
         at(container, &["resources", part, name]).and_then(Value::as_str).filter(|text| *text != "0").map(str::to_owned)

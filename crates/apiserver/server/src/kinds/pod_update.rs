@@ -1,7 +1,7 @@
-//! What of a pod's spec may change, which is little.
+//! Updates of a pod's spec, most of which is immutable.
 
+use crate::field_errors::FieldErrors;
 use crate::go_diff;
-use crate::invalid::FieldErrors;
 use crate::value::{at, copy, list, take, text};
 use serde_json::Value;
 
@@ -9,37 +9,37 @@ const FIELDS: &str = "pod updates may not change fields other than `spec.contain
      `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` \
      (allow it to be set to 1 if it was previously negative)";
 
-/// Looks for changes of a spec that may not be.
-pub(super) fn check(new: &Value, old: &Value, flaws: &mut FieldErrors) {
+/// Validates an update of the spec.
+pub(super) fn validate(new: &Value, old: &Value, errors: &mut FieldErrors) {
     for part in ["containers", "initContainers"] {
         let containers = list(new, &["spec", part]);
         for (index, container) in containers.iter().enumerate() {
             if text(container, &["image"]).is_empty() && containers.len() == list(old, &["spec", part]).len() {
-                flaws.required(format!("spec.{part}[{index}].image"), "");
+                errors.required(format!("spec.{part}[{index}].image"), "");
             }
         }
         if containers.len() != list(old, &["spec", part]).len() {
-            flaws.forbidden(format!("spec.{part}"), "pod updates may not add or remove containers");
+            errors.forbidden(format!("spec.{part}"), "pod updates may not add or remove containers");
             return;
         }
     }
-    if !check_deadline(new, old, flaws) {
+    if !validate_deadline(new, old, errors) {
         return;
     }
-    check_tolerations(new, old, flaws);
+    validate_tolerations(new, old, errors);
     if at(new, &["spec"]) == at(old, &["spec"]) {
         return;
     }
     let expected = at(old, &["spec"]).cloned().unwrap_or_default();
-    let found = with_what_may_change_as_it_was(new, old);
+    let found = with_mutable_fields_restored(new, old);
     if found != expected {
         let diff = go_diff::diff(&go_diff::pod_spec(&expected), &go_diff::pod_spec(&found));
-        flaws.forbidden("spec", &format!("{FIELDS}\n{diff}"));
+        errors.forbidden("spec", &format!("{FIELDS}\n{diff}"));
     }
 }
 
-/// The new spec, but for images, the deadline, tolerations and gates: those are taken as checked.
-fn with_what_may_change_as_it_was(new: &Value, old: &Value) -> Value {
+/// The new spec, with the old values of the fields that may change.
+fn with_mutable_fields_restored(new: &Value, old: &Value) -> Value {
     let mut pod = new.clone();
     for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {
         copy(old, &mut pod, &["spec", field]);
@@ -53,29 +53,29 @@ fn with_what_may_change_as_it_was(new: &Value, old: &Value) -> Value {
     take(&mut pod, &["spec"]).unwrap_or_default()
 }
 
-/// A deadline can only come nearer. Answers whether the rest is to be looked at.
-fn check_deadline(new: &Value, old: &Value, flaws: &mut FieldErrors) -> bool {
+/// The deadline can only be shortened. Returns whether to validate the rest.
+fn validate_deadline(new: &Value, old: &Value, errors: &mut FieldErrors) -> bool {
     const PATH: &str = "spec.activeDeadlineSeconds";
     let deadline = |pod| at(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64);
     match (deadline(old), deadline(new)) {
         (_, Some(is)) if !(0..=i64::from(i32::MAX)).contains(&is) => {
-            flaws.invalid(PATH, is, "must be between 0 and 2147483647, inclusive");
+            errors.invalid(PATH, is, "must be between 0 and 2147483647, inclusive");
             false
         }
         (Some(was), Some(is)) if is > was => {
-            flaws.invalid(PATH, is, "must be less than or equal to previous value");
+            errors.invalid(PATH, is, "must be less than or equal to previous value");
             false
         }
         (Some(_), None) => {
-            flaws.invalid(PATH, Value::Null, "must not update from a positive integer to nil value");
+            errors.invalid(PATH, Value::Null, "must not update from a positive integer to nil value");
             true
         }
         (_, _) => true,
     }
 }
 
-/// Tolerations can only become more.
-fn check_tolerations(new: &Value, old: &Value, flaws: &mut FieldErrors) {
+/// Tolerations can only be added.
+fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
     let lasting = |toleration: &Value| {
         let mut toleration = toleration.clone();
         take(&mut toleration, &["tolerationSeconds"]);
@@ -84,6 +84,6 @@ fn check_tolerations(new: &Value, old: &Value, flaws: &mut FieldErrors) {
     let now: Vec<Value> = list(new, &["spec", "tolerations"]).iter().map(lasting).collect();
     if !list(old, &["spec", "tolerations"]).iter().all(|one| now.contains(&lasting(one))) {
         let why = "existing toleration can not be modified except its tolerationSeconds";
-        flaws.forbidden("spec.tolerations", why);
+        errors.forbidden("spec.tolerations", why);
     }
 }

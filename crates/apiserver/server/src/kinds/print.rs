@@ -1,6 +1,6 @@
-//! How cells of tables are written.
+//! Formatting of table cells.
 
-use super::Sight;
+use super::PrintContext;
 use crate::value::{at, text, texts};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,11 +11,16 @@ pub fn name(object: &Value) -> Value {
 }
 
 /// How long ago the object was created.
-pub fn age(object: &Value, sight: &Sight<'_>) -> Value {
-    since(text(object, &["metadata", "creationTimestamp"]), sight.now).into()
+pub fn age(object: &Value, context: &PrintContext<'_>) -> Value {
+    since(text(object, &["metadata", "creationTimestamp"]), context.now).into()
 }
 
-/// How long ago something was, for people.
+/// The cells of a table with name and age only.
+pub fn name_and_age(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
+    vec![name(object), age(object, context)]
+}
+
+/// How long ago a time was, in readable form.
 pub fn since(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => duration(now.as_second() - time.as_second()),
@@ -23,7 +28,7 @@ pub fn since(time: &str, now: Timestamp) -> String {
     }
 }
 
-/// A number of seconds, for people: the larger it is the coarser.
+/// A number of seconds in readable form, with less precision for longer durations.
 pub fn duration(seconds: i64) -> String {
     if seconds < -1 {
         return "<invalid>".to_owned();
@@ -47,7 +52,7 @@ pub fn duration(seconds: i64) -> String {
     }
 }
 
-/// Access modes, abbreviated, in the order that upstream gives them.
+/// Abbreviated access modes, in upstream's order.
 pub fn access_modes(object: &Value, path: &[&str]) -> String {
     const SHORT: [(&str, &str); 4] =
         [("ReadWriteOnce", "RWO"), ("ReadOnlyMany", "ROX"), ("ReadWriteMany", "RWX"), ("ReadWriteOncePod", "RWOP")];
@@ -56,12 +61,12 @@ pub fn access_modes(object: &Value, path: &[&str]) -> String {
     short.join(",")
 }
 
-/// A text, or what stands for none.
-pub fn or<'a>(object: &'a Value, path: &[&str], none: &'a str) -> &'a str {
+/// The text at a path, or a default.
+pub fn text_or<'a>(object: &'a Value, path: &[&str], none: &'a str) -> &'a str {
     at(object, path).and_then(Value::as_str).unwrap_or(none)
 }
 
-/// The phase, unless the object is on its way out.
+/// The phase, or `Terminating` if the object is being deleted.
 pub fn phase(object: &Value) -> &str {
     if at(object, &["metadata", "deletionTimestamp"]).is_some() {
         "Terminating"
@@ -75,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_coarser_the_longer_they_are() {
+    fn longer_durations_are_less_precise() {
         let minute = 60;
         let (hour, day) = (60 * minute, 24 * 60 * minute);
         for (seconds, text) in [

@@ -1,63 +1,55 @@
 //! Secret.
 
-use super::config_map::{MOST_BYTES, check_immutable};
-use super::{AGE, ALL_VERBS, Kind, MANNERS, NAME, Rules, Scene, Selectable, Sight, column, print};
-use crate::invalid::FieldErrors;
-use crate::metadata::Care;
+use super::config_map::{MAX_BYTES, validate_immutable};
+use super::{AGE, DEFAULT_KIND, Kind, NAME, PrintContext, Selectable, Strategy, WriteContext, column, print};
+use crate::field_errors::FieldErrors;
+use crate::metadata::MetadataValidation;
 use crate::names;
-use crate::value::{at, entries, map, set, set_default, take, text};
+use crate::value::{at, entries, map, set, set_if_empty, take, text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
-    group: "",
-    version: "v1",
     kind: "Secret",
     plural: "secrets",
-    singular: "secret",
-    short_names: &[],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
-    columns: &[NAME, column("Type", "What it is for."), column("Data", "How many entries there are."), AGE],
+    columns: &[NAME, column("Type", "The type of the secret."), column("Data", "The number of entries."), AGE],
     cells,
-    space: "secrets",
-    rules: &Secret,
-    manners: MANNERS,
+    strategy: &Secret,
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let count = map(object, &["data"]).map_or(0, serde_json::Map::len);
-    vec![print::name(object), text(object, &["type"]).into(), count.into(), print::age(object, sight)]
+    vec![print::name(object), text(object, &["type"]).into(), count.into(), print::age(object, context)]
 }
 
 #[derive(Debug)]
 struct Secret;
 
-impl Rules for Secret {
-    fn fill_in(&self, object: &mut Value) {
+impl Strategy for Secret {
+    fn set_defaults(&self, object: &mut Value) {
         for (key, value) in take(object, &["stringData"]).as_ref().and_then(Value::as_object).into_iter().flatten() {
             set(object, &["data", key], STANDARD.encode(value.as_str().unwrap_or_default().as_bytes()));
         }
-        set_default(object, &["type"], "Opaque");
+        set_if_empty(object, &["type"], "Opaque");
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
         let mut bytes = 0;
         for (key, value) in entries(object, &["data"]) {
-            for flaw in names::config_key(key) {
-                flaws.invalid(format!("data[{key}]"), key, &flaw);
+            for error in names::config_key(key) {
+                errors.invalid(format!("data[{key}]"), key, &error);
             }
             bytes += value.as_str().map_or(0, |text| text.len() / 4 * 3);
         }
-        if bytes > MOST_BYTES {
-            flaws.too_long("data", MOST_BYTES);
+        if bytes > MAX_BYTES {
+            errors.too_long("data", MAX_BYTES);
         }
         let mut needs = |key: &str| {
             if at(object, &["data", key]).is_none() {
-                flaws.required(format!("data[{key}]"), "");
+                errors.required(format!("data[{key}]"), "");
             }
         };
         match text(object, &["type"]) {
@@ -69,58 +61,58 @@ impl Rules for Secret {
                     keys.into_iter().for_each(needs);
                 }
             }
-            "kubernetes.io/dockercfg" => check_json(object, ".dockercfg", flaws),
-            "kubernetes.io/dockerconfigjson" => check_json(object, ".dockerconfigjson", flaws),
+            "kubernetes.io/dockercfg" => validate_json(object, ".dockercfg", errors),
+            "kubernetes.io/dockerconfigjson" => validate_json(object, ".dockerconfigjson", errors),
             "kubernetes.io/service-account-token" => {
                 let path = ["metadata", "annotations", "kubernetes.io/service-account.name"];
                 if text(object, &path).is_empty() {
-                    flaws.required("metadata.annotations[kubernetes.io/service-account.name]", "");
+                    errors.required("metadata.annotations[kubernetes.io/service-account.name]", "");
                 }
             }
             _ => {}
         }
     }
 
-    fn warn(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
+    fn warnings(&self, new: &Value, _old: Option<&Value>) -> Vec<String> {
         let is_tls = text(new, &["type"]) == "kubernetes.io/tls";
-        is_tls.then(|| tls_flaw(new)).flatten().into_iter().collect()
+        is_tls.then(|| tls_warning(new)).flatten().into_iter().collect()
     }
 
-    fn care(&self) -> Care {
-        Care::Both
+    fn metadata_validation(&self) -> MetadataValidation {
+        MetadataValidation::UpdateAndCreate
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
         let (ours, theirs) = (text(new, &["type"]), text(old, &["type"]));
         if ours != theirs {
-            flaws.invalid("type", ours, "field is immutable");
+            errors.invalid("type", ours, "field is immutable");
         }
-        check_immutable(new, old, &["data"], flaws);
-        self.check(new, scene, flaws);
+        validate_immutable(new, old, &["data"], errors);
+        self.validate(new, context, errors);
     }
 
-    fn selectable(&self) -> &'static [Selectable] {
+    fn selectable_fields(&self) -> &'static [Selectable] {
         &[("type", |secret| text(secret, &["type"]).to_owned())]
     }
 }
 
-/// An entry that has to be there, and to be JSON.
-fn check_json(object: &Value, key: &str, flaws: &mut FieldErrors) {
+/// Validates a required entry that must be JSON.
+fn validate_json(object: &Value, key: &str, errors: &mut FieldErrors) {
     let path = format!("data[{key}]");
     match at(object, &["data", key]).and_then(Value::as_str) {
-        None => flaws.required(path, ""),
+        None => errors.required(path, ""),
         Some(data) => {
-            // Base64 that is none was refused before.
-            let flaw = bindery_fields::decode::object_mistake(&STANDARD.decode(data).unwrap_or_default());
-            if let Some(flaw) = flaw {
-                flaws.invalid(path, "<secret contents redacted>", &flaw);
+            // Invalid base64 was rejected by the decoder.
+            let error = bindery_fields::decode::object_error(&STANDARD.decode(data).unwrap_or_default());
+            if let Some(error) = error {
+                errors.invalid(path, "<secret contents redacted>", &error);
             }
         }
     }
 }
 
-/// What no client can make a connection with, for it is not even the form of certificate and key.
-fn tls_flaw(object: &Value) -> Option<String> {
+/// A warning if a certificate or key is not PEM.
+fn tls_warning(object: &Value) -> Option<String> {
     [("tls.crt", "certificate"), ("tls.key", "key")].into_iter().find_map(|(key, what)| {
         let data = STANDARD.decode(text(object, &["data", key])).unwrap_or_default();
         let has_block = data.windows(11).any(|window| window == b"-----BEGIN ");

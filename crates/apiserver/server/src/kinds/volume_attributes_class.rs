@@ -1,60 +1,56 @@
 //! VolumeAttributesClass.
 
-use super::rules::protect;
-use super::storage_class::{check_driver, check_parameters};
-use super::{AGE, ALL_VERBS, Kind, MANNERS, Manners, NAME, Rules, Scene, Sight, column, print};
-use crate::invalid::FieldErrors;
-use crate::metadata::Care;
+use super::storage_class::{validate_driver, validate_parameters};
+use super::strategy::add_protection_finalizer;
+use super::{
+    AGE, Behavior, DEFAULT_BEHAVIOR, DEFAULT_KIND, Kind, NAME, PrintContext, Strategy, WriteContext, column, print,
+};
+use crate::field_errors::FieldErrors;
+use crate::metadata::MetadataValidation;
 use crate::status::Status;
 use crate::value::{at, text};
 use serde_json::Value;
 
 pub(crate) static KIND: Kind = Kind {
     group: "storage.k8s.io",
-    version: "v1",
     kind: "VolumeAttributesClass",
     plural: "volumeattributesclasses",
-    singular: "volumeattributesclass",
     short_names: &["vac"],
-    categories: &[],
-    namespaced: false,
-    verbs: ALL_VERBS,
-    subresources: &[],
-    columns: &[NAME, column("DriverName", "Who gives volumes these attributes."), AGE],
+    columns: &[NAME, column("DriverName", "The driver."), AGE],
     cells,
-    space: "volumeattributesclasses",
-    rules: &AttributesClass,
-    manners: Manners { shows_deleted: true, ..MANNERS },
+    strategy: &AttributesClass,
+    behavior: Behavior { shows_deleted: true, ..DEFAULT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
-    vec![print::name(object), text(object, &["driverName"]).into(), print::age(object, sight)]
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
+    vec![print::name(object), text(object, &["driverName"]).into(), print::age(object, context)]
 }
 
 #[derive(Debug)]
 struct AttributesClass;
 
-impl Rules for AttributesClass {
-    fn admit(&self, object: &mut Value, _scene: &Scene<'_>) -> Result<(), Status> {
-        protect(object, "kubernetes.io/vac-protection");
+impl Strategy for AttributesClass {
+    fn admit(&self, object: &mut Value, _context: &WriteContext<'_>) -> Result<(), Status> {
+        add_protection_finalizer(object, "kubernetes.io/vac-protection");
         Ok(())
     }
 
-    fn check(&self, object: &Value, _scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        check_driver(object, "driverName", flaws);
-        check_parameters(object, true, flaws);
+    fn validate(&self, object: &Value, _context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        validate_driver(object, "driverName", errors);
+        validate_parameters(object, true, errors);
     }
 
-    fn care(&self) -> Care {
-        Care::Both
+    fn metadata_validation(&self) -> MetadataValidation {
+        MetadataValidation::UpdateAndCreate
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
         for field in ["driverName", "parameters"] {
             if at(new, &[field]) != at(old, &[field]) {
-                flaws.forbidden(field, &format!("updates to {field} are forbidden."));
+                errors.forbidden(field, &format!("updates to {field} are forbidden."));
             }
         }
-        self.check(new, scene, flaws);
+        self.validate(new, context, errors);
     }
 }

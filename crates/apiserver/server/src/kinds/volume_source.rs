@@ -1,11 +1,11 @@
-//! Where a persistent volume's bytes are: the one field of its spec that says so.
+//! The source of a PersistentVolume: exactly one of these fields of its spec.
 
-use super::csi_node::check_driver_name;
-use crate::invalid::FieldErrors;
-use crate::value::{at, entries, list, map, set_default, text};
+use super::csi_node::validate_driver_name;
+use crate::field_errors::FieldErrors;
+use crate::value::{at, entries, list, map, set_if_empty, text};
 use serde_json::{Map, Value, json};
 
-/// The fields that name a source, in the order in which upstream looks at them.
+/// The fields with a source, in upstream's order of validation.
 pub(crate) const SOURCES: [&str; 22] = [
     "hostPath",
     "gcePersistentDisk",
@@ -31,8 +31,8 @@ pub(crate) const SOURCES: [&str; 22] = [
     "csi",
 ];
 
-/// The sources that were mounted with options before there was a field for them.
-const OLD_MOUNT_OPTIONS: [&str; 12] = [
+/// The sources that support mount options by annotation.
+const MOUNT_OPTIONS_ANNOTATION_SOURCES: [&str; 12] = [
     "gcePersistentDisk",
     "awsElasticBlockStore",
     "glusterfs",
@@ -47,24 +47,24 @@ const OLD_MOUNT_OPTIONS: [&str; 12] = [
     "portworxVolume",
 ];
 
-/// The sources that a spec names; for sound volumes it is one.
-pub(super) fn found(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    // A spec has few fields, so that each is looked up among the sources, not the other way round.
+/// The sources in a spec; a valid volume has one.
+pub(super) fn sources(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    // A spec has few fields, so each is looked up in the list of sources.
     entries(object, &["spec"]).filter(|(name, _)| SOURCES.contains(name))
 }
 
-/// Sources, as the spec names them.
-pub(super) fn of(object: &Value) -> Value {
-    Value::Object(found(object).map(|(name, source)| (name.to_owned(), source.clone())).collect::<Map<_, _>>())
+/// An object with all sources of a spec.
+pub(super) fn source_object(object: &Value) -> Value {
+    Value::Object(sources(object).map(|(name, source)| (name.to_owned(), source.clone())).collect::<Map<_, _>>())
 }
 
-/// Whether mount options may be given by annotation.
-pub(super) fn takes_old_mount_options(object: &Value) -> bool {
-    found(object).any(|(name, _)| OLD_MOUNT_OPTIONS.contains(&name))
+/// Whether mount options can be set by annotation.
+pub(super) fn allows_mount_options_annotation(object: &Value) -> bool {
+    sources(object).any(|(name, _)| MOUNT_OPTIONS_ANNOTATION_SOURCES.contains(&name))
 }
 
-/// Fills in what was left out of a source.
-pub(super) fn fill_in(object: &mut Value) {
+/// Sets the defaults of a source.
+pub(super) fn set_defaults(object: &mut Value) {
     const DEFAULTS: [(&str, &[(&str, &str)]); 5] = [
         ("hostPath", &[("type", "")]),
         ("iscsi", &[("iscsiInterface", "default")]),
@@ -77,108 +77,108 @@ pub(super) fn fill_in(object: &mut Value) {
             continue;
         }
         for (field, value) in fields {
-            set_default(object, &["spec", source, field], *value);
+            set_if_empty(object, &["spec", source, field], *value);
         }
         if source == "azureDisk" {
-            set_default(object, &["spec", source, "readOnly"], json!(false));
+            set_if_empty(object, &["spec", source, "readOnly"], json!(false));
         }
     }
 }
 
-/// Exactly one source, and one that makes sense.
-pub(super) fn check(object: &Value, flaws: &mut FieldErrors) {
+/// Validates that there is exactly one source, and the source itself.
+pub(super) fn validate(object: &Value, errors: &mut FieldErrors) {
     let mut count = 0;
-    let mut sources: Vec<(&str, &Value)> = found(object).collect();
+    let mut sources: Vec<(&str, &Value)> = sources(object).collect();
     sources.sort_by_key(|(name, _)| SOURCES.iter().position(|one| one == name));
     for (name, source) in sources {
         let path = format!("spec.{name}");
         if count > 0 && name != "flexVolume" {
-            flaws.forbidden(path, "may not specify more than 1 volume type");
+            errors.forbidden(path, "may not specify more than 1 volume type");
             continue;
         }
         count += 1;
         match name {
-            "hostPath" => check_host_path(source, &path, flaws),
+            "hostPath" => validate_host_path(source, &path, errors),
             "local" => {
-                check_local_path(source, &path, flaws);
+                validate_local_path(source, &path, errors);
                 if map(object, &["spec", "nodeAffinity"]).is_none() {
-                    flaws.required("spec.nodeAffinity", "Local volume requires node affinity");
+                    errors.required("spec.nodeAffinity", "Local volume requires node affinity");
                 }
             }
-            "nfs" => check_nfs(source, &path, flaws),
-            "csi" => check_csi(source, &path, flaws),
-            "iscsi" => check_iscsi(source, &path, flaws),
-            "fc" => check_fibre_channel(source, &path, flaws),
-            "rbd" => check_present(source, &path, &["image"], flaws),
-            "cinder" => check_present(source, &path, &["volumeID"], flaws),
+            "nfs" => validate_nfs(source, &path, errors),
+            "csi" => validate_csi(source, &path, errors),
+            "iscsi" => validate_iscsi(source, &path, errors),
+            "fc" => validate_fibre_channel(source, &path, errors),
+            "rbd" => validate_present(source, &path, &["image"], errors),
+            "cinder" => validate_present(source, &path, &["volumeID"], errors),
             "awsElasticBlockStore" => {
-                check_present(source, &path, &["volumeID"], flaws);
-                check_partition(source, &path, flaws);
+                validate_present(source, &path, &["volumeID"], errors);
+                validate_partition(source, &path, errors);
             }
-            // Upstream tells of this one by a name that it does not have.
+            // Upstream's path for this source is wrong.
             "gcePersistentDisk" => {
-                check_present(source, "spec.persistentDisk", &["pdName"], flaws);
-                check_partition(source, "spec.persistentDisk", flaws);
+                validate_present(source, "spec.persistentDisk", &["pdName"], errors);
+                validate_partition(source, "spec.persistentDisk", errors);
             }
-            "flexVolume" => check_present(source, &path, &["driver"], flaws),
-            "azureDisk" => check_present(source, &path, &["diskName", "diskURI"], flaws),
-            "vsphereVolume" => check_present(source, &path, &["volumePath"], flaws),
-            "glusterfs" => check_present(source, &path, &["endpoints", "path"], flaws),
+            "flexVolume" => validate_present(source, &path, &["driver"], errors),
+            "azureDisk" => validate_present(source, &path, &["diskName", "diskURI"], errors),
+            "vsphereVolume" => validate_present(source, &path, &["volumePath"], errors),
+            "glusterfs" => validate_present(source, &path, &["endpoints", "path"], errors),
             _ => {}
         }
     }
     if count == 0 {
-        flaws.required("spec", "must specify a volume type");
+        errors.required("spec", "must specify a volume type");
     }
 }
 
-fn check_present(source: &Value, path: &str, fields: &[&str], flaws: &mut FieldErrors) {
+fn validate_present(source: &Value, path: &str, fields: &[&str], errors: &mut FieldErrors) {
     for field in fields.iter().filter(|field| text(source, &[field]).is_empty()) {
-        flaws.required(format!("{path}.{field}"), "");
+        errors.required(format!("{path}.{field}"), "");
     }
 }
 
-fn has_steps_up(path: &str) -> bool {
+fn has_parent_steps(path: &str) -> bool {
     path.split('/').any(|step| step == "..")
 }
 
-fn check_host_path(source: &Value, path: &str, flaws: &mut FieldErrors) {
+fn validate_host_path(source: &Value, path: &str, errors: &mut FieldErrors) {
     const TYPES: [&str; 8] =
         ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     let on_host = text(source, &["path"]);
     if on_host.is_empty() {
-        flaws.required(format!("{path}.path"), "");
-    } else if has_steps_up(on_host) {
-        flaws.invalid(format!("{path}.path"), on_host, "must not contain '..'");
+        errors.required(format!("{path}.path"), "");
+    } else if has_parent_steps(on_host) {
+        errors.invalid(format!("{path}.path"), on_host, "must not contain '..'");
     }
     let kind = text(source, &["type"]);
     if !TYPES.contains(&kind) {
-        flaws.unsupported(format!("{path}.type"), kind, &TYPES);
+        errors.unsupported(format!("{path}.type"), kind, &TYPES);
     }
 }
 
-fn check_local_path(source: &Value, path: &str, flaws: &mut FieldErrors) {
+fn validate_local_path(source: &Value, path: &str, errors: &mut FieldErrors) {
     let on_node = text(source, &["path"]);
     if on_node.is_empty() {
-        flaws.required(format!("{path}.path"), "");
-    } else if has_steps_up(on_node) {
-        flaws.invalid(format!("{path}.path"), on_node, "must not contain '..'");
+        errors.required(format!("{path}.path"), "");
+    } else if has_parent_steps(on_node) {
+        errors.invalid(format!("{path}.path"), on_node, "must not contain '..'");
     }
 }
 
-fn check_nfs(source: &Value, path: &str, flaws: &mut FieldErrors) {
-    check_present(source, path, &["server", "path"], flaws);
+fn validate_nfs(source: &Value, path: &str, errors: &mut FieldErrors) {
+    validate_present(source, path, &["server", "path"], errors);
     let exported = text(source, &["path"]);
     if !exported.starts_with('/') {
-        flaws.invalid(format!("{path}.path"), exported, "must be an absolute path");
+        errors.invalid(format!("{path}.path"), exported, "must be an absolute path");
     }
 }
 
-fn check_partition(source: &Value, path: &str, flaws: &mut FieldErrors) {
+fn validate_partition(source: &Value, path: &str, errors: &mut FieldErrors) {
     let partition = number(source, "partition").unwrap_or(0);
     if !(0..=255).contains(&partition) {
-        // Upstream's words leave 0 out, its test does not.
-        flaws.invalid(format!("{path}.partition"), partition, "must be between 1 and 255, inclusive");
+        // Upstream's message excludes 0, but its check does not.
+        errors.invalid(format!("{path}.partition"), partition, "must be between 1 and 255, inclusive");
     }
 }
 
@@ -186,23 +186,23 @@ fn number(source: &Value, field: &str) -> Option<i64> {
     at(source, &[field]).and_then(Value::as_i64)
 }
 
-fn check_unit(source: &Value, path: &str, flaws: &mut FieldErrors) {
+fn validate_lun(source: &Value, path: &str, errors: &mut FieldErrors) {
     let unit = number(source, "lun").unwrap_or(0);
     if !(0..=255).contains(&unit) {
-        flaws.invalid(format!("{path}.lun"), unit, "must be between 0 and 255, inclusive");
+        errors.invalid(format!("{path}.lun"), unit, "must be between 0 and 255, inclusive");
     }
 }
 
-fn check_fibre_channel(source: &Value, path: &str, flaws: &mut FieldErrors) {
+fn validate_fibre_channel(source: &Value, path: &str, errors: &mut FieldErrors) {
     let (targets, ids) = (list(source, &["targetWWNs"]), list(source, &["wwids"]));
     let path_of_targets = format!("{path}.targetWWNs");
     match (targets.is_empty(), ids.is_empty()) {
         (true, true) => {
-            flaws.required(path_of_targets, "must specify either targetWWNs or wwids, but not both");
+            errors.required(path_of_targets, "must specify either targetWWNs or wwids, but not both");
         }
         (false, false) => {
             let why = "targetWWNs and wwids can not be specified simultaneously";
-            flaws.invalid(path_of_targets, targets.to_vec(), why);
+            errors.invalid(path_of_targets, targets.to_vec(), why);
         }
         (true, false) | (false, true) => {}
     }
@@ -210,33 +210,33 @@ fn check_fibre_channel(source: &Value, path: &str, flaws: &mut FieldErrors) {
         return;
     }
     match number(source, "lun") {
-        None => flaws.required(format!("{path}.lun"), "lun is required if targetWWNs is specified"),
-        Some(_) => check_unit(source, path, flaws),
+        None => errors.required(format!("{path}.lun"), "lun is required if targetWWNs is specified"),
+        Some(_) => validate_lun(source, path, errors),
     }
 }
 
-fn check_iscsi(source: &Value, path: &str, flaws: &mut FieldErrors) {
-    check_present(source, path, &["targetPortal"], flaws);
+fn validate_iscsi(source: &Value, path: &str, errors: &mut FieldErrors) {
+    validate_present(source, path, &["targetPortal"], errors);
     let name = text(source, &["iqn"]);
     if name.is_empty() {
-        flaws.required(format!("{path}.iqn"), "");
+        errors.required(format!("{path}.iqn"), "");
     } else if !is_iscsi_name(name) {
-        flaws.invalid(format!("{path}.iqn"), name, "must be valid format");
+        errors.invalid(format!("{path}.iqn"), name, "must be valid format");
     }
-    check_unit(source, path, flaws);
+    validate_lun(source, path, errors);
     let secret = at(source, &["secretRef"]);
     let authenticates = |field| at(source, &[field]) == Some(&Value::Bool(true));
     match secret {
         None if authenticates("chapAuthDiscovery") || authenticates("chapAuthSession") => {
-            flaws.required(format!("{path}.secretRef"), "");
+            errors.required(format!("{path}.secretRef"), "");
         }
         None => {}
-        Some(secret) => check_present(secret, &format!("{path}.secretRef"), &["name"], flaws),
+        Some(secret) => validate_present(secret, &format!("{path}.secretRef"), &["name"], errors),
     }
     if let Some(initiator) = at(source, &["initiatorName"]).and_then(Value::as_str)
         && !is_iscsi_name(initiator)
     {
-        flaws.invalid(format!("{path}.initiatorname"), initiator, "must be valid format");
+        errors.invalid(format!("{path}.initiatorname"), initiator, "must be valid format");
     }
 }
 
@@ -262,20 +262,20 @@ fn is_iscsi_name(name: &str) -> bool {
     }
 }
 
-fn check_csi(source: &Value, path: &str, flaws: &mut FieldErrors) {
-    check_driver_name(text(source, &["driver"]), &format!("{path}.driver"), flaws);
-    check_present(source, path, &["volumeHandle"], flaws);
+fn validate_csi(source: &Value, path: &str, errors: &mut FieldErrors) {
+    validate_driver_name(text(source, &["driver"]), &format!("{path}.driver"), errors);
+    validate_present(source, path, &["volumeHandle"], errors);
     for secret in
         ["controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef"]
     {
         if let Some(reference) = at(source, &[secret]) {
-            check_present(reference, &format!("{path}.{secret}"), &["name", "namespace"], flaws);
+            validate_present(reference, &format!("{path}.{secret}"), &["name", "namespace"], errors);
         }
     }
 }
 
-/// Sources that no longer work.
-pub(super) fn warn(object: &Value) -> Vec<String> {
+/// Warnings about sources that no longer work.
+pub(super) fn warnings(object: &Value) -> Vec<String> {
     const GONE: [(&str, &str); 6] = [
         ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
         ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
@@ -285,6 +285,6 @@ pub(super) fn warn(object: &Value) -> Vec<String> {
         ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
     ];
     let named = |name: &str| if name == "storageos" { "storageOS".to_owned() } else { name.to_owned() };
-    let gone = found(object).filter_map(|(name, _)| GONE.iter().find(|(gone, _)| *gone == name));
+    let gone = sources(object).filter_map(|(name, _)| GONE.iter().find(|(gone, _)| *gone == name));
     gone.map(|(name, why)| format!("spec.{}: {why}", named(name))).collect()
 }

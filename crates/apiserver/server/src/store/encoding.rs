@@ -1,4 +1,5 @@
-//! How objects are encoded: kind, version and revision come first, so that each can be cut off or replaced without decoding the rest.
+//! The encoding of objects: kind, version and revision come first, so that they can be cut off or
+//! replaced without decoding.
 
 use super::Stored;
 use bytes::Bytes;
@@ -7,7 +8,7 @@ use std::io::Write;
 
 const METADATA: &[u8] = b"\"metadata\":{\"resourceVersion\":\"";
 
-/// Encodes an object in canonical form (kind and apiVersion in it) at a revision.
+/// Encodes an object in canonical form, with kind and apiVersion, at a revision.
 pub fn encode(object: &Value, revision: u64) -> Stored {
     let (bytes, empty) = (write(object, Some(revision)), Map::new());
     let metadata = object.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
@@ -25,7 +26,7 @@ pub fn encode(object: &Value, revision: u64) -> Stored {
     }
 }
 
-/// Encodes an object that is not stored, such as the outcome of a dry run, as it is.
+/// Encodes an object that is not stored, such as the result of a dry run.
 pub fn encode_draft(object: &Value) -> Bytes {
     write(object, None)
 }
@@ -43,7 +44,7 @@ fn write(object: &Value, revision: Option<u64>) -> Bytes {
     match revision {
         Some(revision) => {
             out.extend_from_slice(METADATA);
-            write!(out, "{revision}\"").expect("memory can be written to");
+            write!(out, "{revision}\"").expect("writing to memory cannot fail");
             for (name, value) in metadata.iter().filter(|(name, _)| *name != "resourceVersion") {
                 out.push(b',');
                 member(&mut out, name, value);
@@ -59,22 +60,22 @@ fn write(object: &Value, revision: Option<u64>) -> Bytes {
         }
     }
     out.push(b'}');
-    // A copy has just the size it needs; a shrunk buffer would leave holes in memory behind each object.
+    // A copy has the exact size; shrinking the buffer would fragment memory.
     Bytes::copy_from_slice(&out)
 }
 
 fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
-    serde_json::to_writer(&mut *out, name).expect("memory can be written to");
+    serde_json::to_writer(&mut *out, name).expect("writing to memory cannot fail");
     out.push(b':');
-    serde_json::to_writer(&mut *out, value).expect("memory can be written to");
+    serde_json::to_writer(&mut *out, value).expect("writing to memory cannot fail");
 }
 
-/// An encoded object without kind and apiVersion, as items of a list are: to be put after a `{`.
+/// An encoded object without `{`, kind and apiVersion, as in a list.
 pub fn item(encoded: &[u8]) -> &[u8] {
     &encoded[metadata_at(encoded)..]
 }
 
-/// The same object with another revision.
+/// The object with another revision.
 pub fn with_revision(encoded: &[u8], revision: u64) -> Bytes {
     let start = metadata_at(encoded);
     if !encoded[start..].starts_with(METADATA) {
@@ -84,12 +85,12 @@ pub fn with_revision(encoded: &[u8], revision: u64) -> Bytes {
     let end = start + encoded[start..].iter().position(|byte| *byte == b'"').unwrap_or(0);
     let mut out = Vec::with_capacity(encoded.len() + 8);
     out.extend_from_slice(&encoded[..start]);
-    write!(out, "{revision}").expect("memory can be written to");
+    write!(out, "{revision}").expect("writing to memory cannot fail");
     out.extend_from_slice(&encoded[end..]);
     Bytes::from(out.into_boxed_slice())
 }
 
-/// Where the metadata begins: after the second comma, since neither kinds nor versions have any.
+/// The offset of the metadata: after the second comma, since kinds and versions contain none.
 fn metadata_at(encoded: &[u8]) -> usize {
     let commas = encoded.iter().enumerate().filter(|(_, byte)| **byte == b',').map(|(at, _)| at);
     commas.skip(1).map(|at| at + 1).next().unwrap_or(0)

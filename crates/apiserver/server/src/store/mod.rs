@@ -1,6 +1,7 @@
 //! The store: all objects as encoded bytes, one global revision, and a window of history.
 //!
-//! What was written is kept as it is served. Replaced versions live on in history alone, and share their bytes with whoever still reads them.
+//! Objects are stored as they are served. Replaced versions exist only in history, and share their
+//! bytes with readers.
 
 mod encoding;
 mod window;
@@ -14,30 +15,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use window::Window;
 
-/// Objects by space (the plural under which they are stored) and key.
+/// Objects by bucket (the plural under which they are stored) and key.
 #[derive(Debug)]
 pub struct Store {
     settings: Settings,
     revision: u64,
-    /// The revision that it began with: whatever was before is nobody's to know.
-    began: u64,
-    spaces: BTreeMap<&'static str, Space>,
+    /// The revision at the start; earlier changes are unknown.
+    initial_revision: u64,
+    buckets: BTreeMap<&'static str, Bucket>,
     replaced_bytes: usize,
-    records: Vec<Record>,
+    records: Vec<JournalRecord>,
 }
 
 #[derive(Debug, Default)]
-struct Space {
+struct Bucket {
     objects: BTreeMap<Arc<str>, Arc<Stored>>,
     window: Window,
 }
 
-/// One object, as stored: its bytes, and the little of it that is asked for without decoding them.
+/// A stored object: its bytes, and the parts that are needed without decoding them.
 #[derive(Debug)]
 pub struct Stored {
     /// The revision of its last change: its `resourceVersion`.
     pub revision: u64,
-    /// `{"kind":…,"apiVersion":…,"metadata":{"resourceVersion":"…",…` in this order, ready to be served.
+    /// `{"kind":…,"apiVersion":…,"metadata":{"resourceVersion":"…",…` in this order, as served.
     pub bytes: Bytes,
     /// Its UID.
     pub uid: Box<str>,
@@ -45,49 +46,57 @@ pub struct Stored {
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// The UIDs of its owners.
     pub owners: Box<[Box<str>]>,
-    /// Whether its next update is kept even if it changes nothing.
+    /// Whether its next update is stored even if it changes nothing.
     pub is_draft: bool,
 }
 
-/// One change, as history keeps it.
+/// A change, as kept in history.
 #[derive(Debug, Clone)]
-pub struct Change {
-    /// When it was made.
+pub struct HistoryEntry {
+    /// The revision of the change.
     pub revision: u64,
     /// `namespace/name`, or `name`.
     pub key: Arc<str>,
-    /// What it was before; none if it was made.
+    /// The object before the change; `None` if it was created.
     pub before: Option<Arc<Stored>>,
-    /// What it is now; for a deletion what it was last, with the revision of the deletion.
+    /// The object after the change; for a deletion its last state, with the revision of the
+    /// deletion.
     pub after: Arc<Stored>,
-    /// Whether it is gone.
+    /// Whether it was deleted.
     pub deleted: bool,
 }
 
-/// One change, as it is to be persisted.
+/// A change to be persisted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// When it was made: records of one commit, and of several, are in this order.
+pub struct JournalRecord {
+    /// The revision of the change; records are in this order.
     pub revision: u64,
-    /// Where it is stored: the plural of its kind.
-    pub space: &'static str,
+    /// The bucket of the object.
+    pub bucket: &'static str,
     /// `namespace/name`, or `name`.
     pub key: Arc<str>,
-    /// The object; none if it is gone.
+    /// The object; `None` if it was deleted.
     pub value: Option<Bytes>,
 }
 
-/// The revision asked for is no longer held; the oldest that is.
+/// The requested revision is no longer in history. Contains the oldest one that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooOld(pub u64);
 
 impl Store {
     /// An empty store at a revision.
     pub fn new(settings: Settings, revision: u64) -> Self {
-        Self { settings, revision, began: revision, spaces: BTreeMap::new(), replaced_bytes: 0, records: Vec::new() }
+        Self {
+            settings,
+            revision,
+            initial_revision: revision,
+            buckets: BTreeMap::new(),
+            replaced_bytes: 0,
+            records: Vec::new(),
+        }
     }
 
-    /// How it was set up.
+    /// Its settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -97,118 +106,125 @@ impl Store {
         self.revision
     }
 
-    /// Takes in an object that was persisted. Only before anything else is done.
-    pub fn restore(&mut self, space: &'static str, key: Arc<str>, object: Arc<Stored>) {
+    /// Adds a persisted object. Only before any other change.
+    pub fn restore(&mut self, bucket: &'static str, key: Arc<str>, object: Arc<Stored>) {
         let revision = self.revision;
-        let space = self.spaces.entry(space).or_insert_with(|| Space::at(revision));
-        space.objects.insert(key, object);
+        let bucket = self.buckets.entry(bucket).or_insert_with(|| Bucket::at(revision));
+        bucket.objects.insert(key, object);
     }
 
-    /// An object as it is now.
-    pub fn get(&self, space: &str, key: &str) -> Option<&Arc<Stored>> {
-        self.spaces.get(space)?.objects.get(key)
+    /// The current state of an object.
+    pub fn get(&self, bucket: &str, key: &str) -> Option<&Arc<Stored>> {
+        self.buckets.get(bucket)?.objects.get(key)
     }
 
-    /// How many objects there are.
-    pub fn count(&self, space: &str) -> usize {
-        self.spaces.get(space).map_or(0, |space| space.objects.len())
-    }
-
-    /// Puts an object in place of what is there. The object's own revision must be the next.
-    pub fn put(&mut self, space: &'static str, key: &str, object: Stored, now: Timestamp) -> Arc<Stored> {
-        assert_eq!(object.revision, self.revision + 1, "revisions are given out one by one");
+    /// Creates or replaces an object, whose revision must be the next one.
+    pub fn put(&mut self, bucket: &'static str, key: &str, object: Stored, now: Timestamp) -> Arc<Stored> {
+        assert_eq!(object.revision, self.revision + 1, "revisions are consecutive");
         let object = Arc::new(object);
-        // Who has waited for the first object of a kind since the beginning has missed nothing.
-        let began = self.began;
-        let room = self.spaces.entry(space).or_insert_with(|| Space::at(began));
-        let key = match room.objects.get_key_value(key) {
+        // A watch that started before the first object of a kind has missed nothing.
+        let initial_revision = self.initial_revision;
+        let contents = self.buckets.entry(bucket).or_insert_with(|| Bucket::at(initial_revision));
+        let key = match contents.objects.get_key_value(key) {
             Some((known, _)) => Arc::clone(known),
             None => Arc::from(key),
         };
-        let before = room.objects.insert(Arc::clone(&key), Arc::clone(&object));
+        let before = contents.objects.insert(Arc::clone(&key), Arc::clone(&object));
         let value = Some(object.bytes.clone());
         self.log(
-            space,
-            Change { revision: object.revision, key, before, after: Arc::clone(&object), deleted: false },
+            bucket,
+            HistoryEntry { revision: object.revision, key, before, after: Arc::clone(&object), deleted: false },
             value,
             now,
         );
         object
     }
 
-    /// Takes an object away. `last` is what it was last, with the next revision.
-    pub fn remove(&mut self, space: &'static str, key: &str, last: Stored, now: Timestamp) -> Arc<Stored> {
-        assert_eq!(last.revision, self.revision + 1, "revisions are given out one by one");
+    /// Deletes an object. `last` is its last state, with the next revision.
+    pub fn remove(&mut self, bucket: &'static str, key: &str, last: Stored, now: Timestamp) -> Arc<Stored> {
+        assert_eq!(last.revision, self.revision + 1, "revisions are consecutive");
         let last = Arc::new(last);
-        let room = self.spaces.get_mut(space).expect("what is removed is there");
-        let (key, before) = room.objects.remove_entry(key).expect("what is removed is there");
-        let change =
-            Change { revision: last.revision, key, before: Some(before), after: Arc::clone(&last), deleted: true };
-        self.log(space, change, None, now);
+        let contents = self.buckets.get_mut(bucket).expect("the deleted object exists");
+        let (key, before) = contents.objects.remove_entry(key).expect("the deleted object exists");
+        let change = HistoryEntry {
+            revision: last.revision,
+            key,
+            before: Some(before),
+            after: Arc::clone(&last),
+            deleted: true,
+        };
+        self.log(bucket, change, None, now);
         last
     }
 
-    fn log(&mut self, space: &'static str, change: Change, value: Option<Bytes>, now: Timestamp) {
+    fn log(&mut self, bucket: &'static str, change: HistoryEntry, value: Option<Bytes>, now: Timestamp) {
         self.revision = change.revision;
         if self.settings.journal {
-            self.records.push(Record { revision: change.revision, space, key: Arc::clone(&change.key), value });
+            self.records.push(JournalRecord { revision: change.revision, bucket, key: Arc::clone(&change.key), value });
         }
-        let room = self.spaces.get_mut(space).expect("something was just done there");
-        self.replaced_bytes += room.window.push(change, now);
-        while room.window.len() > self.settings.history_changes {
-            self.replaced_bytes -= room.window.drop_oldest();
+        let contents = self.buckets.get_mut(bucket).expect("the bucket was just changed");
+        self.replaced_bytes += contents.window.push(change, now);
+        while contents.window.len() > self.settings.history_changes {
+            self.replaced_bytes -= contents.window.drop_oldest();
         }
         while self.replaced_bytes > self.settings.history_bytes {
-            // Memory is bounded for all kinds together, so the kind with the most of it gives way.
-            let Some(largest) = self.spaces.values_mut().max_by_key(|space| space.window.bytes()) else { break };
+            // Memory is limited for all kinds together, so the kind that uses most is trimmed.
+            let Some(largest) = self.buckets.values_mut().max_by_key(|bucket| bucket.window.bytes()) else { break };
             self.replaced_bytes -= largest.window.drop_oldest();
         }
     }
 
-    /// Lets go of history that is older than it has to be. Answers when there will be some again.
+    /// Drops history that is older than required. Returns when the next entry expires.
     pub fn compact(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let kept = jiff::SignedDuration::from_secs(i64::from(self.settings.history_seconds));
+        let load_or_create = jiff::SignedDuration::from_secs(i64::from(self.settings.history_seconds));
         let mut due: Option<Timestamp> = None;
-        for space in self.spaces.values_mut() {
-            while space.window.oldest_at().is_some_and(|at| at + kept <= now) {
-                self.replaced_bytes -= space.window.drop_oldest();
+        for bucket in self.buckets.values_mut() {
+            while bucket.window.oldest_at().is_some_and(|at| at + load_or_create <= now) {
+                self.replaced_bytes -= bucket.window.drop_oldest();
             }
-            if let Some(at) = space.window.oldest_at() {
-                due = Some(due.map_or(at + kept, |due| due.min(at + kept)));
+            if let Some(at) = bucket.window.oldest_at() {
+                due = Some(due.map_or(at + load_or_create, |due| due.min(at + load_or_create)));
             }
         }
         due
     }
 
-    /// Changes of a kind after a revision, and not after `until`, at most `limit` of them.
-    pub fn changes_after(&self, space: &str, after: u64, until: u64, limit: usize) -> Result<Vec<Change>, TooOld> {
-        match self.spaces.get(space) {
-            Some(space) => space.window.after(after, until, limit),
-            None if after < self.began => Err(TooOld(self.began)),
+    /// Up to `limit` changes of a kind after a revision, up to the revision `until`.
+    pub fn changes_after(
+        &self,
+        bucket: &str,
+        after: u64,
+        until: u64,
+        limit: usize,
+    ) -> Result<Vec<HistoryEntry>, TooOld> {
+        match self.buckets.get(bucket) {
+            Some(bucket) => bucket.window.after(after, until, limit),
+            None if after < self.initial_revision => Err(TooOld(self.initial_revision)),
             None => Ok(Vec::new()),
         }
     }
 
-    /// Objects whose key begins with `prefix` and is not before `start`, in order of their keys, as they were at a revision (now, if none).
+    /// Objects whose key starts with `prefix` and is not before `start`, sorted by key, at a
+    /// revision (`None`: the latest).
     pub fn list<'a>(
         &'a self,
-        space: &str,
+        bucket: &str,
         prefix: &'a str,
         start: &str,
         at: Option<u64>,
     ) -> Result<Listing<'a>, TooOld> {
-        let Some(space) = self.spaces.get(space) else {
-            let is_known = at.is_none_or(|at| at >= self.began);
-            return if is_known { Ok(Box::new(std::iter::empty())) } else { Err(TooOld(self.began)) };
+        let Some(bucket) = self.buckets.get(bucket) else {
+            let is_known = at.is_none_or(|at| at >= self.initial_revision);
+            return if is_known { Ok(Box::new(std::iter::empty())) } else { Err(TooOld(self.initial_revision)) };
         };
         let from = if start > prefix { start } else { prefix };
-        let current = space
+        let current = bucket
             .objects
             .range::<str, _>((std::ops::Bound::Included(from), std::ops::Bound::Unbounded))
             .take_while(move |(key, _)| key.starts_with(prefix));
         let current = current.map(|(key, object)| (Arc::clone(key), Arc::clone(object)));
         let Some(at) = at.filter(|at| *at < self.revision) else { return Ok(Box::new(current)) };
-        let replaced = space.window.replaced_since(at)?;
+        let replaced = bucket.window.replaced_since(at)?;
         let mut then: BTreeMap<Arc<str>, Arc<Stored>> = current.collect();
         for (key, before) in replaced {
             if &*key < from || !key.starts_with(prefix) {
@@ -223,12 +239,12 @@ impl Store {
     }
 
     /// All objects of a kind, without their history.
-    pub fn all(&self, space: &str) -> impl Iterator<Item = (&Arc<str>, &Arc<Stored>)> {
-        self.spaces.get(space).into_iter().flat_map(|space| space.objects.iter())
+    pub fn all(&self, bucket: &str) -> impl Iterator<Item = (&Arc<str>, &Arc<Stored>)> {
+        self.buckets.get(bucket).into_iter().flat_map(|bucket| bucket.objects.iter())
     }
 
-    /// What was written since this was last asked, in order. Empty unless a journal is kept.
-    pub fn take_records(&mut self) -> Vec<Record> {
+    /// The changes since the last call, in order. Empty unless the journal is enabled.
+    pub fn take_records(&mut self) -> Vec<JournalRecord> {
         std::mem::take(&mut self.records)
     }
 }
@@ -236,8 +252,8 @@ impl Store {
 /// Objects with their keys, in order.
 pub type Listing<'a> = Box<dyn Iterator<Item = (Arc<str>, Arc<Stored>)> + 'a>;
 
-impl Space {
-    /// A space of which nothing is known before a revision.
+impl Bucket {
+    /// An empty bucket without history before a revision.
     fn at(revision: u64) -> Self {
         Self { objects: BTreeMap::new(), window: Window::from(revision) }
     }

@@ -45,7 +45,7 @@ fn revision_and_kind_come_first_and_can_be_cut_off() {
 }
 
 #[test]
-fn a_list_can_be_had_as_of_an_earlier_revision() {
+fn a_past_revision_can_be_listed() {
     let mut store = Store::new(Settings::default(), 0);
     put(&mut store, "a", "1", 0);
     put(&mut store, "b", "1", 0);
@@ -79,7 +79,7 @@ fn history_is_bounded_by_age_count_and_bytes() {
 }
 
 #[test]
-fn a_reader_sees_nothing_beyond_what_it_may() {
+fn changes_are_limited_by_revision_and_count() {
     let mut store = Store::new(Settings::default(), 0);
     for _ in 0..5 {
         put(&mut store, "a", "1", 0);
@@ -93,7 +93,7 @@ fn a_reader_sees_nothing_beyond_what_it_may() {
 }
 
 #[test]
-fn records_are_handed_out_once_and_only_when_asked_for() {
+fn records_are_returned_once_and_only_with_a_journal() {
     let mut store = Store::new(Settings { journal: true, ..Settings::default() }, 0);
     put(&mut store, "a", "1", 0);
     remove(&mut store, "a", 0);
@@ -106,12 +106,12 @@ fn records_are_handed_out_once_and_only_when_asked_for() {
 }
 
 #[test]
-fn who_waits_for_the_first_of_a_kind_misses_nothing() {
+fn a_watch_that_waits_for_the_first_object_misses_nothing() {
     let mut store = Store::new(Settings::default(), 7);
     let elsewhere = object(&store, "a", "1");
     store.put("secrets", "default/a", elsewhere, at(0));
     put(&mut store, "first", "1", 0);
-    let changes = store.changes_after("configmaps", 7, u64::MAX, 10).expect("nothing is forgotten");
+    let changes = store.changes_after("configmaps", 7, u64::MAX, 10).expect("history is complete");
     assert_eq!(changes.iter().map(|change| change.revision).collect::<Vec<_>>(), [9]);
     assert_eq!(store.changes_after("configmaps", 6, u64::MAX, 10).err(), Some(TooOld(7)));
 }

@@ -1,6 +1,6 @@
 //! A window of history: the latest changes of one kind.
 
-use super::{Change, Stored, TooOld};
+use super::{HistoryEntry, Stored, TooOld};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 /// The latest changes, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    changes: VecDeque<(Timestamp, Change)>,
-    /// Changes up to this revision are not, or no longer, held.
+    changes: VecDeque<(Timestamp, HistoryEntry)>,
+    /// Changes up to this revision are not available.
     floor: u64,
     bytes: usize,
 }
 
 impl Window {
-    /// A window that opens after a revision.
+    /// A window that starts after a revision.
     pub fn from(floor: u64) -> Self {
         Self { floor, ..Self::default() }
     }
@@ -24,7 +24,7 @@ impl Window {
         self.changes.len()
     }
 
-    /// Bytes of objects that only history holds on to.
+    /// The bytes of objects that only history references.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -33,15 +33,15 @@ impl Window {
         self.changes.front().map(|(at, _)| *at)
     }
 
-    /// Keeps a change; answers how many bytes it holds on to.
-    pub fn push(&mut self, change: Change, now: Timestamp) -> usize {
+    /// Adds a change; returns the bytes that it keeps alive.
+    pub fn push(&mut self, change: HistoryEntry, now: Timestamp) -> usize {
         let weight = weight(&change);
         self.bytes += weight;
         self.changes.push_back((now, change));
         weight
     }
 
-    /// Lets go of the oldest change; answers how many bytes it held on to.
+    /// Drops the oldest change; returns the bytes that it kept alive.
     pub fn drop_oldest(&mut self) -> usize {
         let Some((_, change)) = self.changes.pop_front() else { return 0 };
         self.floor = change.revision;
@@ -53,7 +53,7 @@ impl Window {
         weight
     }
 
-    pub fn after(&self, after: u64, until: u64, limit: usize) -> Result<Vec<Change>, TooOld> {
+    pub fn after(&self, after: u64, until: u64, limit: usize) -> Result<Vec<HistoryEntry>, TooOld> {
         if after < self.floor {
             return Err(TooOld(self.floor));
         }
@@ -62,7 +62,7 @@ impl Window {
         Ok(changes.take_while(|change| change.revision <= until).take(limit).cloned().collect())
     }
 
-    /// What was at a revision in the place of everything that changed since.
+    /// For everything that changed after a revision, its state at that revision.
     pub fn replaced_since(&self, at: u64) -> Result<BTreeMap<Arc<str>, Option<Arc<Stored>>>, TooOld> {
         if at < self.floor {
             return Err(TooOld(self.floor));
@@ -76,7 +76,7 @@ impl Window {
     }
 }
 
-fn weight(change: &Change) -> usize {
+fn weight(change: &HistoryEntry) -> usize {
     let before = change.before.as_ref().map_or(0, |before| before.bytes.len());
-    before + if change.deleted { change.after.bytes.len() } else { 0 } + size_of::<Change>()
+    before + if change.deleted { change.after.bytes.len() } else { 0 } + size_of::<HistoryEntry>()
 }

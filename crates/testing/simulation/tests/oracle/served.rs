@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bindery_apiserver::api::{Body, Done, PatchType, Settings, Watch, WatchEventType};
-use bindery_apiserver::{Answer as Answered, Api, Moment as ServerMoment, Options, Status, Target, Verb};
+use bindery_apiserver::api::{Body, AnswerBody, PatchType, Settings, Watch, WatchEventType};
+use bindery_apiserver::{Answer as Answered, Api, RequestContext, Options, Status, Target, Verb};
 use bindery_engine::{Answer, Moment, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{OperationOutput, Request, Write};
@@ -28,9 +28,9 @@ pub struct Served {
 }
 
 impl Served {
-    fn moment(&mut self) -> ServerMoment {
+    fn moment(&mut self) -> RequestContext {
         self.moments += 1;
-        ServerMoment { now: self.now, seed: self.moments << 32 }
+        RequestContext { now: self.now, seed: self.moments << 32 }
     }
 
     /// Sends a request about an object, or about all of its kind if it has no name.
@@ -47,7 +47,7 @@ impl Served {
     fn tend(&mut self) {
         loop {
             let moment = self.moment();
-            if self.api.tend(&moment) != Some(self.now) {
+            if self.api.run_background_tasks(&moment) != Some(self.now) {
                 return;
             }
         }
@@ -93,7 +93,7 @@ impl Served {
                     Err(status) => Answer::Rejected(refusal(&status)),
                 }
             }
-            Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
+            Request::RunOperation(_) => Answer::AnswerBody(Ok(OperationOutput::default())),
         }
     }
 
@@ -111,8 +111,8 @@ impl Served {
     fn read_all(&self, kind: Kind) -> (u64, Vec<Bytes>) {
         let answer = self.api.read(&request(Verb::List, &ObjectKey::cluster(kind, ""), "", Bytes::new()));
         match answer.map(|answer| answer.body) {
-            Ok(Done::List(list)) => (list.revision, list.items),
-            Ok(Done::Object(_) | Done::Status(_)) => panic!("a list is answered with a list"),
+            Ok(AnswerBody::List(list)) => (list.revision, list.items),
+            Ok(AnswerBody::Object(_) | AnswerBody::Status(_)) => panic!("a list is answered with a list"),
             Err(status) => panic!("a list was refused: {}", status.message),
         }
     }
@@ -185,7 +185,7 @@ impl Cluster for Served {
     fn empty() -> Served {
         let now = start();
         Served {
-            api: Api::new(Settings::default(), &ServerMoment { now, seed: 0 }),
+            api: Api::new(Settings::default(), &RequestContext { now, seed: 0 }),
             now,
             moments: 0,
             watches: BTreeMap::new(),
@@ -257,8 +257,8 @@ fn request(verb: Verb, key: &ObjectKey, subresource: &str, body: Bytes) -> binde
 
 fn object_of(answer: Answered) -> Bytes {
     match answer.body {
-        Done::Object(object) => object,
-        Done::List(_) | Done::Status(_) => panic!("what is done with a claim, a volume or a class is answered with it"),
+        AnswerBody::Object(object) => object,
+        AnswerBody::List(_) | AnswerBody::Status(_) => panic!("what is done with a claim, a volume or a class is answered with it"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pods: bound once, changed little.
+//! Bindings and updates of pods.
 
 use super::*;
 
@@ -11,36 +11,36 @@ fn binding(name: &str, more: Value) -> Value {
 }
 
 #[test]
-fn a_binding_is_of_the_pod_it_names() {
-    let mut world = World::new();
-    world.make("pods/default", pod("p"));
-    let outcome = world.create("pods/default/p/binding", binding("q", json!({})));
-    assert_eq!(refused(&outcome), (400, "BadRequest", "name in URL does not match name in Binding object"));
-    let outcome = world.create("pods/default/p/binding", binding("p", json!({"uid": "other"})));
-    assert!(refused(&outcome).2.starts_with("Operation cannot be fulfilled on pods \"p\": StorageError"));
-    assert_eq!(world.create("pods/default/p/binding", binding("p", json!({"labels": {"a": "b"}}))).0, 201);
-    assert_eq!(world.get("pods/default/p").1["metadata"]["labels"], json!({"a": "b"}));
+fn a_binding_must_match_the_pod_it_names() {
+    let mut server = TestServer::new();
+    server.make("pods/default", pod("p"));
+    let outcome = server.create("pods/default/p/binding", binding("q", json!({})));
+    assert_eq!(rejected(&outcome), (400, "BadRequest", "name in URL does not match name in Binding object"));
+    let outcome = server.create("pods/default/p/binding", binding("p", json!({"uid": "other"})));
+    assert!(rejected(&outcome).2.starts_with("Operation cannot be fulfilled on pods \"p\": StorageError"));
+    assert_eq!(server.create("pods/default/p/binding", binding("p", json!({"labels": {"a": "b"}}))).0, 201);
+    assert_eq!(server.get("pods/default/p").1["metadata"]["labels"], json!({"a": "b"}));
 }
 
 #[test]
-fn a_binding_may_ask_for_a_state_of_the_pod() {
-    let mut world = World::new();
-    world.make("pods/default", pod("p"));
-    let before = world.get("pods/default/p").1["metadata"]["resourceVersion"].clone();
-    world.merge("pods/default/p/status", json!({"status": {"nominatedNodeName": "m"}}));
-    let outcome = world.create("pods/default/p/binding", binding("p", json!({"resourceVersion": before})));
-    assert!(refused(&outcome).2.contains("Precondition failed: ResourceVersion in precondition: "), "{outcome:?}");
-    let now = world.get("pods/default/p").1["metadata"]["resourceVersion"].clone();
-    assert_eq!(world.create("pods/default/p/binding", binding("p", json!({"resourceVersion": now}))).0, 201);
-    let bound = world.get("pods/default/p").1;
+fn a_binding_may_require_a_resource_version() {
+    let mut server = TestServer::new();
+    server.make("pods/default", pod("p"));
+    let before = server.get("pods/default/p").1["metadata"]["resourceVersion"].clone();
+    server.merge("pods/default/p/status", json!({"status": {"nominatedNodeName": "m"}}));
+    let outcome = server.create("pods/default/p/binding", binding("p", json!({"resourceVersion": before})));
+    assert!(rejected(&outcome).2.contains("Precondition failed: ResourceVersion in precondition: "), "{outcome:?}");
+    let now = server.get("pods/default/p").1["metadata"]["resourceVersion"].clone();
+    assert_eq!(server.create("pods/default/p/binding", binding("p", json!({"resourceVersion": now}))).0, 201);
+    let bound = server.get("pods/default/p").1;
     assert_eq!((&bound["spec"]["nodeName"], &bound["status"]["nominatedNodeName"]), (&json!("n"), &Value::Null));
 }
 
 #[test]
-fn a_refused_change_of_a_pod_shows_what_differs() {
-    let mut world = World::new();
-    world.make("pods/default", pod("p"));
-    let outcome = world.merge("pods/default/p", json!({"spec": {"restartPolicy": "Never"}}));
-    let why = refused(&outcome).2;
+fn a_rejected_pod_update_shows_the_difference() {
+    let mut server = TestServer::new();
+    server.make("pods/default", pod("p"));
+    let outcome = server.merge("pods/default/p", json!({"spec": {"restartPolicy": "Never"}}));
+    let why = rejected(&outcome).2;
     assert!(why.contains("\n- \"RestartPolicy\": \"Always\",\n+ \"RestartPolicy\": \"Never\",\n"), "{why}");
 }

@@ -1,18 +1,19 @@
-//! Quantities, times and bytes: what they may look like, and their canonical spelling.
+//! Quantities, times and bytes: validation and canonical spelling.
 
 use std::fmt::Write as _;
 
 use bindery_model::Quantity;
 use jiff::Timestamp;
 
-const NO_QUANTITY: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const QUANTITY_FORMAT_ERROR: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// A quantity as Go's encoder spells it: `1024Mi` is `1Gi`, `0.5` is `500m`.
 pub(super) fn quantity(text: String) -> Result<String, String> {
     if is_canonical(&text) {
         return Ok(text);
     }
-    let parsed: Quantity = text.parse().map_err(|_| refused(&text))?;
+    let parsed: Quantity = text.parse().map_err(|_| quantity_error(&text))?;
     let nanos = parsed.nanos();
     let suffix = text.trim_start_matches(['+', '-']).trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let is_small = nanos.abs() < 1024 * 1_000_000_000;
@@ -23,19 +24,20 @@ pub(super) fn quantity(text: String) -> Result<String, String> {
     })
 }
 
-/// Why something is no quantity: Go tells a bad suffix from a bad number, and its expression knows which letters a suffix may have.
-fn refused(text: &str) -> String {
+/// Go distinguishes a bad suffix from a bad number, and its regular expression restricts the
+/// letters of a suffix.
+fn quantity_error(text: &str) -> String {
     let number = text.trim_start_matches(['+', '-']);
     let rest = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let letters = rest.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
     let digits = letters.strip_prefix(['+', '-']).unwrap_or(letters);
     let fits = rest.len() < number.len() && digits.bytes().all(|c| c.is_ascii_digit());
-    if fits { "unable to parse quantity's suffix".to_owned() } else { NO_QUANTITY.to_owned() }
+    if fits { "unable to parse quantity's suffix".to_owned() } else { QUANTITY_FORMAT_ERROR.to_owned() }
 }
 
 const SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
-/// Whether the spelling is that of Go already; most are, so this is asked first.
+/// Whether the text is already canonical. Most are, so this is checked first.
 fn is_canonical(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || digits > 15 || text.as_bytes()[0] == b'0' {
@@ -71,7 +73,8 @@ fn decimal(nanos: i128, suffix: impl Fn(i32) -> String) -> String {
     format!("{number}{}", suffix(power))
 }
 
-/// Whether this is `2026-01-02T15:04:05Z`, with `middle` before the Z.
+/// Whether the text looks like `2026-01-02T15:04:05Z`, with so many digits in the fraction (0 or
+/// 6).
 fn is_utc(text: &str, fraction_digits: usize) -> bool {
     let form: &[u8] = if fraction_digits == 6 { b"0000-00-00T00:00:00.000000Z" } else { b"0000-00-00T00:00:00Z" };
     let fits = |(c, f): (u8, &u8)| if *f == b'0' { c.is_ascii_digit() } else { c == *f };
@@ -82,27 +85,27 @@ fn is_utc(text: &str, fraction_digits: usize) -> bool {
 pub(super) fn time(text: String) -> Result<String, String> {
     const FORM: &str = "2006-01-02T15:04:05Z07:00";
     let parsed: Timestamp = match text.parse() {
-        Ok(parsed) if looks_like_time(&text) => parsed,
+        Ok(parsed) if is_rfc3339(&text) => parsed,
         _ => return Err(time_error(&text, FORM, false)),
     };
     Ok(if is_utc(&text, 0) { text } else { format!("{parsed:.0}") })
 }
 
-/// A time to the microsecond, in UTC; six digits after the point are asked for.
+/// A time to the microsecond, in UTC. Exactly six fractional digits are required.
 pub(super) fn micro_time(text: String) -> Result<String, String> {
     const FORM: &str = "2006-01-02T15:04:05.000000Z07:00";
     let fraction = text.get(19..).unwrap_or_default();
     let has_micros =
         fraction.strip_prefix('.').is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6);
     let parsed: Timestamp = match text.parse() {
-        Ok(parsed) if looks_like_time(&text) && has_micros => parsed,
+        Ok(parsed) if is_rfc3339(&text) && has_micros => parsed,
         _ => return Err(time_error(&text, FORM, true)),
     };
     Ok(if is_utc(&text, 6) { text } else { format!("{parsed:.6}") })
 }
 
-/// RFC 3339 is narrower than what the parser takes.
-fn looks_like_time(text: &str) -> bool {
+/// RFC 3339 is narrower than what jiff's parser accepts.
+fn is_rfc3339(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 20
         && bytes[4] == b'-'
@@ -113,7 +116,7 @@ fn looks_like_time(text: &str) -> bool {
         && !text.contains('[')
 }
 
-/// Go names the first piece of the form that does not fit, and all that is left of the text.
+/// Go's error names the first part of the layout that does not match, and the rest of the text.
 fn time_error(text: &str, form: &str, micros: bool) -> String {
     const PIECES: [(&str, &str); 11] = [
         ("0000", "2006"),
@@ -129,21 +132,21 @@ fn time_error(text: &str, form: &str, micros: bool) -> String {
         ("00", "05"),
     ];
     let mut rest = text;
-    let mut said = format!("parsing time {text:?} as {form:?}: ");
+    let mut message = format!("parsing time {text:?} as {form:?}: ");
     for (pattern, name) in PIECES {
         let fits = rest.len() >= pattern.len()
             && rest.bytes().zip(pattern.bytes()).all(|(c, p)| if p == b'0' { c.is_ascii_digit() } else { c == p });
         if !fits {
-            let _ = write!(said, "cannot parse {rest:?} as {name:?}");
-            return said;
+            let _ = write!(message, "cannot parse {rest:?} as {name:?}");
+            return message;
         }
         rest = &rest[pattern.len()..];
     }
     let digits = rest.strip_prefix('.').map(|rest| rest.bytes().take_while(u8::is_ascii_digit).count());
     match digits {
         _ if micros && digits.is_none_or(|digits| digits < 6) => {
-            let _ = write!(said, "cannot parse {rest:?} as \".000000\"");
-            return said;
+            let _ = write!(message, "cannot parse {rest:?} as \".000000\"");
+            return message;
         }
         Some(digits) if digits > 0 => rest = &rest[1 + if micros { 6 } else { digits }..],
         _ => {}
@@ -159,23 +162,25 @@ fn time_error(text: &str, form: &str, micros: bool) -> String {
     let zone_fits =
         rest.starts_with('Z') || (rest.starts_with(['+', '-']) && rest.len() >= 6 && rest.as_bytes()[3] == b':');
     if !zone_fits {
-        let _ = write!(said, "cannot parse {rest:?} as \"Z07:00\"");
+        let _ = write!(message, "cannot parse {rest:?} as \"Z07:00\"");
     } else if rest.len() > 1 && rest.starts_with('Z') {
         return format!("parsing time {text:?}: extra text: {:?}", &rest[1..]);
     } else {
         return format!("parsing time {text:?}: day out of range");
     }
-    said
+    message
 }
 
-/// Where base64 text goes wrong, as Go counts it.
+/// The offset at which Go's decoder rejects base64 text. The `base64` crate cannot provide it: it
+/// reports no offset for wrong padding, and Go skips line breaks and reports the start of an
+/// incomplete quantum.
 pub(super) fn base64_error(text: &str) -> Option<usize> {
     let bytes: Vec<(usize, u8)> = text.bytes().enumerate().filter(|(_, c)| !matches!(c, b'\r' | b'\n')).collect();
     for (quantum, chunk) in bytes.chunks(4).enumerate() {
         let is_last = (quantum + 1) * 4 >= bytes.len();
-        for (place, (at, c)) in chunk.iter().enumerate() {
+        for (position, (at, c)) in chunk.iter().enumerate() {
             let is_letter = c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/');
-            let pads = *c == b'=' && is_last && place >= 2 && chunk[place..].iter().all(|(_, c)| *c == b'=');
+            let pads = *c == b'=' && is_last && position >= 2 && chunk[position..].iter().all(|(_, c)| *c == b'=');
             if !is_letter && !pads {
                 return Some(*at);
             }
@@ -192,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_spelled_as_go_spells_them() {
+    fn quantities_are_spelled_as_in_go() {
         let pairs = [
             ("10Gi", "10Gi"),
             ("1024Mi", "1Gi"),
@@ -215,12 +220,12 @@ mod tests {
         for (given, canonical) in pairs {
             assert_eq!(quantity(given.to_owned()).as_deref(), Ok(canonical), "{given}");
         }
-        assert_eq!(quantity("x".to_owned()), Err(NO_QUANTITY.to_owned()));
+        assert_eq!(quantity("x".to_owned()), Err(QUANTITY_FORMAT_ERROR.to_owned()));
         assert_eq!(quantity("1Kii".to_owned()), Err("unable to parse quantity's suffix".to_owned()));
     }
 
     #[test]
-    fn times_are_in_utc_to_the_second() {
+    fn times_are_converted_to_utc_seconds() {
         assert_eq!(time("2026-01-02T15:04:05Z".to_owned()).as_deref(), Ok("2026-01-02T15:04:05Z"));
         assert_eq!(time("2026-01-02T15:04:05.9+01:00".to_owned()).as_deref(), Ok("2026-01-02T14:04:05Z"));
         assert_eq!(
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_times_are_refused_in_the_words_of_go() {
+    fn invalid_times_are_rejected_with_gos_message() {
         let form = "as \"2006-01-02T15:04:05Z07:00\": cannot parse";
         let micro = "as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse";
         assert_eq!(time("x".to_owned()), Err(format!("parsing time \"x\" {form} \"x\" as \"2006\"")));
@@ -241,11 +246,11 @@ mod tests {
     }
 
     #[test]
-    fn bad_base64_is_found_where_go_finds_it() {
-        for (text, place) in
+    fn invalid_base64_is_reported_at_gos_offset() {
+        for (text, position) in
             [("!!", Some(0)), ("YQ", Some(0)), ("YQ==", None), ("YWJj", None), ("YWJjYQ=", Some(4)), ("YWJj!", Some(4))]
         {
-            assert_eq!(base64_error(text), place, "{text}");
+            assert_eq!(base64_error(text), position, "{text}");
         }
     }
 }

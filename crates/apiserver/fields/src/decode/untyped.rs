@@ -1,23 +1,25 @@
-//! Reading without a schema: patches, whose duplicate fields are flaws as well, and the type that a body says it is of.
+//! Decoding without a schema: patches, and the `apiVersion` and `kind` of a body.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// JSON text as a value, and its duplicate fields. The error is that of Go's scanner.
+/// Decodes JSON text, and lists its duplicate fields. The error is that of Go's scanner.
 pub(crate) fn untyped(text: &[u8]) -> Result<(Value, Vec<String>), String> {
     let text = super::valid_utf8(text);
     let mut deserializer = serde_json::Deserializer::from_str(&text);
-    let (mut path, mut flaws) = (String::new(), Vec::new());
-    let read = Untyped { path: &mut path, flaws: &mut flaws }.deserialize(&mut deserializer).and_then(|value| {
-        deserializer.end()?;
-        Ok(value)
-    });
-    read.map(|value| (value, flaws)).map_err(|_| super::syntax::mistake(text.as_bytes()))
+    let (mut path, mut strict_errors) = (String::new(), Vec::new());
+    let read = Untyped { path: &mut path, strict_errors: &mut strict_errors }.deserialize(&mut deserializer).and_then(
+        |value| {
+            deserializer.end()?;
+            Ok(value)
+        },
+    );
+    read.map(|value| (value, strict_errors)).map_err(|_| super::syntax::syntax_error(text.as_bytes()))
 }
 
 struct Untyped<'a> {
     path: &'a mut String,
-    flaws: &'a mut Vec<String>,
+    strict_errors: &'a mut Vec<String>,
 }
 
 impl<'de> DeserializeSeed<'de> for Untyped<'_> {
@@ -63,7 +65,7 @@ impl<'de> Visitor<'de> for Untyped<'_> {
         let (mut list, length) = (Vec::new(), self.path.len());
         loop {
             self.path.push_str(&format!("[{}]", list.len()));
-            let item = access.next_element_seed(Untyped { path: self.path, flaws: self.flaws })?;
+            let item = access.next_element_seed(Untyped { path: self.path, strict_errors: self.strict_errors })?;
             self.path.truncate(length);
             match item {
                 Some(item) => list.push(item),
@@ -79,9 +81,9 @@ impl<'de> Visitor<'de> for Untyped<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            let flaw = map.contains_key(&key).then(|| format!("duplicate field {:?}", self.path));
-            self.flaws.extend(flaw.filter(|flaw| !self.flaws.contains(flaw)));
-            let value = access.next_value_seed(Untyped { path: self.path, flaws: self.flaws })?;
+            let error = map.contains_key(&key).then(|| format!("duplicate field {:?}", self.path));
+            self.strict_errors.extend(error.filter(|error| !self.strict_errors.contains(error)));
+            let value = access.next_value_seed(Untyped { path: self.path, strict_errors: self.strict_errors })?;
             self.path.truncate(length);
             map.insert(key, value);
         }
@@ -89,14 +91,14 @@ impl<'de> Visitor<'de> for Untyped<'_> {
     }
 }
 
-/// What a body says it is of, and what is wrong with that.
+/// The `apiVersion` and `kind` of a body, and type errors in them.
 #[derive(Default)]
 pub(super) struct Types {
     pub api_version: String,
     pub kind: String,
-    /// The body is no object, but this.
+    /// The JSON type of the body, if it is not an object.
     pub other: Option<&'static str>,
-    /// The field that is no string, and what it is.
+    /// The field that is not a string, and its JSON type.
     pub mismatch: Option<(&'static str, &'static str)>,
 }
 
@@ -107,7 +109,7 @@ impl Types {
     }
 }
 
-/// Reads the body; yields what it is if it is no object.
+/// Reads the body; returns its JSON type if it is not an object.
 struct Body<'a> {
     types: &'a mut Types,
 }

@@ -1,11 +1,10 @@
-//! How Go shows values, and what its converter says of values that do not fit.
+//! How Go formats values, and the errors of its converter from untyped values.
 
 use serde_json::Value;
 
-use crate::Schema;
-use crate::schema::{Plain, Shape};
+use crate::schema::{Scalar, Shape};
 
-/// What Go's decoder calls a value.
+/// The name of a JSON type in Go's decoder.
 pub(super) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -17,14 +16,12 @@ pub(super) fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// What Go's decoder says of an outcome that is no object at all.
-pub(super) fn no_type_meta(value: &Value) -> String {
-    let go_type =
-        r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+/// The error of Go's decoder for a value of the wrong type.
+pub(super) fn unmarshal_error(value: &Value, go_type: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {go_type}", json_type(value))
 }
 
-/// A value as Go's `%v` shows it.
+/// A value as Go's `%v` formats it.
 pub(crate) fn go_value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -40,7 +37,7 @@ pub(crate) fn go_value(value: &Value) -> String {
     }
 }
 
-/// A value as Go's `%s` shows it.
+/// A value as Go's `%s` formats it.
 pub(super) fn go_text(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => format!("%!s(float64={number})"),
@@ -51,7 +48,7 @@ pub(super) fn go_text(value: &Value) -> String {
     }
 }
 
-/// Go's kinds of untyped values.
+/// The name of a value's kind in Go's `reflect` package.
 fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",
@@ -64,36 +61,39 @@ fn go_kind(value: &Value) -> &'static str {
     }
 }
 
-/// What the converter from untyped values to structs, which strategic merge patches end in, says of the first thing that does not fit.
-/// It has other words than the decoder.
-pub(super) fn unconvertible(schema: &Schema, value: &Value) -> Option<String> {
-    unfit(&schema.shape(), value)
-}
-
-fn unfit(shape: &Shape, value: &Value) -> Option<String> {
+/// The first error of upstream's converter from untyped values to structs, which strategic merge
+/// patches use. Its messages differ from the decoder's.
+pub(super) fn conversion_error(shape: &Shape, value: &Value) -> Option<String> {
     let kind = go_kind(value);
     match (shape, value) {
         (_, Value::Null) => None,
         (Shape::Struct { .. }, Value::Object(map)) => {
             let of = shape.as_struct()?;
-            map.iter().find_map(|(name, value)| unfit(&of.find(name)?.1.shape, value))
+            map.iter().find_map(|(name, value)| conversion_error(&of.find(name)?.1.shape, value))
         }
         (Shape::Struct { .. }, _) => Some(format!("cannot restore struct from: {kind}")),
-        (Shape::Map { value: inner, .. }, Value::Object(map)) => map.values().find_map(|value| unfit(inner, value)),
+        (Shape::Map { value: inner, .. }, Value::Object(map)) => {
+            map.values().find_map(|value| conversion_error(inner, value))
+        }
         (Shape::Map { .. }, _) => Some(format!("cannot restore map from {kind}")),
-        (Shape::List { item, .. }, Value::Array(list)) => list.iter().find_map(|value| unfit(item, value)),
+        (Shape::List { item, .. }, Value::Array(list)) => list.iter().find_map(|value| conversion_error(item, value)),
         (Shape::List { .. }, _) => Some(format!("cannot restore slice from {kind}")),
-        (Shape::Plain(plain), _) => {
-            let wanted = match (plain, value) {
-                (Plain::Text, Value::String(_))
-                | (Plain::Bool, Value::Bool(_))
-                | (Plain::Int32 | Plain::Int64, Value::Number(_)) => return None,
-                (Plain::Text, _) => "string",
-                (Plain::Bool, _) => "bool",
-                (Plain::Int32, _) => "int32",
-                (Plain::Int64, _) => "int64",
+        (Shape::Scalar(scalar), _) => {
+            let wanted = match (scalar, value) {
+                (Scalar::String, Value::String(_))
+                | (Scalar::Bool, Value::Bool(_))
+                | (Scalar::Int32 | Scalar::Int64, Value::Number(_)) => return None,
+                (Scalar::String, _) => "string",
+                (Scalar::Bool, _) => "bool",
+                (Scalar::Int32, _) => "int32",
+                (Scalar::Int64, _) => "int64",
                 (
-                    Plain::Quantity | Plain::IntOrText | Plain::Time | Plain::MicroTime | Plain::Bytes | Plain::Any,
+                    Scalar::Quantity
+                    | Scalar::IntOrString
+                    | Scalar::Time
+                    | Scalar::MicroTime
+                    | Scalar::Bytes
+                    | Scalar::Any,
                     _,
                 ) => return None,
             };

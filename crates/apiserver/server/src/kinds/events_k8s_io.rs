@@ -1,30 +1,25 @@
-//! Event, as the group `events.k8s.io` shows it: the same objects under other names.
+//! Event in the group `events.k8s.io`: the same objects with other field names.
 
-use super::event::{self, COLUMNS, EVENT_MANNERS, Event};
-use super::{ALL_VERBS, Kind, Manners, Rules, Scene, Selectable, Sight, View};
-use crate::invalid::FieldErrors;
-use crate::value::{set, set_default, take, text};
+use super::event::{self, COLUMNS, EVENT_BEHAVIOR, Event};
+use super::{Behavior, DEFAULT_KIND, Kind, PrintContext, Selectable, Strategy, View, WriteContext};
+use crate::field_errors::FieldErrors;
+use crate::value::{set, set_if_empty, take, text};
 use serde_json::{Value, json};
 
 pub(crate) static KIND: Kind = Kind {
     group: "events.k8s.io",
-    version: "v1",
     kind: "Event",
     plural: "events",
-    singular: "event",
     short_names: &["ev"],
-    categories: &[],
     namespaced: true,
-    verbs: ALL_VERBS,
-    subresources: &[],
     columns: COLUMNS,
     cells,
-    space: "events",
-    rules: &NewEvent,
-    manners: Manners { view: Some(View { show, store }), ..EVENT_MANNERS },
+    strategy: &EventsGroupEvent,
+    behavior: Behavior { view: Some(View { show, store }), ..EVENT_BEHAVIOR },
+    ..DEFAULT_KIND
 };
 
-/// What a field is called here, and what in the core group.
+/// The names of fields in this group and in the core group.
 const NAMES: [(&str, &str); 6] = [
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -58,38 +53,38 @@ fn store(object: &mut Value) {
         rename(object, here, core);
     }
     rename(object, "reportingController", "reportingComponent");
-    set_default(object, &["involvedObject"], json!({}));
-    set_default(object, &["source"], json!({}));
+    set_if_empty(object, &["involvedObject"], json!({}));
+    set_if_empty(object, &["source"], json!({}));
     for field in ["reportingComponent", "reportingInstance"] {
-        set_default(object, &[field], "");
+        set_if_empty(object, &[field], "");
     }
     for field in ["eventTime", "firstTimestamp", "lastTimestamp"] {
-        set_default(object, &[field], Value::Null);
+        set_if_empty(object, &[field], Value::Null);
     }
     set(object, &["apiVersion"], "v1");
 }
 
-fn cells(object: &Value, sight: &Sight<'_>) -> Vec<Value> {
+fn cells(object: &Value, context: &PrintContext<'_>) -> Vec<Value> {
     let mut stored = object.clone();
     store(&mut stored);
-    event::cells(&stored, sight)
+    event::cells(&stored, context)
 }
 
 #[derive(Debug)]
-struct NewEvent;
+struct EventsGroupEvent;
 
-impl Rules for NewEvent {
-    fn prepare_change(&self, _new: &mut Value, _old: &Value, _scene: &Scene<'_>) {}
+impl Strategy for EventsGroupEvent {
+    fn prepare_for_update(&self, _new: &mut Value, _old: &Value, _context: &WriteContext<'_>) {}
 
-    fn check(&self, object: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        Event.check(object, scene, flaws);
+    fn validate(&self, object: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        Event.validate(object, context, errors);
     }
 
-    fn check_change(&self, new: &Value, old: &Value, scene: &Scene<'_>, flaws: &mut FieldErrors) {
-        Event.check_change(new, old, scene, flaws);
+    fn validate_update(&self, new: &Value, old: &Value, context: &WriteContext<'_>, errors: &mut FieldErrors) {
+        Event.validate_update(new, old, context, errors);
     }
 
-    fn selectable(&self) -> &'static [Selectable] {
+    fn selectable_fields(&self) -> &'static [Selectable] {
         &[
             ("regarding.kind", |event| text(event, &["involvedObject", "kind"]).to_owned()),
             ("regarding.namespace", |event| text(event, &["involvedObject", "namespace"]).to_owned()),
