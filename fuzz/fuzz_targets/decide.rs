@@ -10,7 +10,7 @@ mod cluster;
 
 use bindery_binder::Binder;
 use bindery_cache::Cache;
-use bindery_simulation::run::companions;
+use bindery_simulation::run::lifecycle_controllers;
 use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_model::{Kind, Object};
 use libfuzzer_sys::fuzz_target;
@@ -46,7 +46,7 @@ fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
         .as_str()
         .and_then(Kind::parse)
         .unwrap_or_else(|| if json["metadata"]["namespace"].is_null() { Kind::Volume } else { Kind::Claim });
-    // The world keeps versions in the metadata: it has to be an object there.
+    // The cluster keeps versions in the metadata: it has to be an object there.
     let is_kept = json["metadata"].is_object() && Object::from_json(kind, line).is_ok();
     if is_kept && !matches!(kind, Kind::Claim | Kind::Pod) {
         // All other kinds have no namespace, and no API server keeps one for them.
@@ -59,7 +59,7 @@ fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
 /// about everything after each document. In the end everything goes.
 fn decide_once(documents: &[(Kind, Value, bool)]) {
     let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
-    let sets: Vec<_> = std::iter::once(binder).chain(companions()).collect();
+    let sets: Vec<_> = std::iter::once(binder).chain(lifecycle_controllers()).collect();
     let live_reads = LiveReads::default();
     let mut known = Cache::default();
     for (kind, json, _) in documents {

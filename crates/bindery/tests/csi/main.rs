@@ -20,7 +20,7 @@ mod wait;
 
 use std::collections::BTreeSet;
 
-use bindery_simulation::oracle::{CSI_DEVIATIONS, Recorded, difference, recorded_csi};
+use bindery_simulation::oracle::{CSI_DIFFERENCES, Recorded, difference, recorded_csi};
 use bindery_test_cluster::TestCluster;
 use cluster::Cluster;
 use end::{End, PARTS, sort};
@@ -45,7 +45,7 @@ fn every_state_ends_as_the_reference_was_seen_to_end() {
     });
     let differs = |end: &&End<'_>| PARTS.iter().any(|part| end.end[part] != end.recorded.outcomes[0][part]);
     let (excepted, failed): (Vec<_>, Vec<_>) =
-        ends.iter().filter(differs).partition(|end| end.recorded.is_among(CSI_DEVIATIONS));
+        ends.iter().filter(differs).partition(|end| end.recorded.is_among(CSI_DIFFERENCES));
     println!(
         "{} of {} states end as recorded, {} otherwise on purpose, {} otherwise",
         ends.len() - excepted.len() - failed.len(),

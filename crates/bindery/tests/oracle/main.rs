@@ -17,7 +17,7 @@ mod servers;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bindery_simulation::oracle::{DEVIATIONS, Recorded, SCHEDULER_DEVIATIONS, recorded, recorded_with_pods};
+use bindery_simulation::oracle::{DIFFERENCES, Recorded, SCHEDULER_DIFFERENCES, recorded, recorded_with_pods};
 use controllers::{Cast, Controllers, Who};
 use quiet::Watched;
 use replay::{End, Pace, SCHEDULED, WOKEN, carry_out};
@@ -63,12 +63,12 @@ const REFERENCE_WITH_PODS: Cast = Cast { volumes: Who::Upstreams, ..OURS_WITH_PO
 
 #[test]
 fn every_state_ends_as_the_reference_was_seen_to_end() {
-    ours_ends_as_recorded(ApiServer::Real, OURS, &recorded(), &WOKEN, DEVIATIONS);
+    ours_ends_as_recorded(ApiServer::Real, OURS, &recorded(), &WOKEN, DIFFERENCES);
 }
 
 #[test]
 fn and_so_does_every_state_on_the_embedded_server() {
-    ours_ends_as_recorded(ApiServer::Embedded, OURS, &recorded(), &WOKEN, DEVIATIONS);
+    ours_ends_as_recorded(ApiServer::Embedded, OURS, &recorded(), &WOKEN, DIFFERENCES);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn and_so_does_every_state_with_pods_on_the_embedded_server() {
 
 #[test]
 fn our_scheduler_takes_every_state_with_pods_to_the_same_end() {
-    ours_ends_as_recorded(ApiServer::Real, OURS_WHOLE, &recorded_with_pods(), &WOKEN, SCHEDULER_DEVIATIONS);
+    ours_ends_as_recorded(ApiServer::Real, OURS_WHOLE, &recorded_with_pods(), &WOKEN, SCHEDULER_DIFFERENCES);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn and_so_it_does_where_nothing_is_upstreams() {
         OURS_WHOLE_EMBEDDED,
         &recorded_with_pods(),
         &WOKEN,
-        SCHEDULER_DEVIATIONS,
+        SCHEDULER_DIFFERENCES,
     );
 }
 

@@ -10,8 +10,8 @@ use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{Edit, RefEdit, Request};
 use bindery_simulation::oracle::memory::{act, begin};
 use bindery_simulation::oracle::recorded;
-use bindery_simulation::run::mirror_of;
-use bindery_simulation::{Told, World};
+use bindery_simulation::run::cache_of;
+use bindery_simulation::{WatchEvent, SimulatedCluster};
 
 /// Counts, so that a test that compares nothing is noticed.
 #[derive(Debug, Default)]
@@ -20,34 +20,34 @@ struct Compared {
     waits: usize,
 }
 
-/// An engine that has one request under way at most: what it decides by is what is in the world.
+/// An engine that has one request under way at most: what it decides by is what is in the cluster.
 struct OneByOne {
-    world: World,
+    cluster: SimulatedCluster,
     engine: Engine,
     inbox: VecDeque<(RequestId, Request)>,
     compared: Compared,
 }
 
 impl OneByOne {
-    fn start(world: World) -> OneByOne {
-        let mut run = OneByOne::idle(world);
+    fn start(cluster: SimulatedCluster) -> OneByOne {
+        let mut run = OneByOne::idle(cluster);
         for kind in Kind::ALL {
-            let (version, objects) = run.world.list(kind);
+            let (version, objects) = run.cluster.list(kind);
             run.tell(Input::Listed { kind, version, objects });
         }
         run.tell(Input::Leader(true));
         run
     }
 
-    fn idle(mut world: World) -> OneByOne {
-        world.untold.clear();
+    fn idle(mut cluster: SimulatedCluster) -> OneByOne {
+        cluster.pending_events.clear();
         let config = Config { requests_max: 1, ..Config::default() };
         let engine = Engine::new(config, vec![Box::new(Binder::default())]);
-        OneByOne { world, engine, inbox: VecDeque::new(), compared: Compared::default() }
+        OneByOne { cluster, engine, inbox: VecDeque::new(), compared: Compared::default() }
     }
 
     fn tell(&mut self, input: Input) {
-        let known = mirror_of(&self.world, &[]);
+        let known = cache_of(&self.cluster, &[]);
         let mut outputs = self.engine.handle(Moment::default(), input).into_iter().peekable();
         while let Some(output) = outputs.next() {
             match output {
@@ -87,13 +87,13 @@ impl OneByOne {
 
     fn until_idle(&mut self) {
         for _ in 0..10_000 {
-            if let Some(told) = self.world.untold.pop_front() {
+            if let Some(told) = self.cluster.pending_events.pop_front() {
                 self.tell(match told {
-                    Told::Changed(object) => Input::Watched(object),
-                    Told::Gone(key, version) => Input::Gone { key, version },
+                    WatchEvent::Changed(object) => Input::Watched(object),
+                    WatchEvent::Deleted(key, version) => Input::Gone { key, version },
                 });
             } else if let Some((id, request)) = self.inbox.pop_front() {
-                let answer = self.world.answer(&request);
+                let answer = self.cluster.answer(&request);
                 self.tell(Input::Answered(id, answer));
             } else {
                 return;
@@ -137,18 +137,18 @@ fn bound_by(known: &Cache, claim: &ObjectKey, request: &Request) -> Option<Strin
 fn it_says_that_a_claim_would_bind_exactly_when_the_engine_binds_it() {
     let (mut states, mut binds, mut waits) = (0, 0, 0);
     for recorded in recorded() {
-        let (mut world, mut ledger) = begin(&recorded);
-        let mut go_on = |world: &mut World| {
-            let mut run = OneByOne::start(std::mem::take(world));
+        let (mut cluster, mut ledger) = begin(&recorded);
+        let mut go_on = |cluster: &mut SimulatedCluster| {
+            let mut run = OneByOne::start(std::mem::take(cluster));
             run.until_idle();
             binds += run.compared.binds;
             waits += run.compared.waits;
-            *world = run.world;
+            *cluster = run.cluster;
         };
-        go_on(&mut world);
+        go_on(&mut cluster);
         for action in recorded.actions() {
-            act(&recorded, &action, &mut world, &mut ledger);
-            go_on(&mut world);
+            act(&recorded, &action, &mut cluster, &mut ledger);
+            go_on(&mut cluster);
         }
         states += 1;
     }

@@ -7,20 +7,20 @@ use bindery_model::{Claim, Kind, Object, finalizer};
 use bindery_provisioner::{Config, Provisioner};
 use bindery_rules_api::RuleSet;
 use bindery_simulation::run::{Report, Restart, Run};
-use bindery_simulation::storage::Backend;
-use bindery_simulation::twins::Twins;
-use bindery_simulation::{World, notation};
+use bindery_simulation::storage::StorageBackend;
+use bindery_simulation::two_leaders::TwoLeaders;
+use bindery_simulation::{SimulatedCluster, notation};
 
-/// A state, what the storage says, what happens, and the state in the end.
+/// A state, what the storage response, what happens, and the state in the end.
 pub struct Case {
     name: &'static str,
     before: &'static str,
     end: &'static str,
     config: fn(&mut Config),
-    storage: fn(&mut Backend),
-    then: Vec<fn(&mut World)>,
+    storage: fn(&mut StorageBackend),
+    then: Vec<fn(&mut SimulatedCluster)>,
     events: Option<&'static [&'static str]>,
-    errors: Vec<bindery_simulation::Injected>,
+    errors: Vec<bindery_simulation::InjectedError>,
     has_binder: bool,
     goes_on: bool,
     is_for_one: bool,
@@ -74,19 +74,19 @@ impl Case {
     }
 
     /// What the storage holds, and says.
-    pub fn storage(mut self, change: fn(&mut Backend)) -> Case {
+    pub fn storage(mut self, change: fn(&mut StorageBackend)) -> Case {
         self.storage = change;
         self
     }
 
     /// What happens once all is quiet. May be called several times.
-    pub fn then(mut self, happens: fn(&mut World)) -> Case {
+    pub fn then(mut self, happens: fn(&mut SimulatedCluster)) -> Case {
         self.then.push(happens);
         self
     }
 
     /// What the API server answers, once, instead of doing what it is asked, or after doing it.
-    pub fn error(mut self, error: bindery_simulation::Injected) -> Case {
+    pub fn error(mut self, error: bindery_simulation::InjectedError) -> Case {
         self.errors.push(error);
         self
     }
@@ -115,18 +115,18 @@ impl Case {
         self
     }
 
-    fn world(&self) -> World {
-        let mut world = notation::parse(self.before);
-        let mut storage = Backend::default();
-        for (key, volume) in world.objects().filter(|(key, _)| key.kind == Kind::Volume) {
+    fn cluster(&self) -> SimulatedCluster {
+        let mut cluster = notation::parse(self.before);
+        let mut storage = StorageBackend::default();
+        for (key, volume) in cluster.objects().filter(|(key, _)| key.kind == Kind::Volume) {
             if let Some(handle) = volume["spec"]["csi"]["volumeHandle"].as_str() {
-                storage.holds.insert(key.name.to_string(), handle.to_owned());
+                storage.handles.insert(key.name.to_string(), handle.to_owned());
             }
         }
         (self.storage)(&mut storage);
-        world.storage = Some(storage);
-        world.errors = self.errors.iter().cloned().collect();
-        world
+        cluster.storage = Some(storage);
+        cluster.errors = self.errors.iter().cloned().collect();
+        cluster
     }
 
     fn rules(&self) -> Vec<Box<dyn RuleSet + Send>> {
@@ -153,67 +153,67 @@ pub fn check(case: &Case) -> Result<BTreeSet<&'static str>, String> {
     }
     let mut rules = report.rules;
     for effect in 1..=effects.min(40) {
-        rules.extend(alone(case, Restart::FailureEffect(effect))?.1.rules);
+        rules.extend(alone(case, Restart::AfterEffect(effect))?.1.rules);
     }
     if !case.is_for_one {
-        let mut twins = Twins::start(case.world(), &|| case.rules());
-        twins.until_stable();
+        let mut two_leaders = TwoLeaders::start(case.cluster(), &|| case.rules());
+        two_leaders.until_stable();
         for happens in &case.then {
-            happens(&mut twins.world);
-            twins.until_stable();
+            happens(&mut two_leaders.cluster);
+            two_leaders.until_stable();
         }
-        compare(case, "two engines", &twins.world)?;
-        rules.extend(twins.report.rules);
+        compare(case, "two engines", &two_leaders.cluster)?;
+        rules.extend(two_leaders.report.rules);
     }
     Ok(rules)
 }
 
 fn alone(case: &Case, restart: Restart) -> Result<(usize, Report), String> {
     let rules = || case.rules();
-    let mut run = Run::start(case.world(), &rules, restart);
+    let mut run = Run::start(case.cluster(), &rules, restart);
     run.until_stable();
     for happens in &case.then {
-        happens(&mut run.world);
+        happens(&mut run.cluster);
         run.until_stable();
     }
     let way = format!("restart {restart:?}");
-    compare(case, &way, &run.world)?;
-    let effects = run.world.effects;
+    compare(case, &way, &run.cluster)?;
+    let effects = run.cluster.effects;
     if !case.goes_on {
         run.until_stable();
-        fail_unless(run.world.effects == effects, case, &way, || {
-            format!("it does not come to rest: {:#?}", run.world.history)
+        fail_unless(run.cluster.effects == effects, case, &way, || {
+            format!("it does not come to rest: {:#?}", run.cluster.history)
         })?;
     }
     Ok((effects, run.report))
 }
 
-fn compare(case: &Case, way: &str, world: &World) -> Result<(), String> {
-    let history = || world.history.join("\n    ");
-    let (found, expected) = (notation::render(world), notation::normalize(case.end));
+fn compare(case: &Case, way: &str, cluster: &SimulatedCluster) -> Result<(), String> {
+    let history = || cluster.history.join("\n    ");
+    let (found, expected) = (notation::render(cluster), notation::normalize(case.end));
     fail_unless(found == expected, case, way, || {
         format!("found:\n{found}\nexpected:\n{expected}\nhistory:\n    {}", history())
     })?;
-    let contradicted = world.storage.iter().flat_map(|storage| &storage.contradicted).collect::<Vec<_>>();
-    fail_unless(contradicted.is_empty(), case, way, || {
-        format!("asked for something else: {contradicted:?}\nhistory:\n    {}", history())
+    let conflicting_names = cluster.storage.iter().flat_map(|storage| &storage.conflicting_names).collect::<Vec<_>>();
+    fail_unless(conflicting_names.is_empty(), case, way, || {
+        format!("asked for something else: {conflicting_names:?}\nhistory:\n    {}", history())
     })?;
-    let forgotten = forgotten(world);
+    let forgotten = forgotten(cluster);
     fail_unless(forgotten.is_empty(), case, way, || format!("forgotten: {forgotten:?}\nhistory:\n    {}", history()))
 }
 
 /// What the storage holds, and what no volume shows, nor any claim that is watched over.
-fn forgotten(world: &World) -> Vec<String> {
+fn forgotten(cluster: &SimulatedCluster) -> Vec<String> {
     let handles: BTreeSet<&str> =
-        world.objects().filter_map(|(_, object)| object["spec"]["csi"]["volumeHandle"].as_str()).collect();
-    let (_, claims) = world.list(Kind::Claim);
+        cluster.objects().filter_map(|(_, object)| object["spec"]["csi"]["volumeHandle"].as_str()).collect();
+    let (_, claims) = cluster.list(Kind::Claim);
     let is_open = |name: &str| {
         let is_held = |claim: &Claim| claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
         let claims =
             claims.iter().filter_map(|object| if let Object::Claim(claim) = object { Some(claim) } else { None });
         claims.into_iter().any(|claim| name.ends_with(claim.meta.uid.as_str()) && is_held(claim))
     };
-    let holds = world.storage.iter().flat_map(|storage| &storage.holds);
+    let holds = cluster.storage.iter().flat_map(|storage| &storage.handles);
     let lost = holds.filter(|(name, handle)| !handles.contains(handle.as_str()) && !is_open(name));
     lost.map(|(_, handle)| handle.clone()).collect()
 }

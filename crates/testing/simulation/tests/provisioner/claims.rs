@@ -43,11 +43,11 @@ fn wanted() -> Vec<Case> {
         case("a claim that somebody deleted is served to the end, so that nothing is left behind")
             .before(
                 "sc  gold csi.example.com
-                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com guarded deleting",
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com protected deleting",
             )
             .end(
                 "pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
-                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com guarded deleting",
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com protected deleting",
             ),
         case("a node was chosen")
             .before(
@@ -60,7 +60,7 @@ fn wanted() -> Vec<Case> {
             ),
         case("a class that appears later")
             .before("pvc c#u1 1Gi Pending class=gold sp=csi.example.com")
-            .then(|world| bindery_simulation::notation::add(world, "sc gold csi.example.com"))
+            .then(|cluster| bindery_simulation::notation::add(cluster, "sc gold csi.example.com"))
             .end(MADE),
     ]
 }
@@ -123,8 +123,8 @@ fn not_wanted() -> Vec<Case> {
             )
             .unchanged()
             .events(&["Warning ProvisioningFailed a volume pvc-u1 exists, and belongs to another claim"]),
-        case("it is gone").then(|world| bindery_simulation::notation::add(world, CLAIM)).then(|world| {
-            world.delete(&ClaimKey::new("default", "c").into());
+        case("it is gone").then(|cluster| bindery_simulation::notation::add(cluster, CLAIM)).then(|cluster| {
+            cluster.delete(&ClaimKey::new("default", "c").into());
         })
         .end("pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
     ]
@@ -141,10 +141,10 @@ fn sources() -> Vec<Case> {
                 "pvc source#u1 1Gi Bound vol=v fin=provisioner.storage.kubernetes.io/cloning-protection deleting
                  pvc copy#u2 1Gi Pending source=PersistentVolumeClaim",
             )
-            .then(|world| {
-                assert!(world.get(&ClaimKey::new("default", "source").into()).is_some(), "it is needed");
+            .then(|cluster| {
+                assert!(cluster.get(&ClaimKey::new("default", "source").into()).is_some(), "it is needed");
                 let copy: ObjectKey = ClaimKey::new("default", "copy").into();
-                world.edit(&copy, json!({"status": {"phase": "Bound"}}));
+                cluster.edit(&copy, json!({"status": {"phase": "Bound"}}));
             })
             .end("pvc copy#u2 1Gi Bound source=PersistentVolumeClaim got=nothing"),
         case("a source that nobody deleted keeps its guard")

@@ -2,11 +2,11 @@
 
 use bindery_model::{ClaimKey, Kind, ObjectKey};
 use bindery_rules_api::FailureEffect;
-use bindery_simulation::storage::Says;
+use bindery_simulation::storage::Response;
 use serde_json::json;
 
 use crate::case::{Case, case};
-use crate::trouble::heal;
+use crate::faults::heal;
 
 fn claim() -> ObjectKey {
     ClaimKey::new("default", "c").into()
@@ -30,9 +30,9 @@ pub fn cases() -> Vec<Case> {
                 "sc  gold csi.example.com
                  pvc c#u1 1Gi Pending class=gold",
             )
-            .then(|world| {
-                assert_eq!(world.storage.as_ref().map(|storage| storage.holds.len()), Some(1));
-                world.delete(&claim());
+            .then(|cluster| {
+                assert_eq!(cluster.storage.as_ref().map(|storage| storage.handles.len()), Some(1));
+                cluster.delete(&claim());
             })
             .end(""),
         case("with a storage that does everything, and says nothing, for a while")
@@ -42,10 +42,10 @@ pub fn cases() -> Vec<Case> {
                  pvc c#u1 1Gi Pending class=gold",
             )
             .storage(|storage| {
-                storage.makes = [Says::DoneUnheard, Says::Fails(FailureEffect::Unknown)].into();
-                storage.removes = [Says::DoneUnheard, Says::Fails(FailureEffect::Nothing)].into();
+                storage.create_responses = [Response::DoneAnswerLost, Response::Fails(FailureEffect::Unknown)].into();
+                storage.delete_responses = [Response::DoneAnswerLost, Response::Fails(FailureEffect::Nothing)].into();
             })
-            .then(|world| world.delete(&claim()))
+            .then(|cluster| cluster.delete(&claim()))
             .end(""),
         case("deleted while nobody knows what was made: all of it goes")
             .with_binder()
@@ -53,10 +53,10 @@ pub fn cases() -> Vec<Case> {
                 "sc  gold csi.example.com
                  pvc c#u1 1Gi Pending class=gold",
             )
-            .storage(|storage| storage.makes = vec![Says::DoneUnheard; 99].into())
-            .then(|world| {
-                world.delete(&claim());
-                heal(world);
+            .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
+            .then(|cluster| {
+                cluster.delete(&claim());
+                heal(cluster);
             })
             .end(""),
         case("a claim of the same name is made anew: each has its own volume, and the first one's goes")
@@ -65,9 +65,9 @@ pub fn cases() -> Vec<Case> {
                 "sc  gold csi.example.com
                  pvc c#u1 1Gi Pending class=gold",
             )
-            .then(|world| {
-                world.delete(&claim());
-                bindery_simulation::notation::add(world, "pvc c#u2 1Gi Pending class=gold");
+            .then(|cluster| {
+                cluster.delete(&claim());
+                bindery_simulation::notation::add(cluster, "pvc c#u2 1Gi Pending class=gold");
             })
             .end(
                 "pv  pvc-u2 1Gi Bound ->c#u2 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
@@ -87,11 +87,11 @@ pub fn cases() -> Vec<Case> {
                 "sc  gold csi.example.com
                  pvc c#u1 1Gi Pending class=gold",
             )
-            .then(|world| {
+            .then(|cluster| {
                 let patch = json!({"spec": {"persistentVolumeReclaimPolicy": "Retain"}});
-                world.edit(&ObjectKey::cluster(Kind::Volume, "pvc-u1"), patch);
+                cluster.edit(&ObjectKey::cluster(Kind::Volume, "pvc-u1"), patch);
             })
-            .then(|world| world.delete(&claim()))
+            .then(|cluster| cluster.delete(&claim()))
             .end("pv pvc-u1 1Gi Released ->c#u1 class=gold source=csi:csi.example.com by=csi.example.com"),
     ]
 }

@@ -1,8 +1,8 @@
-//! Volumes: guarded, and what lies behind them removed.
+//! Volumes: protected, and what lies behind them removed.
 
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::FailureEffect;
-use bindery_simulation::storage::Says;
+use bindery_simulation::storage::Response;
 use serde_json::json;
 
 use crate::case::{Case, case};
@@ -13,12 +13,12 @@ pub fn cases() -> Vec<Case> {
 
 fn guards() -> Vec<Case> {
     vec![
-        case("a bound volume that will be deleted is guarded, also one that somebody made by hand")
+        case("a bound volume that will be deleted is protected, also one that somebody made by hand")
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
         case("a volume that is retained is not")
-            .before("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com guarded fin=external-provisioner.volume.kubernetes.io/finalizer")
-            .end("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com guarded"),
+            .before("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com protected fin=external-provisioner.volume.kubernetes.io/finalizer")
+            .end("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com protected"),
         case("nor is any, where that is switched off")
             .config(|config| config.guards_volumes = false)
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer")
@@ -69,8 +69,8 @@ fn removed() -> Vec<Case> {
         case("it fails, and is tried again")
             .before(RELEASED)
             .storage(|storage| {
-                storage.removes =
-                    [Says::Fails(FailureEffect::Nothing), Says::DoneUnheard, Says::Fails(FailureEffect::Untried)].into();
+                storage.delete_responses =
+                    [Response::Fails(FailureEffect::Nothing), Response::DoneAnswerLost, Response::Fails(FailureEffect::Untried)].into();
             })
             .end("")
             .events(&[
@@ -79,25 +79,25 @@ fn removed() -> Vec<Case> {
             ]),
         case("it is for somebody on another node to remove")
             .before(RELEASED)
-            .storage(|storage| storage.removes = vec![Says::Fails(FailureEffect::NotOurs); 99].into())
+            .storage(|storage| storage.delete_responses = vec![Response::Fails(FailureEffect::NotOurs); 99].into())
             .end(RELEASED)
             .events(&[])
             .goes_on(),
         case("it is attached: it waits until it is not")
             .config(|config| config.attaches = true)
             .before(RELEASED)
-            .then(|world| {
-                assert!(world.get(&ObjectKey::volume("v")).is_none(), "nothing is attached");
-                bindery_simulation::notation::add(world, RELEASED);
+            .then(|cluster| {
+                assert!(cluster.get(&ObjectKey::volume("v")).is_none(), "nothing is attached");
+                bindery_simulation::notation::add(cluster, RELEASED);
                 let attachment = json!({
                     "metadata": {"name": "a", "uid": "a"},
                     "spec": {"attacher": "csi.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "v"}},
                 });
-                world.put(Kind::Attachment, attachment);
+                cluster.put(Kind::Attachment, attachment);
             })
-            .then(|world| {
-                assert!(world.get(&ObjectKey::volume("v")).is_some(), "it is attached");
-                world.remove(&ObjectKey::cluster(Kind::Attachment, "a"));
+            .then(|cluster| {
+                assert!(cluster.get(&ObjectKey::volume("v")).is_some(), "it is attached");
+                cluster.remove(&ObjectKey::cluster(Kind::Attachment, "a"));
             })
             .end(""),
     ]

@@ -3,10 +3,10 @@
 
 mod case;
 
-mod neighbours;
+mod affinity;
 mod nodes;
 mod provisioning;
-mod turns;
+mod queue_order;
 mod volumes;
 mod watched;
 
@@ -21,7 +21,7 @@ use case::Case;
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
-    [neighbours::cases(), nodes::cases(), provisioning::cases(), turns::cases(), volumes::cases()]
+    [affinity::cases(), nodes::cases(), provisioning::cases(), queue_order::cases(), volumes::cases()]
         .into_iter()
         .flatten()
         .collect()

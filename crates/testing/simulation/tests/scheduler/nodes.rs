@@ -12,28 +12,28 @@ pub fn cases() -> Vec<Case> {
 /// By labels and names.
 fn wanted() -> Vec<Case> {
     vec![
-        case("no node at all, then one comes").before("pod p").then(|world| put(world, "node n1")).places(&["p@n1"]),
-        case("no node at all").before("pod p").places(&["p: no nodes available to schedule pods"]),
+        case("no node at all, then one comes").before("pod p").then(|cluster| put(cluster, "node n1")).pods(&["p@n1"]),
+        case("no node at all").before("pod p").pods(&["p: no nodes available to schedule pods"]),
         case("a node selector")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b
                  pod p sel=zone:b",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("a node selector that no node matches, until one gets the label")
             .before(
                 "node n1 label=zone:a
                  pod p sel=zone:b",
             )
-            .then(|world| world.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "b"}}})))
-            .places(&["p@n1"]),
+            .then(|cluster| cluster.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "b"}}})))
+            .pods(&["p@n1"]),
         case("a node selector that no node matches")
             .before(
                 "node n1 label=zone:a
                  pod p sel=zone:b",
             )
-            .places(&["p: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "]),
         case("node affinity")
             .before(
                 "node n1
@@ -41,7 +41,7 @@ fn wanted() -> Vec<Case> {
                  node n3
                  pod p on=n2",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("preferred affinity decides between nodes that will do")
             .before(
                 "node n1
@@ -49,14 +49,14 @@ fn wanted() -> Vec<Case> {
                  node n3
                  pod p likes=n3:10 likes=n2:90",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("preferred affinity yields to what must be")
             .before(
                 "node n1
                  node n2
                  pod p on=n1 likes=n2:100",
             )
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
     ]
 }
 
@@ -68,34 +68,34 @@ fn kept_away() -> Vec<Case> {
                 "node n1 cordoned
                  pod p",
             )
-            .then(|world| put(world, "node n1"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "node n1"))
+            .pods(&["p@n1"]),
         case("a cordoned node")
             .before(
                 "node n1 cordoned
                  pod p",
             )
-            .places(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
         case("a cordoned node takes a pod that tolerates it")
             .before(
                 "node n1 cordoned taint=node.kubernetes.io/unschedulable::NoSchedule
                  pod p tolerates=node.kubernetes.io/unschedulable",
             )
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("taints keep a pod away")
             .before(
                 "node n1 taint=gpu:yes:NoSchedule
                  node n2 taint=gpu:yes:NoExecute
                  pod p",
             )
-            .places(&["p: 0/2 nodes are available: 2 node(s) had untolerated taint(s). "]),
+            .pods(&["p: 0/2 nodes are available: 2 node(s) had untolerated taint(s). "]),
         case("a taint is tolerated")
             .before(
                 "node n1 taint=other:yes:NoSchedule
                  node n2 taint=gpu:yes:NoSchedule
                  pod p tolerates=gpu",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("a mild taint keeps a pod away only where there is another node")
             .before(
                 "node n1 taint=old:yes:PreferNoSchedule
@@ -103,14 +103,14 @@ fn kept_away() -> Vec<Case> {
                  pod p
                  pod q on=n1",
             )
-            .places(&["p@n2", "q@n1"]),
+            .pods(&["p@n2", "q@n1"]),
         case("a taint goes")
             .before(
                 "node n1 taint=gpu:yes:NoSchedule
                  pod p",
             )
-            .then(|world| put(world, "node n1"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "node n1"))
+            .pods(&["p@n1"]),
     ]
 }
 
@@ -128,7 +128,7 @@ fn room() -> Vec<Case> {
                  pod d port=81 on=n1
                  pod e port=80 on=n1",
             )
-            .places(&[
+            .pods(&[
                 "a@n1",
                 "b>n2",
                 "c@n3",
@@ -144,7 +144,7 @@ fn room() -> Vec<Case> {
                  pod c cpu=3
                  pod d cpu=500m memory=1Gi",
             )
-            .places(&[
+            .pods(&[
                 "a@n1",
                 "b: 0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. no new claims to deallocate, \
                  preemption: 0/1 nodes are available: 1 No preemption victims",
@@ -162,7 +162,7 @@ fn room() -> Vec<Case> {
                  pod d other=ephemeral-storage:8Gi created=2026-01-01T00:00:02Z
                  pod e other=ephemeral-storage:3Gi created=2026-01-01T00:00:03Z",
             )
-            .places(&[
+            .pods(&[
                 "a@n2",
                 "b@n2",
                 "c: 0/2 nodes are available: 2 Insufficient example.com/gpu. no new claims to deallocate, preemption: 0/2 nodes \
@@ -175,7 +175,7 @@ fn room() -> Vec<Case> {
                 "node n1
                  pod p devices=gpu",
             )
-            .places(&["p: 0/1 nodes are available: the pod has resource claims, which this scheduler does not allocate"]),
+            .pods(&["p: 0/1 nodes are available: the pod has resource claims, which this scheduler does not allocate"]),
         case("no more pods than a node has room for")
             .before(
                 "node n1 pods=2
@@ -183,21 +183,21 @@ fn room() -> Vec<Case> {
                  pod b
                  pod c",
             )
-            .places(&["a@n1", "b@n1", "c: 0/1 nodes are available: 1 Too many pods. "]),
+            .pods(&["a@n1", "b@n1", "c: 0/1 nodes are available: 1 Too many pods. "]),
         case("a pod that is meant for a node takes its room")
             .before(
                 "node n1 cpu=2
                  pod a cpu=1500m nominated=n1 scheduler=other
                  pod b cpu=1",
             )
-            .places(&["a>n1", "b: 0/1 nodes are available: 1 Insufficient cpu. "]),
+            .pods(&["a>n1", "b: 0/1 nodes are available: 1 Insufficient cpu. "]),
         case("a pod that asks for nothing has room where nothing is left")
             .before(
                 "node n1 cpu=1 memory=1Gi
                  pod a cpu=1 memory=1Gi
                  pod b",
             )
-            .places(&["a@n1", "b@n1"]),
+            .pods(&["a@n1", "b@n1"]),
     ]
 }
 
@@ -210,62 +210,62 @@ fn freed() -> Vec<Case> {
                  pod a cpu=1 node=n1
                  pod b cpu=1",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
         case("a pod goes, and another gets its device")
             .before(
                 "node n1 other=example.com/gpu:1
                  pod a other=example.com/gpu:1 node=n1
                  pod b other=example.com/gpu:1",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
         case("a pod is done, and another gets its room")
             .before(
                 "node n1 pods=1
                  pod a node=n1
                  pod b",
             )
-            .then(|world| world.edit(&pod_key("a"), json!({"status": {"phase": "Succeeded"}})))
-            .places(&["a@n1", "b@n1"]),
+            .then(|cluster| cluster.edit(&pod_key("a"), json!({"status": {"phase": "Succeeded"}})))
+            .pods(&["a@n1", "b@n1"]),
         case("a pod with the port goes")
             .before(
                 "node n1
                  pod a port=80 node=n1
                  pod b port=80",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
         case("a pod that only was meant to come goes")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 nominated=n1 scheduler=other
                  pod b cpu=1",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
         case("a pod is shrunk in its place")
             .before(
                 "node n1 cpu=2
                  pod a cpu=2 node=n1
                  pod b cpu=1",
             )
-            .then(|world| put(world, "pod a cpu=1 node=n1"))
-            .places(&["a@n1", "b@n1"]),
+            .then(|cluster| put(cluster, "pod a cpu=1 node=n1"))
+            .pods(&["a@n1", "b@n1"]),
         case("a node grows")
             .before(
                 "node n1 cpu=1
                  pod a cpu=2",
             )
-            .then(|world| put(world, "node n1 cpu=2"))
-            .places(&["a@n1"]),
+            .then(|cluster| put(cluster, "node n1 cpu=2"))
+            .pods(&["a@n1"]),
         case("a pod asks for less")
             .before(
                 "node n1 cpu=1
                  pod a cpu=2",
             )
-            .then(|world| put(world, "pod a cpu=1"))
-            .places(&["a@n1"]),
+            .then(|cluster| put(cluster, "pod a cpu=1"))
+            .pods(&["a@n1"]),
     ]
 }
 
@@ -279,13 +279,13 @@ fn best() -> Vec<Case> {
                  pod a cpu=1 memory=2Gi
                  pod b cpu=1 memory=2Gi",
             )
-            .places(&["a@n1", "b@n2"]),
+            .pods(&["a@n1", "b@n2"]),
         case("the node with more room")
             .before(
                 "node n1 cpu=2 memory=4Gi
                  node n2 cpu=4 memory=8Gi
                  pod a cpu=1 memory=2Gi",
             )
-            .places(&["a@n2"]),
+            .pods(&["a@n2"]),
     ]
 }

@@ -24,16 +24,16 @@ fn made() -> Vec<Case> {
     vec![
         case("a node is selected, and the volume is awaited")
             .before(ONE)
-            .after("pvc c#c 1Gi Pending class=make guarded node=n1 sp=example.com")
-            .places(&["p>n1"]),
+            .after("pvc c#c 1Gi Pending class=make protected node=n1 sp=example.com")
+            .pods(&["p>n1"]),
         case("a volume is made")
             .before(ONE)
             .then(provision)
             .after(
-                "pv made-c-n1 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com guarded
-                 pvc c#c 1Gi Bound vol=made-c-n1 class=make guarded node=n1 sp=example.com bc bbc",
+                "pv made-c-n1 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com protected
+                 pvc c#c 1Gi Bound vol=made-c-n1 class=make protected node=n1 sp=example.com bc bbc",
             )
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("two claims, of which one has a volume")
             .before(
                 "sc make example.com wffc
@@ -45,7 +45,7 @@ fn made() -> Vec<Case> {
                  pod p claim=a claim=b on=n2",
             )
             .then(provision)
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("room is left for a pod whose volume is being made")
             .before(
                 "sc make example.com wffc
@@ -53,9 +53,9 @@ fn made() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c cpu=1",
             )
-            .then(|world| put(world, "pod q cpu=1"))
+            .then(|cluster| put(cluster, "pod q cpu=1"))
             .then(provision)
-            .places(&["p@n1", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+            .pods(&["p@n1", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
         case("an ephemeral volume is made")
             .before(
                 "sc make example.com wffc
@@ -63,7 +63,7 @@ fn made() -> Vec<Case> {
                  pod p eph=scratch:1Gi:make",
             )
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("a claim that was sent to a node before there was a pod")
             .before(
                 "sc make example.com wffc
@@ -73,7 +73,7 @@ fn made() -> Vec<Case> {
                  pod p claim=c",
             )
             .then(provision)
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
     ]
 }
 
@@ -82,34 +82,34 @@ fn failed() -> Vec<Case> {
         case("making a volume fails on the first node: it is tried on the other")
             .before(TWO)
             .then(fail)
-            .after("pvc c#c 1Gi Pending class=make guarded node=n2 sp=example.com")
-            .places(&["p>n2"]),
+            .after("pvc c#c 1Gi Pending class=make protected node=n2 sp=example.com")
+            .pods(&["p>n2"]),
         case("and it is made there")
             .before(TWO)
             .then(fail)
             .then(provision)
             .after(
-                "pv made-c-n2 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com guarded
-                 pvc c#c 1Gi Bound vol=made-c-n2 class=make guarded node=n2 sp=example.com bc bbc",
+                "pv made-c-n2 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com protected
+                 pvc c#c 1Gi Bound vol=made-c-n2 class=make protected node=n2 sp=example.com bc bbc",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("it fails on both: then the first is tried again")
             .before(TWO)
             .then(fail)
             .then(fail)
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("it fails on the only node: after a pause it is tried there again")
             .before(ONE)
             .then(fail)
-            .after("pvc c#c 1Gi Pending class=make guarded node=n1 sp=example.com")
-            .places(&["p>n1"]),
+            .after("pvc c#c 1Gi Pending class=make protected node=n1 sp=example.com")
+            .pods(&["p>n1"]),
         case("it fails on the only node twice, then it is made")
             .before(ONE)
             .then(fail)
             .then(fail)
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("two claims, and making one fails: the other keeps the pod where it is")
             .before(
                 "sc make example.com wffc
@@ -119,9 +119,9 @@ fn failed() -> Vec<Case> {
                  pvc b#b 1Gi Pending class=make
                  pod p claim=a claim=b",
             )
-            .then(|world| world.edit(&claim_key("b"), json!({"metadata": {"annotations": {SELECTED_NODE: null}}})))
+            .then(|cluster| cluster.edit(&claim_key("b"), json!({"metadata": {"annotations": {SELECTED_NODE: null}}})))
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("two claims, and making both fails")
             .before(
                 "sc make example.com wffc
@@ -133,7 +133,7 @@ fn failed() -> Vec<Case> {
             )
             .then(fail)
             .then(provision)
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
     ]
 }
 
@@ -142,10 +142,10 @@ fn on_the_way() -> Vec<Case> {
     vec![
         case("the pod goes: the claim stays as it is, and another pod follows it")
             .before(TWO)
-            .then(|world| world.remove(&pod_key("p")))
-            .then(|world| put(world, "pod q claim=c"))
+            .then(|cluster| cluster.remove(&pod_key("p")))
+            .then(|cluster| put(cluster, "pod q claim=c"))
             .then(provision)
-            .places(&["q@n1"]),
+            .pods(&["q@n1"]),
         case("the pod is done before it has started: others get its room")
             .before(
                 "sc make example.com wffc
@@ -153,14 +153,16 @@ fn on_the_way() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c cpu=1",
             )
-            .then(|world| put(world, "pod q cpu=1"))
-            .then(|world| world.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
-            .places(&["p>n1", "q@n1"]),
+            .then(|cluster| put(cluster, "pod q cpu=1"))
+            .then(|cluster| cluster.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
+            .pods(&["p>n1", "q@n1"]),
         case("the pod is being deleted, and gets no node any more")
             .before(ONE)
-            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
+            .then(|cluster| {
+                cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            })
             .then(provision)
-            .places(&["p>n1"]),
+            .pods(&["p>n1"]),
         case("the pod is being deleted before it has started: others get its room")
             .before(
                 "sc make example.com wffc
@@ -168,36 +170,38 @@ fn on_the_way() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c cpu=1",
             )
-            .then(|world| put(world, "pod q cpu=1"))
-            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
-            .places(&["p>n1", "q@n1"]),
+            .then(|cluster| put(cluster, "pod q cpu=1"))
+            .then(|cluster| {
+                cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            })
+            .pods(&["p>n1", "q@n1"]),
         case("the node goes, and the provisioner lets go of it: it is tried on the other")
             .before(TWO)
-            .then(|world| world.remove(&node_key("n1")))
+            .then(|cluster| cluster.remove(&node_key("n1")))
             .then(fail)
             .then(provision)
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("the node goes, and comes again")
             .before(TWO)
-            .then(|world| world.remove(&node_key("n1")))
-            .then(|world| put(world, "node n1"))
+            .then(|cluster| cluster.remove(&node_key("n1")))
+            .then(|cluster| put(cluster, "node n1"))
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("the node goes, and nobody lets go of it")
             .before(TWO)
-            .then(|world| world.remove(&node_key("n1")))
-            .places(&["p: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. "]),
+            .then(|cluster| cluster.remove(&node_key("n1")))
+            .pods(&["p: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. "]),
         case("the node is cordoned on the way")
             .before(ONE)
-            .then(|world| put(world, "node n1 cordoned"))
+            .then(|cluster| put(cluster, "node n1 cordoned"))
             .then(provision)
-            .places(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
         case("the claim goes and comes again")
             .before(ONE)
-            .then(|world| world.remove(&claim_key("c")))
-            .then(|world| put(world, "pvc c#d 1Gi Pending class=make"))
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .then(|cluster| put(cluster, "pvc c#d 1Gi Pending class=make"))
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("a claim for one pod only, and two pods")
             .before(
                 "sc make example.com wffc
@@ -207,12 +211,12 @@ fn on_the_way() -> Vec<Case> {
                  pod p claim=c created=2026-01-01T00:00:00Z
                  pod q claim=c created=2026-01-01T00:00:01Z",
             )
-            .then(|world| {
-                provision(world);
+            .then(|cluster| {
+                provision(cluster);
                 let volume = bindery_model::ObjectKey::volume("made-c-n1");
-                world.edit(&volume, json!({"spec": {"accessModes": ["ReadWriteOncePod"]}}));
+                cluster.edit(&volume, json!({"spec": {"accessModes": ["ReadWriteOncePod"]}}));
             })
-            .places(&["p@n1", "q: 0/2 nodes are available: "]),
+            .pods(&["p@n1", "q: 0/2 nodes are available: "]),
     ]
 }
 
@@ -229,8 +233,8 @@ fn of_another() -> Vec<Case> {
     };
     vec![
         meant("a pod whose volume is to be made on a node takes its room")
-            .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        meant("a pod whose volume cannot be made on a node gives its room back").then(fail).places(&["p: ", "q@n1"]),
+            .pods(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        meant("a pod whose volume cannot be made on a node gives its room back").then(fail).pods(&["p: ", "q@n1"]),
         case("a pod for whose claim a scheduler has reserved a volume takes room where that is")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -240,7 +244,7 @@ fn of_another() -> Vec<Case> {
                  pod p claim=c cpu=1 scheduler=other
                  pod q cpu=1",
             )
-            .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+            .pods(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
         case("a pod for whose claim a user keeps a volume does not")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -250,16 +254,18 @@ fn of_another() -> Vec<Case> {
                  pod p claim=c cpu=1 scheduler=other
                  pod q cpu=1",
             )
-            .places(&["p: ", "q@n1"]),
+            .pods(&["p: ", "q@n1"]),
         meant("a pod whose volume is to be made on a node goes, and gives its room back")
-            .then(|world| world.remove(&pod_key("p")))
-            .places(&["q@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("p")))
+            .pods(&["q@n1"]),
         meant("a pod whose volume is to be made on a node is deleted, and gives its room back")
-            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
-            .places(&["p: ", "q@n1"]),
+            .then(|cluster| {
+                cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            })
+            .pods(&["p: ", "q@n1"]),
         meant("a pod whose claim goes gives its room back")
-            .then(|world| world.remove(&claim_key("c")))
-            .places(&["p: ", "q@n1"]),
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .pods(&["p: ", "q@n1"]),
     ]
 }
 
@@ -273,9 +279,9 @@ fn odd() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .then(|world| put(world, "sc make example.com wffc"))
+            .then(|cluster| put(cluster, "sc make example.com wffc"))
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("nobody makes volumes of the class, then somebody does")
             .before(
                 "sc make kubernetes.io/no-provisioner wffc
@@ -283,8 +289,8 @@ fn odd() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .then(|world| put(world, "sc make example.com wffc"))
+            .then(|cluster| put(cluster, "sc make example.com wffc"))
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
     ]
 }

@@ -1,7 +1,7 @@
 //! Claims that wait for a pod, and volumes that are there.
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_simulation::World;
+use bindery_simulation::SimulatedCluster;
 use serde_json::json;
 
 use crate::case::{Case, case, claim_key, node_key, pod_key, put};
@@ -14,43 +14,43 @@ pub fn cases() -> Vec<Case> {
 const TWO: &str = "sc local kubernetes.io/no-provisioner wffc
      node n1
      node n2
-     pv v1 1Gi Available class=local on=n1 guarded
-     pv v2 1Gi Available class=local on=n2 guarded
-     pvc c#c 1Gi Pending class=local guarded";
+     pv v1 1Gi Available class=local on=n1 protected
+     pv v2 1Gi Available class=local on=n2 protected
+     pvc c#c 1Gi Pending class=local protected";
 
 /// Local volumes on two nodes.
 fn local() -> Vec<Case> {
     vec![
         case("nothing is bound before there is a pod").before(TWO).after(
-            "pv v1 1Gi Available class=local on=n1 guarded
-             pv v2 1Gi Available class=local on=n2 guarded
-             pvc c#c 1Gi Pending class=local guarded",
+            "pv v1 1Gi Available class=local on=n1 protected
+             pv v2 1Gi Available class=local on=n2 protected
+             pvc c#c 1Gi Pending class=local protected",
         ),
         case("the claim of a pod that is pinned to a node is bound to that node's volume")
             .before(TWO)
-            .then(|world| put(world, "pod p claim=c on=n2"))
+            .then(|cluster| put(cluster, "pod p claim=c on=n2"))
             .after(
-                "pv v1 1Gi Available class=local guarded
-                 pv v2 1Gi Bound ->c#c class=local guarded bbc
-                 pvc c#c 1Gi Bound vol=v2 class=local guarded bc bbc",
+                "pv v1 1Gi Available class=local protected
+                 pv v2 1Gi Bound ->c#c class=local protected bbc
+                 pvc c#c 1Gi Bound vol=v2 class=local protected bc bbc",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("the same, and all is there from the start")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
                  node n2
-                 pv v1 1Gi Available class=local on=n1 guarded
-                 pv v2 1Gi Available class=local on=n2 guarded
-                 pvc c#c 1Gi Pending class=local guarded
+                 pv v1 1Gi Available class=local on=n1 protected
+                 pv v2 1Gi Available class=local on=n2 protected
+                 pvc c#c 1Gi Pending class=local protected
                  pod p claim=c on=n1",
             )
             .after(
-                "pv v1 1Gi Bound ->c#c class=local guarded bbc
-                 pv v2 1Gi Available class=local guarded
-                 pvc c#c 1Gi Bound vol=v1 class=local guarded bc bbc",
+                "pv v1 1Gi Bound ->c#c class=local protected bbc
+                 pv v2 1Gi Available class=local protected
+                 pvc c#c 1Gi Bound vol=v1 class=local protected bc bbc",
             )
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("two claims of a pod are bound on one node, and a node with one volume will not do")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -63,11 +63,11 @@ fn local() -> Vec<Case> {
                  pvc b#b 1Gi Pending class=local
                  pod p claim=a claim=b",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("two pods, two volumes")
             .before(TWO)
-            .then(|world| put(world, "pvc d#d 1Gi Pending class=local\npod p claim=c\npod q claim=d"))
-            .places(&["p@n1", "q@n2"]),
+            .then(|cluster| put(cluster, "pvc d#d 1Gi Pending class=local\npod p claim=c\npod q claim=d"))
+            .pods(&["p@n1", "q@n2"]),
         case("no volume where the pod must be, until one comes")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -77,8 +77,8 @@ fn local() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c on=n2",
             )
-            .then(|world| put(world, "pv v2 1Gi Available class=local on=n2"))
-            .places(&["p@n2"]),
+            .then(|cluster| put(cluster, "pv v2 1Gi Available class=local on=n2"))
+            .pods(&["p@n2"]),
         case("no volume where the pod must be")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -88,7 +88,7 @@ fn local() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c on=n2",
             )
-            .places(&[
+            .pods(&[
                 "p: 0/2 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 1 node(s) didn't \
                  match Pod's node affinity/selector. ",
             ]),
@@ -101,7 +101,7 @@ fn local() -> Vec<Case> {
                  pod p claim=c on=n2
                  pod q claim=c",
             )
-            .places(&[
+            .pods(&[
                 "p: 0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) didn't match \
                  Pod's node affinity/selector. ",
                 "q@n1",
@@ -118,29 +118,29 @@ fn refused() -> Vec<Case> {
                  pv v1 1Gi Available
                  pod p claim=c",
             )
-            .then(|world| put(world, "pvc c#c 1Gi Pending"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "pvc c#c 1Gi Pending"))
+            .pods(&["p@n1"]),
         case("a claim is missing")
             .before(
                 "node n1
                  pod p claim=c",
             )
-            .places(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" not found. not found"]),
+            .pods(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" not found. not found"]),
         case("a claim that is bound at once is not bound, until there is a volume")
             .before(
                 "node n1
                  pvc c#c 1Gi Pending
                  pod p claim=c",
             )
-            .then(|world| put(world, "pv v1 1Gi Available"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "pv v1 1Gi Available"))
+            .pods(&["p@n1"]),
         case("a claim has lost its volume")
             .before(
                 "node n1
                  pvc c#c 1Gi Bound vol=gone bc
                  pod p claim=c",
             )
-            .places(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" bound to non-existent"]),
+            .pods(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" bound to non-existent"]),
         case("a claim is being deleted, and comes again")
             .before(
                 "node n1
@@ -148,9 +148,9 @@ fn refused() -> Vec<Case> {
                  pvc c#c 1Gi Pending fin=example.com/a deleting
                  pod p claim=c",
             )
-            .then(|world| world.remove(&claim_key("c")))
-            .then(|world| put(world, "pvc c#d 1Gi Pending\npv v2 1Gi Available"))
-            .places(&["p@n1"]),
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .then(|cluster| put(cluster, "pvc c#d 1Gi Pending\npv v2 1Gi Available"))
+            .pods(&["p@n1"]),
         case("the claim of an ephemeral volume is awaited")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -158,14 +158,14 @@ fn refused() -> Vec<Case> {
                  pv v1 1Gi Available class=local on=n1
                  pod p eph=scratch:1Gi:local",
             )
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
         case("the claim of an ephemeral volume is another's")
             .before(
                 "node n1
                  pvc p-scratch#c 1Gi Pending
                  pod p eph=scratch",
             )
-            .places(&["p: 0/1 nodes are available: "]),
+            .pods(&["p: 0/1 nodes are available: "]),
         case("a class that is missing comes")
             .before(
                 "node n1
@@ -173,8 +173,8 @@ fn refused() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c on=n1",
             )
-            .then(|world| put(world, "sc local kubernetes.io/no-provisioner wffc"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "sc local kubernetes.io/no-provisioner wffc"))
+            .pods(&["p@n1"]),
         case("a claim with a selector that makes no sense comes again")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -183,21 +183,21 @@ fn refused() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local sel-op=app:Near
                  pod p claim=c",
             )
-            .then(|world| world.remove(&claim_key("c")))
-            .then(|world| put(world, "pvc c#d 1Gi Pending class=local"))
-            .places(&["p@n1"]),
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .then(|cluster| put(cluster, "pvc c#d 1Gi Pending class=local"))
+            .pods(&["p@n1"]),
         case("a claim that makes no sense is mended")
             .before(
                 "node n1
                  pv v1 1Gi Available
                  pod p claim=c",
             )
-            .meanwhile(|world| {
-                put(world, "pvc c#c 1Gi Pending");
-                world.edit(&claim_key("c"), json!({"spec": {"resources": "all"}}));
+            .unseen_change(|cluster| {
+                put(cluster, "pvc c#c 1Gi Pending");
+                cluster.edit(&claim_key("c"), json!({"spec": {"resources": "all"}}));
             })
-            .then(|world| put(world, "pvc c#c 1Gi Pending"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "pvc c#c 1Gi Pending"))
+            .pods(&["p@n1"]),
     ]
 }
 
@@ -213,7 +213,7 @@ fn shared() -> Vec<Case> {
                  pod p claim=c created=2026-01-01T00:00:00Z
                  pod q claim=c created=2026-01-01T00:00:01Z",
             )
-            .places(&["p@n1", "q: 0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with"]),
+            .pods(&["p@n1", "q: 0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with"]),
         case("a claim for one pod only, and the first goes")
             .before(
                 "node n1
@@ -222,8 +222,8 @@ fn shared() -> Vec<Case> {
                  pod p claim=c node=n1
                  pod q claim=c",
             )
-            .then(|world| world.remove(&pod_key("p")))
-            .places(&["q@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("p")))
+            .pods(&["q@n1"]),
         case("a claim for one pod only, and the first is done")
             .before(
                 "node n1
@@ -232,8 +232,8 @@ fn shared() -> Vec<Case> {
                  pod p claim=c node=n1
                  pod q claim=c",
             )
-            .then(|world| world.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
-            .places(&["p@n1", "q@n1"]),
+            .then(|cluster| cluster.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
+            .pods(&["p@n1", "q@n1"]),
         case("two pods share a claim")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -244,7 +244,7 @@ fn shared() -> Vec<Case> {
                  pod p claim=c
                  pod q claim=c",
             )
-            .places(&["p@n2", "q@n2"]),
+            .pods(&["p@n2", "q@n2"]),
         case("one volume and two claims")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -255,7 +255,7 @@ fn shared() -> Vec<Case> {
                  pod p claim=c created=2026-01-01T00:00:00Z
                  pod q claim=d created=2026-01-01T00:00:01Z",
             )
-            .places(&[
+            .pods(&[
                 "p@n1",
                 "q: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. ",
             ]),
@@ -272,8 +272,8 @@ fn beside() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=v1 bc
                  pod p claim=c",
             )
-            .then(|world| put(world, "node n2 label=topology.kubernetes.io/zone:b"))
-            .places(&["p@n2"]),
+            .then(|cluster| put(cluster, "node n2 label=topology.kubernetes.io/zone:b"))
+            .pods(&["p@n2"]),
         case("a volume of another zone")
             .before(
                 "node n1 label=topology.kubernetes.io/zone:a
@@ -281,15 +281,15 @@ fn beside() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=v1 bc
                  pod p claim=c",
             )
-            .places(&["p: 0/1 nodes are available: 1 node(s) had no available volume zone. "]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) had no available volume zone. "]),
         full("a node has as many volumes as it can")
-            .places(&["p: 0/1 nodes are available: 1 node(s) exceed max volume count. ", "q@n1"]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) exceed max volume count. ", "q@n1"]),
         full("a node has as many volumes as it can, and one goes")
-            .then(|world| world.remove(&pod_key("q")))
-            .places(&["p@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("q")))
+            .pods(&["p@n1"]),
         full("a node has as many volumes as it can, and then it can have more")
-            .then(|world| world.put(Kind::CsiNode, csi_node(2)))
-            .places(&["p@n1", "q@n1"]),
+            .then(|cluster| cluster.put(Kind::CsiNode, csi_node(2)))
+            .pods(&["p@n1", "q@n1"]),
         case("no storage is left, until it is said that there is")
             .before(
                 "sc make example.com wffc
@@ -297,15 +297,15 @@ fn beside() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .meanwhile(with_capacity)
-            .then(|world| {
+            .unseen_change(with_capacity)
+            .then(|cluster| {
                 let capacity = json!({
                     "metadata": {"namespace": "default", "name": "room", "uid": "room"},
                     "storageClassName": "make", "capacity": "5Gi", "nodeTopology": {},
                 });
-                world.put(Kind::Capacity, capacity);
+                cluster.put(Kind::Capacity, capacity);
             })
-            .places(&["p>n1"]),
+            .pods(&["p>n1"]),
         case("no storage is left")
             .before(
                 "sc make example.com wffc
@@ -313,15 +313,15 @@ fn beside() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .meanwhile(with_capacity)
-            .places(&["p: 0/1 nodes are available: 1 node(s) did not have enough free storage. "]),
+            .unseen_change(with_capacity)
+            .pods(&["p: 0/1 nodes are available: 1 node(s) did not have enough free storage. "]),
     ]
 }
 
 /// The driver says how much storage there is.
-fn with_capacity(world: &mut World) {
+fn with_capacity(cluster: &mut SimulatedCluster) {
     let driver = json!({"metadata": {"name": "example.com", "uid": "driver"}, "spec": {"storageCapacity": true}});
-    world.put(Kind::CsiDriver, driver);
+    cluster.put(Kind::CsiDriver, driver);
 }
 
 fn csi_node(count: i32) -> serde_json::Value {
@@ -340,11 +340,11 @@ fn full(name: &'static str) -> Case {
          pod p claim=c
          pod q claim=d node=n1",
     );
-    case.meanwhile(|world| {
-        world.put(Kind::CsiNode, csi_node(1));
+    case.unseen_change(|cluster| {
+        cluster.put(Kind::CsiNode, csi_node(1));
         for name in ["v1", "v2"] {
             let source = json!({"driver": "example.com", "volumeHandle": name});
-            world.edit(&ObjectKey::volume(name), json!({"spec": {"csi": source}}));
+            cluster.edit(&ObjectKey::volume(name), json!({"spec": {"csi": source}}));
         }
     })
 }
@@ -361,8 +361,8 @@ fn on_the_way() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c nominated=n1",
             )
-            .then(|world| put(world, "node n1"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "node n1"))
+            .pods(&["p@n1"]),
         case("a node is full when its volume is bound")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -372,14 +372,14 @@ fn on_the_way() -> Vec<Case> {
                  pod p claim=c cpu=1 nominated=n1
                  pod q cpu=1 node=n1",
             )
-            .then(|world| world.remove(&pod_key("q")))
-            .places(&["p@n1"]),
+            .then(|cluster| cluster.remove(&pod_key("q")))
+            .pods(&["p@n1"]),
         case("a node is meant that is gone")
             .before(
                 "node n2
                  pod p nominated=n1",
             )
-            .then(|world| world.remove(&node_key("n1")))
-            .places(&["p@n2"]),
+            .then(|cluster| cluster.remove(&node_key("n1")))
+            .pods(&["p@n2"]),
     ]
 }

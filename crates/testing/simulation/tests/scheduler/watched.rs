@@ -10,7 +10,7 @@ use bindery_explain::explain_pod;
 use bindery_model::{Annotation, Claim, ClaimKey, Kind, Name, Object, ObjectKey, Pod};
 use bindery_rules_api::{LiveReads, Profile, Rule, RuleSet, Verdict};
 use bindery_scheduler::{Scheduler, rules};
-use bindery_simulation::run::companions;
+use bindery_simulation::run::lifecycle_controllers;
 use bindery_simulation::table::check;
 
 use crate::case::Rules;
@@ -159,7 +159,7 @@ fn frees_room(known: &Cache, change: &Change) -> bool {
 fn watched() -> Vec<Box<dyn RuleSet + Send>> {
     let deciding: [Box<dyn RuleSet + Send>; 2] =
         [Box::new(Watched(Scheduler::default())), Box::new(Binder::new(Config::default()))];
-    deciding.into_iter().chain(companions()).collect()
+    deciding.into_iter().chain(lifecycle_controllers()).collect()
 }
 
 #[test]

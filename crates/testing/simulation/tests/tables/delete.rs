@@ -90,12 +90,12 @@ fn races() -> Vec<Case> {
     vec![
         volume("8-6 volume is deleted before deleting", "volume8-6")
             .before("pv volume8-6 1Gi Bound ->claim8-6#uid8-6 policy=Delete source=hostPath:/tmp/8-6")
-            .meanwhile(|world| world.remove(&ObjectKey::volume("volume8-6")))
+            .unseen_change(|cluster| cluster.remove(&ObjectKey::volume("volume8-6")))
             .after("")
             .events(&[]),
         volume("8-7 volume is bound before deleting", "volume8-7")
             .before("pv volume8-7 1Gi Bound ->claim8-7#uid8-7 bbc policy=Delete source=hostPath:/tmp/8-7")
-            .meanwhile(|world| notation::add(world, "pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7"))
+            .unseen_change(|cluster| notation::add(cluster, "pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7"))
             .after(
                 "pv  volume8-7 1Gi Bound ->claim8-7#uid8-7 bbc policy=Delete source=hostPath:/tmp/8-7
                  pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7",
@@ -162,7 +162,7 @@ fn several() -> Vec<Case> {
                  pvc claim8-11#uid8-11 10Gi Bound vol=volume8-11-2",
             )
             .events(&[])
-            // The other volume is guarded, and the bind completed.
+            // The other volume is protected, and the bind completed.
             .stable(
                 "pv volume8-11-2 1Gi Bound ->claim8-11#uid8-11 policy=Delete source=hostPath:/tmp/8-11-2 \
                     by=kubernetes.io/host-path fin=kubernetes.io/pv-controller

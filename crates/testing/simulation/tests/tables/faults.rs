@@ -103,7 +103,7 @@ fn mended() -> Vec<Case> {
             .before(before)
             .unchanged()
             .events(&["Warning ProvisioningFailed"])
-            .then(|world| notation::add(world, "sc slow vendor.com/slow"))
+            .then(|cluster| notation::add(cluster, "sc slow vendor.com/slow"))
             .stable("pvc claim1#uid1 1Gi Pending class=slow sp=vendor.com/slow")
     };
     vec![
@@ -133,14 +133,14 @@ fn pods() -> Vec<Case> {
     };
     vec![
         used("reclaim.recycle.in-use: the pods are deleted")
-            .then(|world| {
+            .then(|cluster| {
                 for name in ["pod1", "pod2"] {
-                    world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: name.into() });
+                    cluster.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: name.into() });
                 }
             })
             .stable("pv volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1"),
         used("reclaim.recycle.in-use: a new claim of that name comes")
-            .then(|world| notation::add(world, "pvc claim1#uid2 10Gi Pending"))
+            .then(|cluster| notation::add(cluster, "pvc claim1#uid2 10Gi Pending"))
             .stable(
                 "pv  volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1
                  pvc claim1#uid2 10Gi Pending",
@@ -156,7 +156,7 @@ fn lives() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim1#uid1 1Gi Pending class=gold",
             )
-            .then(|world| world.delete(&claim_key("claim1")))
+            .then(|cluster| cluster.delete(&claim_key("claim1")))
             .after("")
             .events(&["Normal ProvisioningSucceeded"]),
         multi("a volume is scrubbed after one claim, and bound to the next")
@@ -165,8 +165,8 @@ fn lives() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Pending",
             )
             .script(Task::Recycle, &[Err("Mock recycle error")])
-            .then(|world| world.delete(&claim_key("claim1")))
-            .then(|world| notation::add(world, "pvc claim2#uid2 1Gi Pending"))
+            .then(|cluster| cluster.delete(&claim_key("claim1")))
+            .then(|cluster| notation::add(cluster, "pvc claim2#uid2 1Gi Pending"))
             .after(
                 "pv  volume1 1Gi Bound ->claim2#uid2 bbc policy=Recycle source=hostPath:/tmp/1
                  pvc claim2#uid2 1Gi Bound vol=volume1 bbc bc",

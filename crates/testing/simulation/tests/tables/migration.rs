@@ -316,12 +316,14 @@ fn not_annealed() -> Vec<Case> {
             .events(&[]),
         volume("anneal nil annotations: volume", "volume")
             .before("pv volume 1Gi Available")
-            .meanwhile(|world| world.edit(&ObjectKey::volume("volume"), json!({"metadata": {"annotations": null}})))
+            .unseen_change(|cluster| {
+                cluster.edit(&ObjectKey::volume("volume"), json!({"metadata": {"annotations": null}}))
+            })
             .unchanged()
             .events(&[]),
         claim("anneal nil annotations: claim", "claim")
             .before("pvc claim#uid 1Gi Pending vol=volume")
-            .meanwhile(|world| world.edit(&claim_key("claim"), json!({"metadata": {"annotations": null}})))
+            .unseen_change(|cluster| cluster.edit(&claim_key("claim"), json!({"metadata": {"annotations": null}})))
             .unchanged()
             .events(&[]),
     ]

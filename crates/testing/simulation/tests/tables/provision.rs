@@ -172,9 +172,9 @@ fn no_need() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-7#uid11-7 1Gi Pending class=gold",
             )
-            .meanwhile(|world| {
+            .unseen_change(|cluster| {
                 notation::add(
-                    world,
+                    cluster,
                     "pv pvc-uid11-7 1Gi Bound ->claim11-7#uid11-7 class=gold policy=Delete \
                         source=hostPath:/tmp/hostpath_pv/uid11-7 bbc by=kubernetes.io/host-path",
                 );
@@ -186,7 +186,7 @@ fn no_need() -> Vec<Case> {
                  pvc claim11-7#uid11-7 1Gi Bound vol=pvc-uid11-7 bbc bc class=gold sp=kubernetes.io/host-path",
             )
             .events(&[])
-            // NoObserver provisions where the volume is known from the start; and it is guarded.
+            // NoObserver provisions where the volume is known from the start; and it is protected.
             .stable(
                 "pv  pvc-uid11-7 1Gi Bound ->claim11-7#uid11-7 class=gold policy=Delete \
                     source=hostPath:/tmp/hostpath_pv/uid11-7 bbc by=kubernetes.io/host-path fin=kubernetes.io/pv-controller
@@ -429,7 +429,7 @@ fn until_stable() -> Vec<Case> {
                 "sc  external vendor.com/my-volume
                  pvc claim12-2#uid12-2 1Gi Pending class=external",
             )
-            .then(|world| notation::add(world, "pv pvc-uid12-2 1Gi Available class=external"))
+            .then(|cluster| notation::add(cluster, "pv pvc-uid12-2 1Gi Available class=external"))
             .after(
                 "pv  pvc-uid12-2 1Gi Bound ->claim12-2#uid12-2 bbc class=external
                  pvc claim12-2#uid12-2 1Gi Bound vol=pvc-uid12-2 bbc bc class=external sp=vendor.com/my-volume",
@@ -449,7 +449,7 @@ fn until_stable() -> Vec<Case> {
                 "sc  external vendor.com/my-volume
                  pvc claim12-4#uid12-4 1Gi Pending class=external",
             )
-            .then(|world| notation::add(world, "pv pvc-uid12-4 1Gi Bound ->claim12-4#uid12-4 bbc class=external"))
+            .then(|cluster| notation::add(cluster, "pv pvc-uid12-4 1Gi Bound ->claim12-4#uid12-4 bbc class=external"))
             .after(
                 "pv  pvc-uid12-4 1Gi Bound ->claim12-4#uid12-4 bbc class=external
                  pvc claim12-4#uid12-4 1Gi Bound vol=pvc-uid12-4 bbc bc class=external sp=vendor.com/my-volume",

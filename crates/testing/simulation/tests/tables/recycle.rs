@@ -4,7 +4,7 @@
 
 use bindery_model::ObjectKey;
 use bindery_rules_api::Task;
-use bindery_simulation::{World, notation};
+use bindery_simulation::{SimulatedCluster, notation};
 use serde_json::json;
 
 use crate::case::{Case, multi, volume};
@@ -86,13 +86,13 @@ fn failures() -> Vec<Case> {
 }
 
 /// Somebody else has scrubbed the volume and set it free.
-fn set_free(world: &mut World, name: &str) {
+fn set_free(cluster: &mut SimulatedCluster, name: &str) {
     let patch = json!({
         "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": null}},
         "spec": {"claimRef": null},
         "status": {"phase": "Available"},
     });
-    world.edit(&ObjectKey::volume(name), patch);
+    cluster.edit(&ObjectKey::volume(name), patch);
 }
 
 /// Something happens just before anything is scrubbed.
@@ -100,17 +100,17 @@ fn races() -> Vec<Case> {
     vec![
         volume("6-6 volume is deleted before recycling", "volume6-6")
             .before("pv volume6-6 1Gi Bound ->claim6-6#uid6-6 policy=Recycle source=hostPath:/tmp/6-6")
-            .meanwhile(|world| world.remove(&ObjectKey::volume("volume6-6")))
+            .unseen_change(|cluster| cluster.remove(&ObjectKey::volume("volume6-6")))
             .after("")
             .events(&[]),
         volume("6-7 volume is recycled before recycling", "volume6-7")
             .before("pv volume6-7 1Gi Bound ->claim6-7#uid6-7 bbc policy=Recycle source=hostPath:/tmp/6-7")
-            .meanwhile(|world| set_free(world, "volume6-7"))
+            .unseen_change(|cluster| set_free(cluster, "volume6-7"))
             .after("pv volume6-7 1Gi Available policy=Recycle source=hostPath:/tmp/6-7")
             .events(&[]),
         volume("6-8 prebound volume is recycled before recycling", "volume6-8")
             .before("pv volume6-8 1Gi Bound ->claim6-8#uid6-8 policy=Recycle source=hostPath:/tmp/6-8")
-            .meanwhile(|world| set_free(world, "volume6-8"))
+            .unseen_change(|cluster| set_free(cluster, "volume6-8"))
             .after("pv volume6-8 1Gi Available policy=Recycle source=hostPath:/tmp/6-8")
             .events(&[]),
     ]
@@ -132,7 +132,7 @@ fn pods() -> Vec<Case> {
                  pod runningPod claim=runningClaim phase=Running",
             )
             .after("pv volume6-11 1Gi Released ->runningClaim#uid6-11 bbc policy=Recycle source=hostPath:/tmp/6-11")
-            .then(|world| notation::add(world, "pod runningPod claim=runningClaim phase=Succeeded"))
+            .then(|cluster| notation::add(cluster, "pod runningPod claim=runningClaim phase=Succeeded"))
             .stable("pv volume6-11 1Gi Available policy=Recycle source=hostPath:/tmp/6-11"),
         volume("6-12 used by pending pod", "volume6-12")
             .before(

@@ -34,7 +34,7 @@ fn claims() -> Vec<Case> {
             .before(before)
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "pvc claim1#uid1 1Gi Pending"))
+            .then(|cluster| notation::add(cluster, "pvc claim1#uid1 1Gi Pending"))
             .stable(BOUND)
     };
     vec![
@@ -52,7 +52,7 @@ fn volumes() -> Vec<Case> {
             .before(before)
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "pv volume1 1Gi Available"))
+            .then(|cluster| notation::add(cluster, "pv volume1 1Gi Available"))
             .stable(BOUND)
     };
     vec![
@@ -73,7 +73,7 @@ fn pairs() -> Vec<Case> {
             )
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "pv volume1 1Gi Available"))
+            .then(|cluster| notation::add(cluster, "pv volume1 1Gi Available"))
             .stable(
                 "pv  volume1 1Gi Bound ->claim1#uid1 bbc
                  pvc claim1#uid1 1Gi Bound vol=volume1 bc",
@@ -85,7 +85,7 @@ fn pairs() -> Vec<Case> {
             )
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "pv volume1 1Gi Bound"))
+            .then(|cluster| notation::add(cluster, "pv volume1 1Gi Bound"))
             .stable(BOUND),
         volume("volume.claimed.unreadable", "volume1")
             .before(
@@ -101,7 +101,7 @@ fn pairs() -> Vec<Case> {
             )
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "pvc claim1#uid2 1Gi Pending"))
+            .then(|cluster| notation::add(cluster, "pvc claim1#uid2 1Gi Pending"))
             .stable("pvc claim1#uid2 1Gi Pending"),
     ]
 }
@@ -115,7 +115,7 @@ fn classes() -> Vec<Case> {
             .before(before)
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "sc slow vendor.com/slow"))
+            .then(|cluster| notation::add(cluster, "sc slow vendor.com/slow"))
             .stable("pvc claim1#uid1 1Gi Pending class=slow sp=vendor.com/slow")
     };
     vec![
@@ -134,7 +134,7 @@ fn classes() -> Vec<Case> {
             )
             .unchanged()
             .events(&[])
-            .then(|world| notation::add(world, "pvc claim1#uid1 1Gi Pending sel=zone:a"))
+            .then(|cluster| notation::add(cluster, "pvc claim1#uid1 1Gi Pending sel=zone:a"))
             .stable(BOUND),
         claim("claim.unbound.default-class: the newest", "claim1")
             .before(
@@ -184,8 +184,8 @@ fn waiting() -> Vec<Case> {
                 "sc  slow vendor.com/slow wffc
                  pvc claim1#uid1 1Gi Pending class=slow",
             )
-            .then(|world| notation::add(world, "pod pod1 claim=claim1"))
-            .then(|world| notation::add(world, "pvc claim1#uid1 1Gi Pending class=slow node=node1"))
+            .then(|cluster| notation::add(cluster, "pod pod1 claim=claim1"))
+            .then(|cluster| notation::add(cluster, "pvc claim1#uid1 1Gi Pending class=slow node=node1"))
             .after("pvc claim1#uid1 1Gi Pending class=slow node=node1 sp=vendor.com/slow")
             .events(&[
                 "Normal WaitForFirstConsumer",
@@ -300,7 +300,7 @@ fn nodes() -> Vec<Case> {
     vec![
         missing("provision.in-tree.node-missing"),
         missing("provision.in-tree.node-missing: it appears; the class retains")
-            .then(|world| notation::add(world, "node node1"))
+            .then(|cluster| notation::add(cluster, "node node1"))
             .stable(
                 "pv  pvc-uid1 1Gi Bound ->claim1#uid1 class=copper bbc by=kubernetes.io/host-path \
                      source=hostPath:/tmp/hostpath_pv/uid1
@@ -341,7 +341,7 @@ fn taken_names() -> Vec<Case> {
     vec![
         exists("provision.in-tree.exists"),
         exists("provision.in-tree.exists: it goes away")
-            .then(|world| world.delete(&ObjectKey::volume("pvc-uid1")))
+            .then(|cluster| cluster.delete(&ObjectKey::volume("pvc-uid1")))
             .stable(
                 "pv  pvc-uid1 1Gi Bound ->claim1#uid1 class=gold policy=Delete bbc by=kubernetes.io/host-path \
                      source=hostPath:/tmp/hostpath_pv/uid1 fin=kubernetes.io/pv-controller
@@ -425,7 +425,7 @@ fn races() -> Vec<Case> {
     vec![
         volume("reclaim.prove: the claim lives", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
-            .meanwhile(|world| notation::add(world, "pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc"))
+            .unseen_change(|cluster| notation::add(cluster, "pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc"))
             .after(
                 "pv  volume1 1Gi Bound ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1
                  pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc",
@@ -433,13 +433,13 @@ fn races() -> Vec<Case> {
             .events(&[]),
         volume("reclaim.prove: the volume is gone", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
-            .meanwhile(|world| world.remove(&ObjectKey::volume("volume1")))
+            .unseen_change(|cluster| cluster.remove(&ObjectKey::volume("volume1")))
             .after("")
             .events(&[]),
         volume("reclaim.prove: the volume is retained now", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
-            .meanwhile(|world| {
-                notation::add(world, "pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1");
+            .unseen_change(|cluster| {
+                notation::add(cluster, "pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1");
             })
             .after("pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1")
             .events(&[]),

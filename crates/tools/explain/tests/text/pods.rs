@@ -2,15 +2,15 @@
 
 use bindery_explain::{LINES, explain_pod};
 use bindery_model::{ClaimKey, Kind, ObjectKey, PodKey};
-use bindery_simulation::run::mirror_of;
-use bindery_simulation::{World, notation};
+use bindery_simulation::run::cache_of;
+use bindery_simulation::{SimulatedCluster, notation};
 use serde_json::json;
 
 use super::{check, explain_in};
 
 /// The table and the sentence behind it.
-fn table(world: &World, pod: &str) -> String {
-    let text = explain_in(world, &format!("pod/{pod}"));
+fn table(cluster: &SimulatedCluster, pod: &str) -> String {
+    let text = explain_in(cluster, &format!("pod/{pod}"));
     let from = text.find("\n  node ").unwrap_or_else(|| panic!("there is no table:\n{text}"));
     text[from..].to_owned()
 }
@@ -20,11 +20,11 @@ fn check_table(state: &str, pod: &str, expected: &str) {
 }
 
 /// Columns are two spaces or more apart; how they are lined up is another test's business.
-fn check_table_in(world: &World, pod: &str, expected: &str) {
+fn check_table_in(cluster: &SimulatedCluster, pod: &str, expected: &str) {
     let columns =
         |line: &str| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" | ");
     let lines = |text: &str| text.trim().lines().map(columns).collect::<Vec<_>>().join("\n");
-    assert_eq!(lines(&table(world, pod)), lines(expected));
+    assert_eq!(lines(&table(cluster, pod)), lines(expected));
 }
 
 /// The last sentence: what to do.
@@ -32,8 +32,8 @@ fn advice(state: &str) -> String {
     advice_in(&notation::parse(state))
 }
 
-fn advice_in(world: &World) -> String {
-    explain_in(world, "pod/p").lines().last().unwrap_or_default().to_owned()
+fn advice_in(cluster: &SimulatedCluster) -> String {
+    explain_in(cluster, "pod/p").lines().last().unwrap_or_default().to_owned()
 }
 
 fn node_key(name: &str) -> ObjectKey {
@@ -141,9 +141,9 @@ fn nodes_of_one_sort_are_one_row() {
     for n in 0..12 {
         state += &format!("node b{n:04} cordoned cpu=1 label=zone:z{n}\n");
     }
-    let world = notation::parse(&state);
+    let cluster = notation::parse(&state);
     check_table_in(
-        &world,
+        &cluster,
         "p",
         "
             node                         claim c             beside its claims
@@ -153,9 +153,9 @@ fn nodes_of_one_sort_are_one_row() {
         ",
     );
     let key = PodKey { namespace: "default".into(), name: "p".into() };
-    let all = explain_pod(&mirror_of(&world, &[]), &key, usize::MAX).expect("there is such a pod");
+    let all = explain_pod(&cache_of(&cluster, &[]), &key, usize::MAX).expect("there is such a pod");
     assert_eq!(all.matrix.expect("a table").rows.len(), 1_312, "each has a row when all are asked for");
-    let few = explain_pod(&mirror_of(&world, &[]), &key, 1).expect("there is such a pod").matrix.expect("a table");
+    let few = explain_pod(&cache_of(&cluster, &[]), &key, 1).expect("there is such a pod").matrix.expect("a table");
     assert_eq!((few.rows.len(), few.hidden), (1, 12));
 }
 
@@ -200,8 +200,8 @@ fn what_holds_of_one_node_is_not_said_of_others() {
 
 #[test]
 fn the_reason_of_each_claim_is_told() {
-    let world = {
-        let mut world = notation::parse(
+    let cluster = {
+        let mut cluster = notation::parse(
             "
                 sc local kubernetes.io/no-provisioner wffc
                 sc make example.com wffc
@@ -217,22 +217,22 @@ fn the_reason_of_each_claim_is_told() {
                 pod p claim=bound claim=kept claim=pinned claim=full claim=zone
             ",
         );
-        world.put(
+        cluster.put(
             Kind::Class,
             json!({"metadata": {"name": "zonal", "uid": "zonal"}, "provisioner": "example.com",
                 "volumeBindingMode": "WaitForFirstConsumer",
                 "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["b"]}]}]}),
         );
-        world.put(
+        cluster.put(
             Kind::CsiDriver,
             json!({"metadata": {"name": "full.example.com", "uid": "d"}, "spec": {"storageCapacity": true}}),
         );
         let selected = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n9"}}});
-        world.edit(&ClaimKey::new("default", "pinned").into(), selected);
-        world
+        cluster.edit(&ClaimKey::new("default", "pinned").into(), selected);
+        cluster
     };
     let key = PodKey { namespace: "default".into(), name: "p".into() };
-    let explained = explain_pod(&mirror_of(&world, &[]), &key, LINES).expect("there is such a pod");
+    let explained = explain_pod(&cache_of(&cluster, &[]), &key, LINES).expect("there is such a pod");
     let matrix = explained.matrix.expect("a table");
     let cells: Vec<&str> = matrix.rows[0].claims.iter().map(|cell| cell.text.as_str()).collect();
     assert_eq!(
@@ -273,7 +273,7 @@ fn claims_that_keep_a_pod_from_every_node_are_told_in_every_row() {
 }
 
 /// A state, what is advised, and following it.
-type Advised = (String, &'static str, fn(&mut World));
+type Advised = (String, &'static str, fn(&mut SimulatedCluster));
 
 /// What stands against the only node, and what is advised; following the advice, the pod is given the node.
 #[test]
@@ -281,64 +281,64 @@ fn the_smallest_change_places_the_pod() {
     let claim = "sc local kubernetes.io/no-provisioner wffc\npvc c#c 10Gi Pending class=local\n";
     let then = " Then it can be placed on node n1.";
     let cases: [Advised; 11] = [
-        ("node n1\npod p sel=disk:ssd".into(), "label node n1 with disk=ssd.", |world| {
-            world.edit(&node_key("n1"), json!({"metadata": {"labels": {"disk": "ssd"}}}));
+        ("node n1\npod p sel=disk:ssd".into(), "label node n1 with disk=ssd.", |cluster| {
+            cluster.edit(&node_key("n1"), json!({"metadata": {"labels": {"disk": "ssd"}}}));
         }),
-        ("node n1 cordoned\npod p".into(), "uncordon node n1.", |world| {
-            world.edit(&node_key("n1"), json!({"spec": {"unschedulable": null}}));
+        ("node n1 cordoned\npod p".into(), "uncordon node n1.", |cluster| {
+            cluster.edit(&node_key("n1"), json!({"spec": {"unschedulable": null}}));
         }),
         (
             "node n1 cpu=4\npod a cpu=3 node=n1\npod p cpu=2".into(),
             "free 1 of cpu on node n1, or ask for as much less.",
-            |world| {
-                world.edit(&node_key("n1"), json!({"status": {"allocatable": {"cpu": "5"}}}));
+            |cluster| {
+                cluster.edit(&node_key("n1"), json!({"status": {"allocatable": {"cpu": "5"}}}));
             },
         ),
         (
             "node n1\npod p other=example.com/gpu:1".into(),
             "ask for 1 less example.com/gpu, or give node n1 as much more.",
-            |world| world.edit(&node_key("n1"), json!({"status": {"allocatable": {"example.com/gpu": "1"}}})),
+            |cluster| cluster.edit(&node_key("n1"), json!({"status": {"allocatable": {"example.com/gpu": "1"}}})),
         ),
         (
             "node n1 label=zone:a\nnode n2 label=zone:b cpu=1\npod a label=app:db node=n1\n\
              pod p label=app:db spread=app:db@zone:1 cpu=2"
                 .into(),
             "let zone=a have more pods of its kind than others, by a larger maxSkew.",
-            |world| notation::add(world, "pod p label=app:db spread=app:db@zone:2 cpu=2"),
+            |cluster| notation::add(cluster, "pod p label=app:db spread=app:db@zone:2 cpu=2"),
         ),
         (
             "node n1\npod p label=app:db spread=app:db@zone:1".into(),
             "drop the pod's spread over zone, or give node n1 that label.",
-            |world| world.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "a"}}})),
+            |cluster| cluster.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "a"}}})),
         ),
-        ("node n1\npod a port=80 node=n1\npod p port=80".into(), "end pod default/a.", |world| {
-            world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
+        ("node n1\npod a port=80 node=n1\npod p port=80".into(), "end pod default/a.", |cluster| {
+            cluster.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
         }),
-        ("node n1\npod a label=app:db node=n1\npod p apart=app:db".into(), "end pod default/a.", |world| {
-            world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
+        ("node n1\npod a label=app:db node=n1\npod p apart=app:db".into(), "end pod default/a.", |cluster| {
+            cluster.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
         }),
         (
             format!("{claim}node n1\npod p claim=c"),
             "create a volume of class \"local\" with 10Gi or more for ReadWriteOnce and ReadOnlyMany that node n1 reaches.",
-            |world| notation::add(world, "pv new 10Gi Available class=local on=n1"),
+            |cluster| notation::add(cluster, "pv new 10Gi Available class=local on=n1"),
         ),
         (
             "sc make example.com wffc\npvc c#c 1Gi Pending class=make node=n9\nnode n1\npod p claim=c".into(),
             "remove the annotation volume.kubernetes.io/selected-node from claim c.",
-            |world| {
+            |cluster| {
                 let unselected = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": null}}});
-                world.edit(&ClaimKey::new("default", "c").into(), unselected);
+                cluster.edit(&ClaimKey::new("default", "c").into(), unselected);
             },
         ),
-        ("node n1\npod p gate=wait".into(), "remove its scheduling gates.", |world| {
-            notation::add(world, "pod p");
+        ("node n1\npod p gate=wait".into(), "remove its scheduling gates.", |cluster| {
+            notation::add(cluster, "pod p");
         }),
     ];
     for (state, expected, follow) in cases {
-        let mut world = notation::parse(&state);
-        assert_eq!(advice_in(&world), format!("Smallest change: {expected}{then}"), "{state}");
-        follow(&mut world);
-        assert!(advice_in(&world).starts_with("It is given node n1"), "{state}: {}", advice_in(&world));
+        let mut cluster = notation::parse(&state);
+        assert_eq!(advice_in(&cluster), format!("Smallest change: {expected}{then}"), "{state}");
+        follow(&mut cluster);
+        assert!(advice_in(&cluster).starts_with("It is given node n1"), "{state}: {}", advice_in(&cluster));
     }
 }
 
@@ -362,20 +362,20 @@ fn the_smallest_of_several_changes_is_told() {
 
 #[test]
 fn room_that_a_driver_tells_of_can_be_raised() {
-    let mut world = notation::parse("sc make example.com wffc\npvc c#c 3Gi Pending class=make\nnode n1\npod p claim=c");
-    world.put(
+    let mut cluster = notation::parse("sc make example.com wffc\npvc c#c 3Gi Pending class=make\nnode n1\npod p claim=c");
+    cluster.put(
         Kind::CsiDriver,
         json!({"metadata": {"name": "example.com", "uid": "d"}, "spec": {"storageCapacity": true}}),
     );
     assert_eq!(
-        advice_in(&world),
+        advice_in(&cluster),
         "Smallest change: raise the capacity for class \"make\" that node n1 reaches to 3Gi or more (as a CSIStorageCapacity \
          tells it). Then it can be placed on node n1."
     );
     let room = json!({"metadata": {"namespace": "default", "name": "room", "uid": "room"}, "storageClassName": "make",
         "capacity": "3Gi", "nodeTopology": {}});
-    world.put(Kind::Capacity, room);
-    assert_eq!(advice_in(&world), "It is given node n1 when claim c is bound.");
+    cluster.put(Kind::Capacity, room);
+    assert_eq!(advice_in(&cluster), "It is given node n1 when claim c is bound.");
 }
 
 #[test]

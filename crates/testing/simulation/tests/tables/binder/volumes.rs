@@ -178,9 +178,9 @@ fn stale() -> Vec<Case> {
                 "pv  volume4-12 10Gi Available ->claim4-12#uid4-12-new policy=Delete
                  pvc claim4-12#uid4-12 10Gi Bound vol=volume4-12",
             )
-            .meanwhile(|world| {
-                world.remove(&claim_key("claim4-12"));
-                notation::add(world, "pvc claim4-12#uid4-12-new 10Gi Bound vol=volume4-12");
+            .unseen_change(|cluster| {
+                cluster.remove(&claim_key("claim4-12"));
+                notation::add(cluster, "pvc claim4-12#uid4-12-new 10Gi Bound vol=volume4-12");
             })
             .after(
                 "pv  volume4-12 10Gi Bound ->claim4-12#uid4-12-new policy=Delete

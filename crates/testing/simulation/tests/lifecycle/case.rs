@@ -1,0 +1,82 @@
+//! A case of the companions' tables.
+
+use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
+use bindery_model::{ClaimKey, Kind, Name, ObjectKey, PodKey};
+use bindery_rules_api::RuleSet;
+use bindery_simulation::{SimulatedCluster, notation, table};
+
+/// Rule sets, as often as there is a new engine.
+pub type Rules = fn() -> Vec<Box<dyn RuleSet + Send>>;
+
+/// A case in which companions decide.
+pub type Case = table::Case<Rules>;
+
+/// All companions.
+pub fn everyone() -> Vec<Box<dyn RuleSet + Send>> {
+    vec![
+        Box::new(Ephemeral),
+        Box::new(ClaimProtection::default()),
+        Box::new(VolumeProtection),
+        Box::new(AttributesClassProtection),
+        Box::new(Expander),
+    ]
+}
+
+fn case(name: &'static str, sync: Option<ObjectKey>, rules: Rules) -> Case {
+    Case::new(name, sync, rules).with_two_leaders()
+}
+
+/// A case in which the ephemeral-volume controller looks at a pod of the default namespace.
+pub fn pod(name: &'static str, pod: &str) -> Case {
+    case(name, Some(pod_key(pod)), || vec![Box::new(Ephemeral)])
+}
+
+/// A case of claim protection, without the `Unused` condition.
+pub fn protected(name: &'static str) -> Case {
+    case(name, None, || vec![Box::new(ClaimProtection { says_unused: false })])
+}
+
+/// A case of claim protection, with the `Unused` condition.
+pub fn reported(name: &'static str) -> Case {
+    case(name, None, || vec![Box::new(ClaimProtection::default())])
+}
+
+/// A case in which volume protection looks at a volume.
+pub fn volume(name: &'static str, volume: &str) -> Case {
+    case(name, Some(ObjectKey::volume(volume)), || vec![Box::new(VolumeProtection)])
+}
+
+/// A case of attributes-class protection.
+pub fn attributes_class(name: &'static str) -> Case {
+    case(name, None, || vec![Box::new(AttributesClassProtection)])
+}
+
+/// A case in which the expander looks at a claim of the default namespace.
+pub fn grown(name: &'static str, claim: &str) -> Case {
+    case(name, Some(claim_key(claim)), || vec![Box::new(Expander)])
+}
+
+/// A case of all companions, in which only the end counts.
+pub fn together(name: &'static str) -> Case {
+    case(name, None, everyone)
+}
+
+/// The key of a claim in the default namespace.
+pub fn claim_key(name: &str) -> ObjectKey {
+    ClaimKey::new("default", name).into()
+}
+
+/// The key of a pod in the default namespace.
+pub fn pod_key(name: &str) -> ObjectKey {
+    PodKey { namespace: "default".into(), name: name.into() }.into()
+}
+
+/// The key of an attributes class.
+pub fn attributes_class_key(name: &str) -> ObjectKey {
+    ObjectKey::cluster(Kind::AttributesClass, Name::from(name))
+}
+
+/// Puts an object in the place of another, or of an earlier state of itself.
+pub fn put(cluster: &mut SimulatedCluster, line: &str) {
+    notation::add(cluster, line);
+}

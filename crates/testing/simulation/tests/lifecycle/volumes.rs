@@ -1,0 +1,90 @@
+//! pv_protection_controller_test.go, TestPVProtectionController, and what else is promised of a volume's finalizer.
+
+use bindery_engine::RequestError;
+use bindery_model::{Kind, ObjectKey};
+use serde_json::json;
+
+use crate::case::{Case, put, volume};
+
+/// All cases.
+pub fn cases() -> Vec<Case> {
+    [upstream(), ours()].into_iter().flatten().collect()
+}
+
+fn forbidden() -> RequestError {
+    RequestError::Error("forbidden: Mock error".into())
+}
+
+const GUARD: &str = "write PersistentVolume volume1 [protection.volume.guard]";
+const LET_GO: &str = "write PersistentVolume volume1 [protection.volume.let-go]";
+
+fn upstream() -> Vec<Case> {
+    vec![
+        volume("PV without finalizer -> finalizer is added", "volume1")
+            .before("pv volume1 1Gi Pending")
+            .after("pv volume1 1Gi Pending protected")
+            .requests(&[GUARD]),
+        volume("PV with finalizer -> no action", "volume1")
+            .before("pv volume1 1Gi Pending protected")
+            .unchanged()
+            .requests(&[]),
+        volume("saving PV finalizer fails -> controller retries", "volume1")
+            .before("pv volume1 1Gi Pending")
+            .error("write", Kind::Volume, forbidden())
+            .error("write", Kind::Volume, forbidden())
+            .after("pv volume1 1Gi Pending")
+            .stable("pv volume1 1Gi Pending protected")
+            .requests(&[GUARD, GUARD, GUARD]),
+        volume("deleted PV with finalizer -> finalizer is removed", "volume1")
+            .before("pv volume1 1Gi Pending protected deleting")
+            .after("")
+            .requests(&[LET_GO]),
+        volume("finalizer removal fails -> controller retries", "volume1")
+            .before("pv volume1 1Gi Pending protected deleting")
+            .error("write", Kind::Volume, forbidden())
+            .error("write", Kind::Volume, forbidden())
+            .after("pv volume1 1Gi Pending protected deleting")
+            .stable("")
+            .requests(&[LET_GO, LET_GO, LET_GO]),
+        volume("deleted PV with finalizer + PV is bound -> finalizer is not removed", "volume1")
+            .before("pv volume1 1Gi Bound ->claim1#uid1 protected deleting")
+            .unchanged()
+            .requests(&[]),
+    ]
+}
+
+fn ours() -> Vec<Case> {
+    let goes = |name, before| volume(name, "volume1").before(before).after("").requests(&[LET_GO]);
+    vec![
+        goes("an available volume goes, though it is reserved", "pv volume1 1Gi Available ->claim1 protected deleting"),
+        goes("a released volume goes", "pv volume1 1Gi Released ->claim1#uid1 protected deleting"),
+        goes("a failed volume goes", "pv volume1 1Gi Failed ->claim1#uid1 protected deleting"),
+        volume("a bound volume goes when it is released", "volume1")
+            .before("pv volume1 1Gi Bound ->claim1#uid1 protected deleting")
+            .unchanged()
+            .then(|cluster| put(cluster, "pv volume1 1Gi Released ->claim1#uid1 protected deleting"))
+            .stable(""),
+        volume("foreign finalizers stay", "volume1")
+            .before("pv volume1 1Gi Released fin=example.com/a protected fin=kubernetes.io/pv-controller deleting")
+            .after("pv volume1 1Gi Released fin=example.com/a fin=kubernetes.io/pv-controller deleting")
+            .requests(&[LET_GO]),
+        volume("it is bound meanwhile, and word has not come", "volume1")
+            .before("pv volume1 1Gi Available protected deleting")
+            .late("pv volume1 1Gi Bound ->claim1#uid1 protected deleting")
+            .after("pv volume1 1Gi Bound ->claim1#uid1 protected deleting"),
+        volume("the answer to guarding it is lost", "volume1")
+            .before("pv volume1 1Gi Pending")
+            .lost_answer("write", Kind::Volume)
+            .after("pv volume1 1Gi Pending protected")
+            .requests(&[GUARD, "read PersistentVolume volume1"]),
+        volume("a volume that is gone", "volume1").before("").unchanged().requests(&[]),
+        volume("a volume that makes no sense is left alone, until it is mended", "volume1")
+            .before("pv volume1 1Gi Available protected deleting")
+            .unseen_change(|cluster| {
+                cluster.edit(&ObjectKey::volume("volume1"), json!({"status": {"phase": "Melted"}}))
+            })
+            .after("pv volume1 1Gi Melted protected deleting")
+            .then(|cluster| put(cluster, "pv volume1 1Gi Available protected deleting"))
+            .stable(""),
+    ]
+}
