@@ -1,5 +1,5 @@
-//! vac_protection_controller_test.go, TestVACProtectionController, and what else is promised: unlike upstream, nothing goes
-//! before live lists have shown that nothing refers to it.
+//! vac_protection_controller_test.go, TestVACProtectionController, and further cases. Unlike upstream, a
+//! class is deleted only after live lists have shown that nothing refers to it.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::case::{Case, attributes_class, attributes_class_key, claim_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [classes(), volumes(), claims(), ours()].into_iter().flatten().collect()
+    [classes(), volumes(), claims(), further()].into_iter().flatten().collect()
 }
 
 fn forbidden() -> RequestError {
@@ -156,9 +156,9 @@ fn claims() -> Vec<Case> {
     ]
 }
 
-fn ours() -> Vec<Case> {
+fn further() -> Vec<Case> {
     vec![
-        attributes_class("a claim that word has not come of holds it")
+        attributes_class("a claim that is not in the cache yet blocks the deletion")
             .before(GONE)
             .late("pvc other/claim1#uid1 1Gi Bound vol=v has-vac=vac1")
             .after(
@@ -166,38 +166,38 @@ fn ours() -> Vec<Case> {
                  pvc other/claim1#uid1 1Gi Bound vol=v has-vac=vac1",
             )
             .requests(&[LISTS[0]]),
-        attributes_class("a volume that word has not come of holds it, and lets go of it later")
+        attributes_class("a volume that is not in the cache yet blocks the deletion until it changes")
             .before(GONE)
             .late("pv volume1 1Gi Available vac=vac1")
             .then(|cluster| cluster.remove(&ObjectKey::volume("volume1")))
             .after("")
             .requests(&[LISTS[0], LISTS[1], LISTS[0], LISTS[1], LET_GO]),
-        attributes_class("lists are refused, then granted")
+        attributes_class("lists are rejected, then allowed")
             .before(GONE)
             .error("list", Kind::Claim, forbidden())
             .error("list", Kind::Volume, forbidden())
             .after("")
             .requests(&[LISTS[0], LISTS[0], LISTS[1], LISTS[0], LISTS[1], LET_GO]),
-        attributes_class("foreign finalizers stay")
+        attributes_class("foreign finalizers are kept")
             .before("vac vac1 fin=example.com/a protected fin=example.com/b deleting")
             .after("vac vac1 fin=example.com/a fin=example.com/b deleting"),
-        attributes_class("the answer to letting it go is lost")
+        attributes_class("the answer to removing the finalizer is lost")
             .before("vac vac1 fin=example.com/a protected deleting")
             .lost_answer("write", Kind::AttributesClass)
             .after("vac vac1 fin=example.com/a deleting")
             .requests(&[LISTS[0], LISTS[1], LET_GO, "read VolumeAttributesClass vac1"]),
-        attributes_class("an attributes class that makes no sense is left alone, until it is mended")
+        attributes_class("a malformed attributes class is left alone until it is fixed")
             .before(GONE)
             .unseen_change(|cluster| cluster.edit(&attributes_class_key("vac1"), json!({"driverName": 7})))
             .then(|cluster| put(cluster, GONE))
             .after(""),
-        attributes_class("one that is gone before it is looked at")
+        attributes_class("a class that is deleted before it is synced")
             .before(GONE)
             .late("pv volume1 1Gi Available vac=vac1")
             .then(|cluster| cluster.remove(&attributes_class_key("vac1")))
             .then(|cluster| cluster.remove(&ObjectKey::volume("volume1")))
             .after(""),
-        attributes_class("a claim that cannot be understood may refer to it, until it is mended")
+        attributes_class("a malformed claim may refer to it, until it is fixed")
             .before(
                 "vac vac1 protected deleting
                  pvc claim1#uid1 1Gi Pending",
@@ -205,7 +205,7 @@ fn ours() -> Vec<Case> {
             .unseen_change(|cluster| cluster.edit(&claim_key("claim1"), json!({"spec": {"resources": "all"}})))
             .then(|cluster| put(cluster, "pvc claim1#uid1 1Gi Pending"))
             .after("pvc claim1#uid1 1Gi Pending"),
-        attributes_class("a volume that cannot be understood may refer to it, until it is gone")
+        attributes_class("a malformed volume may refer to it, until it is deleted")
             .before(
                 "vac vac1 protected deleting
                  pv volume1 1Gi Available",

@@ -1,9 +1,9 @@
-//! Batches: claims of one namespace that are decided about together share one list.
+//! Claims of one namespace that are decided together share one live list.
 
 use bindery_simulation::run::{Restart, Run};
 use bindery_simulation::{SimulatedCluster, notation};
 
-use crate::case::{claim_key, everyone, pod_key};
+use crate::case::{claim_key, all_controllers, pod_key};
 
 fn claims(count: usize) -> SimulatedCluster {
     let lines: String = (0..count).map(|n| format!("pvc c{n:03}#u{n} 1Gi Lost vol=v protected\n")).collect();
@@ -15,22 +15,22 @@ fn lists(cluster: &SimulatedCluster) -> usize {
 }
 
 #[test]
-fn a_hundred_claims_that_are_deleted_when_nobody_looks_take_one_list() {
+fn claims_deleted_before_the_start_share_one_list() {
     let mut cluster = claims(100);
     for n in 0..100 {
         cluster.delete(&claim_key(&format!("c{n:03}")));
     }
-    let mut run = Run::start(cluster, &everyone, Restart::Never);
+    let mut run = Run::start(cluster, &all_controllers, Restart::Never);
     run.until_stable();
     assert_eq!(notation::render(&run.cluster), "");
     assert_eq!(lists(&run.cluster), 1, "{:#?}", run.cluster.history);
-    assert_eq!(run.cluster.effects, 100, "and nothing is written twice");
+    assert_eq!(run.cluster.effects, 100, "no claim is written twice");
 }
 
-/// Word of them comes one by one: the first asks for a list, and the rest wait for the next one, which serves them all.
+/// Watch events arrive one by one: the first claim triggers a list, the others share the next one.
 #[test]
-fn a_hundred_claims_that_are_deleted_before_our_eyes_take_two_lists() {
-    let mut run = Run::start(claims(100), &everyone, Restart::Never);
+fn claims_deleted_while_running_share_two_lists() {
+    let mut run = Run::start(claims(100), &all_controllers, Restart::Never);
     run.until_stable();
     assert_eq!(lists(&run.cluster), 0);
     for n in 0..100 {
@@ -42,13 +42,13 @@ fn a_hundred_claims_that_are_deleted_before_our_eyes_take_two_lists() {
 }
 
 #[test]
-fn what_one_list_shows_counts_for_each_claim_by_itself() {
+fn claims_used_in_the_shared_list_keep_their_finalizer() {
     let mut cluster = claims(100);
     for n in 0..100 {
         cluster.delete(&claim_key(&format!("c{n:03}")));
     }
-    let mut run = Run::start(cluster, &everyone, Restart::Never);
-    // Pods that word has not come of hold every tenth.
+    let mut run = Run::start(cluster, &all_controllers, Restart::Never);
+    // Every tenth claim is used by a pod that is not in the cache yet.
     for n in (0..100).step_by(10) {
         notation::add(&mut run.cluster, &format!("pod p{n} claim=c{n:03} node=node1"));
     }

@@ -1,18 +1,18 @@
-//! A case of the companions' tables.
+//! Table cases of the lifecycle controllers.
 
 use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
 use bindery_model::{ClaimKey, Kind, Name, ObjectKey, PodKey};
 use bindery_rules_api::RuleSet;
 use bindery_simulation::{SimulatedCluster, notation, table};
 
-/// Rule sets, as often as there is a new engine.
+/// Creates the rule sets of a new engine.
 pub type Rules = fn() -> Vec<Box<dyn RuleSet + Send>>;
 
-/// A case in which companions decide.
+/// A case of lifecycle controllers.
 pub type Case = table::Case<Rules>;
 
-/// All companions.
-pub fn everyone() -> Vec<Box<dyn RuleSet + Send>> {
+/// All lifecycle controllers.
+pub fn all_controllers() -> Vec<Box<dyn RuleSet + Send>> {
     vec![
         Box::new(Ephemeral),
         Box::new(ClaimProtection::default()),
@@ -26,7 +26,7 @@ fn case(name: &'static str, sync: Option<ObjectKey>, rules: Rules) -> Case {
     Case::new(name, sync, rules).with_two_leaders()
 }
 
-/// A case in which the ephemeral-volume controller looks at a pod of the default namespace.
+/// A case of the ephemeral volume controller, which syncs a pod of the default namespace.
 pub fn pod(name: &'static str, pod: &str) -> Case {
     case(name, Some(pod_key(pod)), || vec![Box::new(Ephemeral)])
 }
@@ -41,7 +41,7 @@ pub fn reported(name: &'static str) -> Case {
     case(name, None, || vec![Box::new(ClaimProtection::default())])
 }
 
-/// A case in which volume protection looks at a volume.
+/// A case of volume protection, which syncs a volume.
 pub fn volume(name: &'static str, volume: &str) -> Case {
     case(name, Some(ObjectKey::volume(volume)), || vec![Box::new(VolumeProtection)])
 }
@@ -51,14 +51,14 @@ pub fn attributes_class(name: &'static str) -> Case {
     case(name, None, || vec![Box::new(AttributesClassProtection)])
 }
 
-/// A case in which the expander looks at a claim of the default namespace.
+/// A case of the expand controller, which syncs a claim of the default namespace.
 pub fn grown(name: &'static str, claim: &str) -> Case {
     case(name, Some(claim_key(claim)), || vec![Box::new(Expander)])
 }
 
-/// A case of all companions, in which only the end counts.
+/// A case of all lifecycle controllers, of which only the final state is checked.
 pub fn together(name: &'static str) -> Case {
-    case(name, None, everyone)
+    case(name, None, all_controllers)
 }
 
 /// The key of a claim in the default namespace.
@@ -76,7 +76,7 @@ pub fn attributes_class_key(name: &str) -> ObjectKey {
     ObjectKey::cluster(Kind::AttributesClass, Name::from(name))
 }
 
-/// Puts an object in the place of another, or of an earlier state of itself.
+/// Creates or replaces an object.
 pub fn put(cluster: &mut SimulatedCluster, line: &str) {
     notation::add(cluster, line);
 }

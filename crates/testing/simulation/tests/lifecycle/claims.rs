@@ -1,14 +1,14 @@
-//! pvc_protection_controller_test.go, TestPVCProtectionController: the cases without the `Unused` condition, for claims and for
-//! pods, and what else is promised of the finalizer.
+//! pvc_protection_controller_test.go, TestPVCProtectionController: the cases without the `Unused`
+//! condition, and further cases of the finalizer.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, claim_key, pod_key, protected, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [claims(), pods(), ephemeral(), foreign(), stale(), again()].into_iter().flatten().collect()
+    [claims(), pods(), ephemeral(), foreign(), stale(), recreated()].into_iter().flatten().collect()
 }
 
 fn forbidden() -> RequestError {
@@ -110,7 +110,7 @@ fn claims() -> Vec<Case> {
             .late("pod pod1 claim=claim1 node=node1")
             .unchanged()
             .requests(&[LIST]),
-        protected("mix of deleted PVCs with some used by a pod and some unused -> only the unused ones go")
+        protected("mix of deleted PVCs with some used by a pod and some unused -> only the unused ones are deleted")
             .before(
                 "pvc claim1#uid1 1Gi Pending protected deleting
                  pvc claim2#uid2 1Gi Pending protected deleting
@@ -128,7 +128,7 @@ fn claims() -> Vec<Case> {
     ]
 }
 
-/// Word of a pod comes, or of its end.
+/// A pod is watched, or its end.
 fn pods() -> Vec<Case> {
     let held = |name, pod| {
         protected(name)
@@ -177,37 +177,37 @@ fn pods() -> Vec<Case> {
     ]
 }
 
-/// Claims of ephemeral volumes: the pod must own them, and a pod that its node has let go of holds them no more.
+/// Claims of ephemeral volumes: only their owner protects them, until its kubelet has finished with it.
 fn ephemeral() -> Vec<Case> {
     let owned = |name, before| protected(name).before(before);
     vec![
         owned(
-            "a pod holds the claim of its ephemeral volume",
+            "a pod protects the claim of its ephemeral volume",
             "pvc pod1-vol#uid1 1Gi Bound vol=v protected deleting owner=uid2
              pod pod1#uid2 eph=vol node=node1 phase=Succeeded deleting=30",
         )
         .unchanged(),
         owned(
-            "a pod without a node does not",
+            "a pod without a node does not protect it",
             "pvc pod1-vol#uid1 1Gi Bound vol=v protected deleting owner=uid2
              pod pod1#uid2 eph=vol",
         )
         .after(""),
         owned(
-            "a pod does not hold a claim that is not its own, though it has the name",
+            "a pod does not protect a claim of that name that it does not own",
             "pvc pod1-vol#uid1 1Gi Bound vol=v protected deleting owner=another
              pod pod1#uid2 eph=vol node=node1",
         )
         .after(""),
         owned(
-            "a pod that its node has let go of holds no ephemeral claim, but any other",
+            "a pod that its kubelet has finished with protects other claims, but not ephemeral ones",
             "pvc pod1-vol#uid1 1Gi Bound vol=v protected deleting owner=uid2
              pvc claim1#uid3 1Gi Bound vol=w protected deleting
              pod pod1#uid2 eph=vol claim=claim1 node=node1 deleting=0",
         )
         .after("pvc claim1#uid3 1Gi Bound vol=w protected deleting"),
         owned(
-            "a pod lets go of its claim when its node has let go of it",
+            "a pod stops protecting its claim when its kubelet has finished with it",
             "pvc pod1-vol#uid1 1Gi Bound vol=v protected deleting owner=uid2
              pod pod1#uid2 eph=vol node=node1 deleting=30",
         )
@@ -216,27 +216,27 @@ fn ephemeral() -> Vec<Case> {
     ]
 }
 
-/// Finalizers of others, and pods of other namespaces.
+/// Foreign finalizers, and pods of other namespaces.
 fn foreign() -> Vec<Case> {
     vec![
-        protected("foreign finalizers stay, in their order, when ours is added")
+        protected("foreign finalizers are kept in order when ours is added")
             .before("pvc claim1#uid1 1Gi Pending fin=example.com/a fin=example.com/b")
             .after("pvc claim1#uid1 1Gi Pending fin=example.com/a fin=example.com/b protected"),
-        protected("foreign finalizers stay when ours is removed, wherever it stands, and however often")
+        protected("foreign finalizers are kept when ours is removed, regardless of its position and duplicates")
             .before("pvc claim1#uid1 1Gi Pending fin=example.com/a protected fin=example.com/b protected deleting")
             .after("pvc claim1#uid1 1Gi Pending fin=example.com/a fin=example.com/b deleting"),
-        protected("a claim that somebody deleted, and that is not protected, is not protected any more")
+        protected("a claim that is being deleted without our finalizer does not get it")
             .before("pvc claim1#uid1 1Gi Pending fin=example.com/a deleting")
             .unchanged()
             .requests(&[]),
-        protected("a pod of another namespace holds nothing here")
+        protected("a pod of another namespace protects nothing here")
             .before(
                 "pvc claim1#uid1 1Gi Pending protected deleting
                  pod other/pod1 claim=claim1 node=node1",
             )
             .after("")
             .requests(&[LIST, LET_GO]),
-        protected("a claim that makes no sense is left alone, until it is mended")
+        protected("a malformed claim is left alone until it is fixed")
             .before("pvc claim1#uid1 1Gi Pending protected deleting")
             .unseen_change(|cluster| {
                 cluster.edit(&claim_key("claim1"), serde_json::json!({"spec": {"resources": "all"}}))
@@ -246,15 +246,15 @@ fn foreign() -> Vec<Case> {
     ]
 }
 
-/// What is known is behind.
+/// The cache is stale.
 fn stale() -> Vec<Case> {
     vec![
-        protected("the pod that only a live list saw goes: word of both comes")
+        protected("a pod that only a live list showed is deleted: both watch events arrive")
             .before("pvc claim1#uid1 1Gi Pending protected deleting")
             .late("pod pod1 claim=claim1 node=node1")
             .then(|cluster| cluster.remove(&pod_key("pod1")))
             .after(""),
-        protected("a list is refused, then granted")
+        protected("a list is rejected, then allowed")
             .before("pvc claim1#uid1 1Gi Pending protected deleting")
             .error("list", Kind::Pod, forbidden())
             .error("list", Kind::Pod, RequestError::Lost)
@@ -265,17 +265,17 @@ fn stale() -> Vec<Case> {
             )
             .after("")
             .requests(&[LIST, LIST, LIST, LIST, LET_GO]),
-        protected("a list is refused, and what it would have shown holds the claim")
+        protected("a list is rejected, and a pod that it would have shown uses the claim")
             .before("pvc claim1#uid1 1Gi Pending protected deleting")
             .error("list", Kind::Pod, forbidden())
             .late("pod pod1 claim=claim1 node=node1")
             .unchanged(),
-        protected("the answer to letting it go is lost")
+        protected("the answer to removing the finalizer is lost")
             .before("pvc claim1#uid1 1Gi Pending protected deleting fin=example.com/a")
             .lost_answer("write", Kind::Claim)
             .after("pvc claim1#uid1 1Gi Pending deleting fin=example.com/a")
             .requests(&[LIST, LET_GO, "read PersistentVolumeClaim default/claim1"]),
-        protected("a pod that cannot be understood may hold any claim, until it is gone")
+        protected("a malformed pod may use any claim, until it is deleted")
             .before(
                 "pvc claim1#uid1 1Gi Pending protected deleting
                  pod pod1 claim=claim1 node=node1",
@@ -283,7 +283,7 @@ fn stale() -> Vec<Case> {
             .unseen_change(|cluster| cluster.edit(&pod_key("pod1"), serde_json::json!({"spec": {"volumes": "none"}})))
             .unchanged()
             .requests(&[]),
-        protected("it goes when the pod that could not be understood is gone")
+        protected("the claim is deleted when the malformed pod is deleted")
             .before(
                 "pvc claim1#uid1 1Gi Pending protected deleting
                  pod pod1 node=node1",
@@ -291,7 +291,7 @@ fn stale() -> Vec<Case> {
             .unseen_change(|cluster| cluster.edit(&pod_key("pod1"), serde_json::json!({"spec": {"volumes": "none"}})))
             .then(|cluster| cluster.remove(&pod_key("pod1")))
             .after(""),
-        protected("it goes when the pod that could not be understood is mended, and has nothing to do with it")
+        protected("the claim is deleted when the malformed pod is fixed and does not use it")
             .before(
                 "pvc claim1#uid1 1Gi Pending protected deleting
                  pod pod1 node=node1",
@@ -302,15 +302,15 @@ fn stale() -> Vec<Case> {
     ]
 }
 
-/// A claim is deleted and created again unseen_change: the new one is another.
-fn again() -> Vec<Case> {
+/// A claim is deleted and created again in between: the new one is another claim.
+fn recreated() -> Vec<Case> {
     vec![
-        protected("a claim created again under its name keeps its guard")
+        protected("a claim created again under its name keeps its finalizer")
             .before("pvc claim1#uid1 1Gi Pending protected deleting")
             .late("pvc claim1#uid2 1Gi Pending protected")
             .after("pvc claim1#uid2 1Gi Pending protected")
             .requests(&[LIST, "write PersistentVolumeClaim default/claim1 [protection.claim.let-go]: ", "read"]),
-        protected("a claim created again under its name, and used, stays when it is deleted too")
+        protected("a claim created again under its name and in use is kept when it is deleted, too")
             .before("pvc claim1#uid1 1Gi Pending protected deleting")
             .then(|cluster| put(cluster, "pvc claim1#uid2 1Gi Pending protected"))
             .then(|cluster| put(cluster, "pod pod1 claim=claim1 node=node1"))

@@ -1,13 +1,13 @@
-//! ephemeral/controller_test.go, TestSyncHandler, and what else is promised: the claims of pods' ephemeral volumes.
+//! ephemeral/controller_test.go, TestSyncHandler, and further cases of claims for ephemeral volumes.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, claim_key, pod, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [upstream(), several(), answers(), refusals(), later()].into_iter().flatten().collect()
+    [upstream(), several(), answers(), rejections(), changes()].into_iter().flatten().collect()
 }
 
 const QUOTA: &str = "persistentvolumeclaims \"pod1-vol\" is forbidden: exceeded quota";
@@ -52,21 +52,21 @@ fn upstream() -> Vec<Case> {
     ]
 }
 
-/// More than one volume, and what a claim takes over from its template.
+/// Several volumes, and the fields that a claim gets from its template.
 fn several() -> Vec<Case> {
     vec![
-        pod("all of the template is taken over, but the owner and the name", "pod1")
+        pod("the template sets all fields except owner and name", "pod1")
             .before("pod pod1#uid1 eph=vol:5Gi:gold eph-label=app:db eph-node=node1 phase=Running node=node1")
             .after("pvc pod1-vol#made-pod1-vol 5Gi Pending class=gold node=node1 owner=uid1 label=app:db")
             .events(&[]),
-        pod("every ephemeral volume gets a claim, even of a pod that is done", "pod1")
+        pod("every ephemeral volume gets a claim, even of a completed pod", "pod1")
             .before("pod pod1#uid1 claim=other eph=a empty-dir eph=b:2Gi phase=Succeeded")
             .after(
                 "pvc pod1-a#made-pod1-a 1Gi Pending owner=uid1
                  pvc pod1-b#made-pod1-b 2Gi Pending owner=uid1",
             )
             .events(&[]),
-        pod("the first volume in conflict holds up those after it, until it is gone", "pod1")
+        pod("a conflicting claim blocks the volumes after it until it is deleted", "pod1")
             .before(
                 "pod pod1#uid1 eph=a eph=b
                  pvc pod1-a#uid2 1Gi Pending owner=another",
@@ -78,7 +78,7 @@ fn several() -> Vec<Case> {
                 "pvc pod1-a#made-pod1-a 1Gi Pending owner=uid1
                  pvc pod1-b#made-pod1-b 1Gi Pending owner=uid1",
             ),
-        pod("a later volume in conflict does not take back the earlier", "pod1")
+        pod("a conflict of a later volume does not affect the earlier ones", "pod1")
             .before(
                 "pod pod1#uid1 eph=a eph=b
                  pvc pod1-b#uid2 1Gi Bound vol=v",
@@ -88,7 +88,7 @@ fn several() -> Vec<Case> {
                  pvc pod1-b#uid2 1Gi Bound vol=v",
             )
             .events(&["Warning FailedBinding ephemeral volume b: "]),
-        pod("a claim that is being deleted is not made a second time before it is gone", "pod1")
+        pod("a claim that is being deleted is created again only after it is gone", "pod1")
             .before(
                 "pod pod1#uid1 eph=vol
                  pvc pod1-vol#uid2 1Gi Bound vol=v owner=uid1 fin=example.com/mine deleting",
@@ -100,23 +100,23 @@ fn several() -> Vec<Case> {
     ]
 }
 
-/// Answers that are lost, and claims that are there already.
+/// Lost answers, and claims that exist already.
 fn answers() -> Vec<Case> {
     let made = "pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid1";
     vec![
-        pod("the answer to making it is lost", "pod1")
+        pod("the answer to the creation is lost", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .lost_answer("create", Kind::Claim)
             .after(made)
             .events(&[])
             .requests(&["create PersistentVolumeClaim default/pod1-vol: no answer", "read PersistentVolumeClaim"]),
-        pod("making it is lost before it is done", "pod1")
+        pod("the creation is lost", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, RequestError::Lost)
             .after(made)
             .events(&[])
             .requests(&["create", "read", "create"]),
-        pod("it is lost twice: that is said, once, and tried again later", "pod1")
+        pod("the creation is lost twice: one event, and a retry", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, RequestError::Lost)
             .error("create", Kind::Claim, RequestError::Lost)
@@ -124,13 +124,13 @@ fn answers() -> Vec<Case> {
             .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: no answer"])
             .stable(made)
             .requests(&["create", "read", "create", "read", "create"]),
-        pod("we made it, and do not know: word has not come", "pod1")
+        pod("we created the claim, and it is not in the cache yet", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .late("pvc pod1-vol#uid2 1Gi Pending owner=uid1")
             .after("pvc pod1-vol#uid2 1Gi Pending owner=uid1")
             .events(&[])
             .requests(&["create PersistentVolumeClaim default/pod1-vol: the object already exists", "read"]),
-        pod("somebody else made it, and word has not come", "pod1")
+        pod("another writer created the claim, and it is not in the cache yet", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .late("pvc pod1-vol#uid2 1Gi Pending owner=another")
             .after("pvc pod1-vol#uid2 1Gi Pending owner=another")
@@ -139,11 +139,11 @@ fn answers() -> Vec<Case> {
     ]
 }
 
-/// The API server says no.
-fn refusals() -> Vec<Case> {
+/// The API server rejects the creation.
+fn rejections() -> Vec<Case> {
     let no = || RequestError::Error(QUOTA.into());
     vec![
-        pod("no quota, then there is: it is said once", "pod1")
+        pod("quota exceeded, then available: one event", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, no())
             .after("")
@@ -152,7 +152,7 @@ fn refusals() -> Vec<Case> {
                  forbidden: exceeded quota",
             ])
             .stable("pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid1"),
-        crate::case::together("no quota, five times: one event in all")
+        crate::case::together("quota exceeded five times: one event")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, no())
             .error("create", Kind::Claim, no())
@@ -161,12 +161,12 @@ fn refusals() -> Vec<Case> {
             .error("create", Kind::Claim, no())
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending protected owner=uid1")
             .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: "]),
-        crate::case::together("a server that asks for patience gets it, and nobody is told")
+        crate::case::together("Retry-After is honored without an event")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, RequestError::Later(std::time::Duration::from_secs(1), "too many requests".into()))
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending protected owner=uid1")
             .events(&[]),
-        pod("no quota, twice, and the pod goes when all is done", "pod1")
+        pod("quota exceeded twice, and the pod is deleted afterwards", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, no())
             .error("create", Kind::Claim, no())
@@ -177,10 +177,10 @@ fn refusals() -> Vec<Case> {
     ]
 }
 
-/// What happens once all is quiet.
-fn later() -> Vec<Case> {
+/// Changes once the cluster is stable.
+fn changes() -> Vec<Case> {
     vec![
-        pod("a claim that somebody deleted is made again", "pod1")
+        pod("a deleted claim is created again", "pod1")
             .before("pod pod1#uid1 eph=a eph=b")
             .after(
                 "pvc pod1-a#made-pod1-a 1Gi Pending owner=uid1
@@ -191,7 +191,7 @@ fn later() -> Vec<Case> {
                 "pvc pod1-a#made-pod1-a-2 1Gi Pending owner=uid1
                  pvc pod1-b#made-pod1-b 1Gi Pending owner=uid1",
             ),
-        pod("a claim that is replaced by a foreign one is complained of", "pod1")
+        pod("a claim that is replaced by a foreign one is reported", "pod1")
             .before(
                 "pod pod1#uid1 eph=vol
                  pvc pod1-vol#uid2 1Gi Pending owner=uid1",
@@ -200,7 +200,7 @@ fn later() -> Vec<Case> {
             .events(&[])
             .then(|cluster| put(cluster, "pvc pod1-vol#uid3 1Gi Pending"))
             .stable("pvc pod1-vol#uid3 1Gi Pending"),
-        pod("a foreign claim is given to the pod", "pod1")
+        pod("the pod becomes the owner of a foreign claim", "pod1")
             .before(
                 "pod pod1#uid1 eph=a eph=b
                  pvc pod1-a#uid2 1Gi Pending owner=another",
@@ -211,19 +211,19 @@ fn later() -> Vec<Case> {
                 "pvc pod1-a#uid2 1Gi Pending owner=uid1
                  pvc pod1-b#made-pod1-b 1Gi Pending owner=uid1",
             ),
-        pod("a pod of the same name is another pod: the old one's claim has to go first", "pod1")
+        pod("a new pod of the same name waits until the claim of the old one is deleted", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid1")
             .then(|cluster| put(cluster, "pod pod1#uid9 eph=vol"))
             .then(|cluster| cluster.remove(&claim_key("pod1-vol")))
             .stable("pvc pod1-vol#made-pod1-vol-2 1Gi Pending owner=uid9"),
-        pod("a pod that is deleted gets no claim any more", "pod1")
+        pod("a pod that is being deleted gets no claim", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid1")
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol deleting=30"))
             .then(|cluster| cluster.remove(&claim_key("pod1-vol")))
             .stable(""),
-        pod("a pod that makes no sense is left alone, until it is mended", "pod1")
+        pod("a malformed pod is left alone until it is fixed", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .unseen_change(|cluster| cluster.edit(&pod_key("pod1"), serde_json::json!({"spec": {"volumes": "none"}})))
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid1")

@@ -1,4 +1,4 @@
-//! expand_controller_test.go, TestSyncHandler, and what else is said of who makes a volume grow.
+//! expand_controller_test.go, TestSyncHandler, and further cases of expansion.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::case::{Case, claim_key, grown, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [upstream(), ours()].into_iter().flatten().collect()
+    [upstream(), further()].into_iter().flatten().collect()
 }
 
 const WAITS: &str = "Normal ExternalExpanding waiting for an external controller to expand this PVC";
@@ -33,7 +33,7 @@ fn upstream() -> Vec<Case> {
             )
             .events(&[MIGRATED])
             .requests(&["write PersistentVolumeClaim default/claim1 [expansion.migrated]"]),
-        grown("if pv has pre-resize capacity annotation, nothing is made to grow", "claim1")
+        grown("if pv has pre-resize capacity annotation, it is not expanded", "claim1")
             .before(
                 "pv  volume1 2Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x pre-resize=1Gi
                  pvc claim1#uid1 2Gi Bound vol=volume1",
@@ -54,13 +54,13 @@ fn upstream() -> Vec<Case> {
     ]
 }
 
-fn ours() -> Vec<Case> {
+fn further() -> Vec<Case> {
     let asks = |name, claim| grown(name, "claim1").before(claim).unchanged().requests(&[]);
     vec![
-        asks("a claim that is gone", "").events(&[]),
+        asks("a deleted claim", "").events(&[]),
         asks("a claim that is not bound", "pvc claim1#uid1 2Gi Pending vol=volume1 got=1Gi/RWO").events(&[]),
         asks(
-            "a claim that has what it asks for",
+            "a claim with the requested capacity",
             "pv  volume1 2Gi Bound ->claim1#uid1 source=csi:x
              pvc claim1#uid1 2Gi Bound vol=volume1",
         )
@@ -77,7 +77,7 @@ fn ours() -> Vec<Case> {
              pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
         )
         .events(&[WAITS]),
-        grown("its volume comes later, and refers to the claim by another name", "claim1")
+        grown("its volume is created later, and refers to the claim by another name", "claim1")
             .before("pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX")
             .unchanged()
             .events(&[])
@@ -86,7 +86,7 @@ fn ours() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim9#uid1 source=gcePersistentDisk:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX resizer=pd.csi.storage.gke.io",
             ),
-        grown("a bound claim asks for more later", "claim1")
+        grown("the request of a bound claim is raised later", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 1Gi Bound vol=volume1",
@@ -97,7 +97,7 @@ fn ours() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX resizer=ebs.csi.aws.com",
             ),
-        grown("naming the resizer is refused: that is said", "claim1")
+        grown("writing the resizer annotation is rejected: an event is published", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
@@ -109,7 +109,7 @@ fn ours() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX resizer=ebs.csi.aws.com",
             ),
-        grown("a claim and then a volume that make no sense, until they are mended", "claim1")
+        grown("a malformed claim and then a malformed volume, until they are fixed", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",

@@ -1,29 +1,29 @@
-//! All companions together: from a pod to nothing, and whatever is refused or lost on the way.
+//! All lifecycle controllers together: from creation to deletion, with rejected and lost requests.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 
 use crate::case::{Case, claim_key, pod_key, put, together};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [lives(), lost()].into_iter().flatten().collect()
+    [life_cycles(), every_request_fails_once()].into_iter().flatten().collect()
 }
 
-fn lives() -> Vec<Case> {
+fn life_cycles() -> Vec<Case> {
     vec![
-        together("a pod and its claim come, are bound, and go")
+        together("a pod and its claim are created, bound and deleted")
             .before("pod pod1#uid1 eph=vol")
             .then(|cluster| put(cluster, "pvc pod1-vol#made-pod1-vol 1Gi Bound vol=v owner=uid1 protected"))
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol node=node1 phase=Running"))
-            // The pod is deleted, the garbage collector deletes its claim, and its node lets go of it.
+            // The pod is deleted, the garbage collector deletes its claim, and its kubelet finishes.
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol node=node1 phase=Running deleting=30"))
             .then(|cluster| cluster.delete(&claim_key("pod1-vol")))
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol node=node1 phase=Succeeded deleting=0"))
             .then(|cluster| cluster.remove(&pod_key("pod1")))
             .after("")
             .events(&[]),
-        together("a claim in use is deleted: it stays until its pod goes, and is made again for the next")
+        together("a claim in use is deleted: it is kept until its pod is deleted, and created again for the next")
             .before(
                 "pod pod1#uid1 eph=vol node=node1 phase=Running
                  pvc pod1-vol#uid2 1Gi Bound vol=v owner=uid1 protected used",
@@ -31,7 +31,7 @@ fn lives() -> Vec<Case> {
             .then(|cluster| cluster.delete(&claim_key("pod1-vol")))
             .then(|cluster| put(cluster, "pod pod1#uid3 eph=vol"))
             .after("pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid3 protected"),
-        together("a volume, its claim and their attributes class go one after the other")
+        together("a volume, its claim and their attributes class are deleted in order")
             .before(
                 "vac vac1 protected deleting
                  pv  v 1Gi Bound ->claim1#uid1 vac=vac1 protected deleting
@@ -44,8 +44,8 @@ fn lives() -> Vec<Case> {
     ]
 }
 
-/// Everything is refused or lost once.
-fn lost() -> Vec<Case> {
+/// Every request is rejected or lost once.
+fn every_request_fails_once() -> Vec<Case> {
     let no = || RequestError::Error("Mock server error".into());
     let protected = |name| {
         together(name)
@@ -74,23 +74,23 @@ fn lost() -> Vec<Case> {
     let all = [Kind::Claim, Kind::Volume, Kind::AttributesClass];
     let lists = [Kind::Claim, Kind::Volume, Kind::Pod];
     vec![
-        all.iter().fold(protected("guarding: refused"), |case, kind| case.error("write", *kind, no())),
+        all.iter().fold(protected("adding finalizers: rejected"), |case, kind| case.error("write", *kind, no())),
         all.iter()
-            .fold(protected("guarding: conflicts"), |case, kind| case.error("write", *kind, RequestError::Conflict)),
-        all.iter().fold(protected("guarding: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
-        protected("making a claim: refused, lost, and answered late")
+            .fold(protected("adding finalizers: conflicts"), |case, kind| case.error("write", *kind, RequestError::Conflict)),
+        all.iter().fold(protected("adding finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
+        protected("creating a claim: rejected, lost, and Retry-After")
             .error("create", Kind::Claim, no())
             .lost_answer("create", Kind::Claim),
-        all.iter().fold(gone("letting go: refused"), |case, kind| case.error("write", *kind, no())),
-        all.iter().fold(gone("letting go: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
-        lists.iter().fold(gone("letting go: lists are refused"), |case, kind| case.error("list", *kind, no())),
+        all.iter().fold(gone("removing finalizers: rejected"), |case, kind| case.error("write", *kind, no())),
+        all.iter().fold(gone("removing finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
+        lists.iter().fold(gone("removing finalizers: lists are rejected"), |case, kind| case.error("list", *kind, no())),
         lists
             .iter()
-            .fold(gone("letting go: lists are lost"), |case, kind| case.error("list", *kind, RequestError::Lost)),
-        gone("letting go: a volume that is bound meanwhile stays")
+            .fold(gone("removing finalizers: lists are lost"), |case, kind| case.error("list", *kind, RequestError::Lost)),
+        gone("removing finalizers: a volume that is bound in the meantime is kept")
             .late("pv v 1Gi Bound ->claim9#uid9 protected deleting")
             .after("pv v 1Gi Bound ->claim9#uid9 protected deleting"),
-        gone("letting go: a volume is protected again by somebody who did not know better")
+        gone("removing finalizers: another writer adds the finalizer again")
             .then(|cluster| put(cluster, "pv v 1Gi Available protected deleting"))
             .then(|cluster| cluster.delete(&ObjectKey::volume("v")))
             .after(""),

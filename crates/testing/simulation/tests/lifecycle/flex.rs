@@ -1,14 +1,14 @@
-//! The growing of Flex volumes: what resize_util_test.go says of conditions and of how far it has come, as far as it concerns
-//! them, and the whole way from a claim that asks for more to a node that is done.
+//! Expansion of FlexVolumes: the conditions and statuses of resize_util_test.go, as far as they apply,
+//! and the whole process from a raised request to a finished node expansion.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, grown, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [conditions(), statuses(), whole(), odd()].into_iter().flatten().collect()
+    [conditions(), statuses(), whole_process(), inconsistent()].into_iter().flatten().collect()
 }
 
 const BEGIN: &str = "write PersistentVolumeClaim default/claim1 [expansion.flex.begin]";
@@ -18,7 +18,7 @@ const REMEMBER: &str = "write PersistentVolume volume1 [expansion.flex.remember]
 const FINISH: &str = "write PersistentVolumeClaim default/claim1 [expansion.flex.finish]";
 const FORGET: &str = "write PersistentVolume volume1 [expansion.flex.forget]";
 
-/// How a claim ends that waits for its node.
+/// The final state of a claim that waits for its node.
 const ON_NODE: &str = "pv  volume1 2Gi Bound ->claim1#uid1 source=flex:example.com/flex pre-resize=1Gi
                        pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=2Gi resize=NodeResizePending \
                            resizer=example.com/flex resizing fs-pending";
@@ -26,7 +26,7 @@ const ON_NODE: &str = "pv  volume1 2Gi Bound ->claim1#uid1 source=flex:example.c
 /// TestMergeResizeCondition.
 fn conditions() -> Vec<Case> {
     vec![
-        grown("when removing all conditions: those of growing go, others stay", "claim1")
+        grown("when removing all conditions: resize conditions are removed, others are kept", "claim1")
             .before(
                 "pv  volume1 2Gi Bound ->claim1#uid1 mode=Block source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 mode=Block got=1Gi/RWO,ROX alloc=2Gi \
@@ -39,7 +39,7 @@ fn conditions() -> Vec<Case> {
             )
             .events(&["Normal VolumeResizeSuccessful ExpandVolume succeeded for volume default/claim1"])
             .requests(&[FINISH]),
-        grown("adding new condition: the errors of an earlier attempt go when it begins", "claim1")
+        grown("adding new condition: errors of an earlier attempt are removed", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX fs-pending@2020-01-01T00:00:00Z \
@@ -48,7 +48,7 @@ fn conditions() -> Vec<Case> {
             .after(ON_NODE)
             .events(&[])
             .requests(&[BEGIN, GROW, PENDING, REMEMBER]),
-        grown("adding same condition with new timestamp: it holds since it held", "claim1")
+        grown("adding same condition with new timestamp: the transition time is kept", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX resizing@2020-01-01T00:00:00Z",
@@ -58,7 +58,7 @@ fn conditions() -> Vec<Case> {
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=2Gi resize=NodeResizePending \
                      resizer=example.com/flex resizing@2020-01-01T00:00:00Z fs-pending",
             ),
-        grown("adding same condition but with different status: it holds from now on", "claim1")
+        grown("adding same condition but with different status: the transition time is now", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX cond=Resizing:False@2020-01-01T00:00:00Z",
@@ -73,7 +73,7 @@ fn conditions() -> Vec<Case> {
             .events(&[])
             .requests(&[BEGIN, GROW, PENDING, REMEMBER]),
         grown(
-            "when adding new condition with existing resize conditions: they stay while it waits for its node",
+            "when adding new condition with existing resize conditions: they are kept while it waits for its node",
             "claim1",
         )
         .before(
@@ -114,7 +114,7 @@ fn statuses() -> Vec<Case> {
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=2Gi resize=NodeResizePending \
                      resize-cpu=ControllerResizeInfeasible fs-pending",
             ),
-        grown("mark controller resize in-progress, and the volume cannot be made to grow", "claim1")
+        grown("mark controller resize in-progress, and the volume cannot be expanded", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
@@ -142,10 +142,10 @@ fn statuses() -> Vec<Case> {
     ]
 }
 
-/// From a claim that asks for more to a node that is done.
-fn whole() -> Vec<Case> {
+/// From a raised request to a finished node expansion.
+fn whole_process() -> Vec<Case> {
     vec![
-        grown("the node is done: what was remembered is forgotten", "claim1")
+        grown("the node has finished: the annotation is removed", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
@@ -157,7 +157,7 @@ fn whole() -> Vec<Case> {
                  pvc claim1#uid1 2Gi Bound vol=volume1 alloc=2Gi resizer=example.com/flex",
             )
             .requests(&[BEGIN, GROW, PENDING, REMEMBER, FORGET]),
-        grown("it asks for still more while its node is busy: one after the other", "claim1")
+        grown("the request is raised again while the node is busy: one after the other", "claim1")
             .before(ON_NODE)
             .unchanged()
             .then(|cluster| {
@@ -194,7 +194,7 @@ fn whole() -> Vec<Case> {
                      resizer=example.com/flex resizing",
             )
             .stable(ON_NODE),
-        grown("a claim that takes over a volume whose node was to make it grow", "claim1")
+        grown("a claim is bound to a volume with an unfinished expansion", "claim1")
             .before(
                 "pv  volume1 2Gi Bound ->claim1#uid1 source=flex:example.com/flex pre-resize=1Gi
                  pvc claim1#uid1 1Gi Bound vol=volume1",
@@ -204,7 +204,7 @@ fn whole() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Bound vol=volume1 alloc=1Gi resize=NodeResizePending \
                      resizer=example.com/flex resizing fs-pending",
             ),
-        grown("it asks for less while it grows: what was begun is gone on with", "claim1")
+        grown("the request is lowered during the expansion: the expansion is finished", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=3Gi resize=ControllerResizeInProgress",
@@ -216,10 +216,10 @@ fn whole() -> Vec<Case> {
     ]
 }
 
-/// States that nobody should bring about.
-fn odd() -> Vec<Case> {
+/// Inconsistent states.
+fn inconsistent() -> Vec<Case> {
     vec![
-        grown("a size was written down, and nothing begun: it is gone on with when the volume holds enough", "claim1")
+        grown("allocatedResources is set without a status: it is finished when the volume is large enough", "claim1")
             .before(
                 "pv  volume1 2Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=3Gi",
@@ -229,7 +229,7 @@ fn odd() -> Vec<Case> {
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=3Gi resize=NodeResizePending \
                      resizer=example.com/flex resizing fs-pending",
             ),
-        grown("it could not be made to grow before: the size that was written down is tried again", "claim1")
+        grown("the expansion failed before: the allocated size is tried again", "claim1")
             .before(
                 "pv  volume1 2Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=3Gi resize=ControllerResizeInfeasible",
@@ -239,7 +239,7 @@ fn odd() -> Vec<Case> {
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=3Gi resize=NodeResizePending \
                      resizer=example.com/flex resizing fs-pending",
             ),
-        grown("a block device needs no node: what was remembered is forgotten, though it holds more", "claim1")
+        grown("a block device needs no node expansion: the annotation is removed", "claim1")
             .before(
                 "pv  volume1 3Gi Bound ->claim1#uid1 mode=Block source=flex:example.com/flex pre-resize=1Gi
                  pvc claim1#uid1 2Gi Bound vol=volume1 mode=Block",
@@ -249,7 +249,7 @@ fn odd() -> Vec<Case> {
                  pvc claim1#uid1 2Gi Bound vol=volume1 mode=Block",
             )
             .requests(&[FORGET]),
-        grown("a claim that asks for nothing has it", "claim1")
+        grown("a claim without a request", "claim1")
             .before(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 - Bound vol=volume1 got=nothing",

@@ -1,5 +1,5 @@
-//! Upstream's own table cases for the controllers beside the binder, by what they are about, and cases of our own: run once,
-//! until stable, with a restart after every effect, and with two engines.
+//! Upstream's table cases of the lifecycle controllers, and further cases. Each is run as one sync, until
+//! stable, with a restart after every effect, and with two leaders.
 
 mod case;
 
@@ -21,7 +21,7 @@ use bindery_lifecycle::rules;
 use bindery_model::{Kind, Name, ObjectKey};
 use bindery_rules_api::LiveReads;
 use bindery_simulation::table::check;
-use case::{Case, everyone};
+use case::{Case, all_controllers};
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
@@ -41,7 +41,7 @@ fn all() -> Vec<Case> {
 }
 
 #[test]
-fn every_case_ends_as_it_should() {
+fn every_case_reaches_its_expected_state() {
     let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
 }
@@ -52,8 +52,8 @@ fn every_rule_is_exercised() {
     let not_ours = |set: Box<dyn bindery_rules_api::RuleSet + Send>| {
         set.decide(&Cache::default(), &node, &LiveReads::default()).rule.name
     };
-    let mut exercised: BTreeSet<&str> = everyone().into_iter().map(not_ours).collect();
-    // A case that fails exercises nothing: another test tells.
+    let mut exercised: BTreeSet<&str> = all_controllers().into_iter().map(not_ours).collect();
+    // Failing cases are reported by the other test.
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
     let declared: BTreeSet<&str> = rules::all().map(|rule| rule.name).collect();
     let missing: Vec<_> = declared.difference(&exercised).collect();

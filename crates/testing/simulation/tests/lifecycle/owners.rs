@@ -1,9 +1,9 @@
-//! ephemeral_test.go, TestVolumeIsForPod: whether a claim was made for a pod.
+//! ephemeral_test.go, TestVolumeIsForPod: whether a claim was created for a pod.
 
 use bindery_model::{Claim, Kind, Object, Pod};
 use bindery_simulation::notation;
 
-/// The pod and the claim that lines describe.
+/// Parses the lines of a pod and a claim.
 fn pair(lines: &str) -> (Pod, Claim) {
     let cluster = notation::parse(lines);
     let one = |kind| cluster.list(kind).1.into_iter().next().expect("there is one");
@@ -14,7 +14,7 @@ fn pair(lines: &str) -> (Pod, Claim) {
 }
 
 #[test]
-fn only_the_namespace_and_the_uid_of_the_controller_tell_whose_a_claim_is() {
+fn claim_belongs_to_the_pod_with_its_namespace_and_controller_uid() {
     let cases = [
         ("owned", "pod kube-system/owner#uid1\n pvc kube-system/claim#uid2 1Gi Pending owner=uid1", true),
         ("other-pod", "pod kube-system/other#uid9\n pvc kube-system/claim#uid2 1Gi Pending owner=uid1", false),

@@ -1,12 +1,12 @@
-//! pvc_protection_controller_test.go, TestPVCProtectionController: the cases of the `Unused` condition, and what else is said of
-//! it: who counts as a user, and when it is left as it is.
+//! pvc_protection_controller_test.go, TestPVCProtectionController: the cases of the `Unused` condition,
+//! and further cases: which pods count as users, and when the condition is kept.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;
 
 use crate::case::{Case, claim_key, pod_key, protected, put, reported};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [upstream(), users(), kept()].into_iter().flatten().collect()
 }
@@ -84,7 +84,7 @@ fn upstream() -> Vec<Case> {
             .before(BOUND)
             .late("pod pod1 claim=claim1 node=node1")
             .after(BOUND_USED)
-            // FailureEffect the write it looks again, and word of the pod has still not come.
+            // After the write pods are listed again, because the pod is not in the cache yet.
             .requests(&[LIST, USED, LIST]),
         reported("one of two pods deleted, remaining pod keeps bound PVC in use -> Unused=False set proactively")
             .before(
@@ -124,43 +124,43 @@ fn upstream() -> Vec<Case> {
     ]
 }
 
-/// Who counts as a user.
+/// Which pods count as users.
 fn users() -> Vec<Case> {
     let used = |name, before| reported(name).before(before).after(BOUND_USED).requests(&[USED]);
     let unused = |name, before| reported(name).before(before).after(BOUND_UNUSED).requests(&[LIST, UNUSED]);
     vec![
         used(
-            "a pod that is being deleted, and one of whose containers runs",
+            "a pod that is being deleted, with a running container",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod pod1 claim=claim1 node=node1 deleting=30 init-container=terminated container=running container=waiting",
         ),
         used(
-            "a pod that is being deleted, and one of whose init containers runs",
+            "a pod that is being deleted, with a running init container",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod pod1 claim=claim1 node=node1 deleting=30 init-container=running container=waiting",
         ),
         used(
-            "a pod that is being deleted, and one of whose ephemeral containers runs",
+            "a pod that is being deleted, with a running ephemeral container",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod pod1 claim=claim1 node=node1 deleting=30 container=terminated debug-container=running",
         ),
         used(
-            "a pod that is being deleted, and of one of whose containers nothing is said",
+            "a pod that is being deleted, with a container without state",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod pod1 claim=claim1 node=node1 deleting=30 container=nothing",
         ),
         unused(
-            "a pod that is being deleted, and none of whose containers runs, is none",
+            "a pod that is being deleted, without running containers, is no user",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod pod1 claim=claim1 node=node1 deleting=30 container=waiting container=terminated",
         ),
         unused(
-            "a pod that is being deleted and never had a container is none",
+            "a pod that is being deleted and never had a container is no user",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod pod1 claim=claim1 deleting=30",
         ),
         unused(
-            "a pod of another namespace is none",
+            "a pod of another namespace is no user",
             "pvc claim1#uid1 1Gi Bound vol=v protected
              pod other/pod1 claim=claim1 node=node1",
         ),
@@ -174,7 +174,7 @@ fn users() -> Vec<Case> {
                 "pvc pod1-a#uid1 1Gi Bound vol=v protected owner=uid2 used
                  pvc pod1-b#uid3 1Gi Bound vol=w protected owner=?uid2 unused",
             ),
-        reported("a claim that is given to a pod is used from then on")
+        reported("a claim is used once a pod becomes its owner")
             .before(
                 "pvc pod1-a#uid1 1Gi Bound vol=v protected unused
                  pod pod1#uid2 eph=a node=node1",
@@ -184,10 +184,10 @@ fn users() -> Vec<Case> {
     ]
 }
 
-/// When the condition is left as it is, and when not.
+/// When the condition is kept, and when it is updated.
 fn kept() -> Vec<Case> {
     vec![
-        reported("Unused=Unknown and used: it is left")
+        reported("Unused=Unknown and used: it is kept")
             .before(
                 "pvc claim1#uid1 1Gi Bound vol=v protected cond=Unused:Unknown:Why
                  pod pod1 claim=claim1",
@@ -198,14 +198,14 @@ fn kept() -> Vec<Case> {
             .before("pvc claim1#uid1 1Gi Bound vol=v protected cond=Unused:Unknown:Why")
             .after(BOUND_UNUSED)
             .requests(&[LIST, UNUSED]),
-        reported("a claim that is lost keeps its condition")
+        reported("a Lost claim keeps its condition")
             .before(
                 "pvc claim1#uid1 1Gi Lost vol=v protected unused
                  pod pod1 claim=claim1",
             )
             .unchanged()
             .requests(&[]),
-        reported("conditions of others stay")
+        reported("conditions of other controllers are kept")
             .before("pvc claim1#uid1 1Gi Bound vol=v protected cond=Mine:True:Because resizing")
             .after("pvc claim1#uid1 1Gi Bound vol=v protected unused cond=Mine:True:Because resizing"),
         reported("a claim is bound, used, and unused again")
@@ -215,12 +215,12 @@ fn kept() -> Vec<Case> {
             .then(|cluster| put(cluster, "pod pod1 claim=claim1 node=node1 phase=Failed"))
             .after(BOUND_UNUSED)
             .requests(&[LIST, UNUSED, USED, LIST, UNUSED]),
-        reported("somebody removes the condition: it is set again")
+        reported("the condition is removed by another writer: it is set again")
             .before(BOUND_UNUSED)
             .then(|cluster| put(cluster, BOUND))
             .after(BOUND_UNUSED)
             .requests(&[LIST, UNUSED]),
-        reported("a claim that made no sense is mended")
+        reported("a malformed claim is fixed")
             .before(BOUND)
             .unseen_change(|cluster| {
                 let patch = serde_json::json!({"spec": {"resources": {"requests": {"storage": "much"}}}});

@@ -1,4 +1,4 @@
-//! pv_protection_controller_test.go, TestPVProtectionController, and what else is promised of a volume's finalizer.
+//! pv_protection_controller_test.go, TestPVProtectionController, and further cases of the finalizer.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::case::{Case, put, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [upstream(), ours()].into_iter().flatten().collect()
+    [upstream(), further()].into_iter().flatten().collect()
 }
 
 fn forbidden() -> RequestError {
@@ -53,32 +53,32 @@ fn upstream() -> Vec<Case> {
     ]
 }
 
-fn ours() -> Vec<Case> {
-    let goes = |name, before| volume(name, "volume1").before(before).after("").requests(&[LET_GO]);
+fn further() -> Vec<Case> {
+    let deleted = |name, before| volume(name, "volume1").before(before).after("").requests(&[LET_GO]);
     vec![
-        goes("an available volume goes, though it is reserved", "pv volume1 1Gi Available ->claim1 protected deleting"),
-        goes("a released volume goes", "pv volume1 1Gi Released ->claim1#uid1 protected deleting"),
-        goes("a failed volume goes", "pv volume1 1Gi Failed ->claim1#uid1 protected deleting"),
-        volume("a bound volume goes when it is released", "volume1")
+        deleted("an available volume is deleted, although it is reserved", "pv volume1 1Gi Available ->claim1 protected deleting"),
+        deleted("a released volume is deleted", "pv volume1 1Gi Released ->claim1#uid1 protected deleting"),
+        deleted("a failed volume is deleted", "pv volume1 1Gi Failed ->claim1#uid1 protected deleting"),
+        volume("a bound volume is deleted once it is released", "volume1")
             .before("pv volume1 1Gi Bound ->claim1#uid1 protected deleting")
             .unchanged()
             .then(|cluster| put(cluster, "pv volume1 1Gi Released ->claim1#uid1 protected deleting"))
             .stable(""),
-        volume("foreign finalizers stay", "volume1")
+        volume("foreign finalizers are kept", "volume1")
             .before("pv volume1 1Gi Released fin=example.com/a protected fin=kubernetes.io/pv-controller deleting")
             .after("pv volume1 1Gi Released fin=example.com/a fin=kubernetes.io/pv-controller deleting")
             .requests(&[LET_GO]),
-        volume("it is bound meanwhile, and word has not come", "volume1")
+        volume("it is bound in the meantime, which is not in the cache yet", "volume1")
             .before("pv volume1 1Gi Available protected deleting")
             .late("pv volume1 1Gi Bound ->claim1#uid1 protected deleting")
             .after("pv volume1 1Gi Bound ->claim1#uid1 protected deleting"),
-        volume("the answer to guarding it is lost", "volume1")
+        volume("the answer to adding the finalizer is lost", "volume1")
             .before("pv volume1 1Gi Pending")
             .lost_answer("write", Kind::Volume)
             .after("pv volume1 1Gi Pending protected")
             .requests(&[GUARD, "read PersistentVolume volume1"]),
-        volume("a volume that is gone", "volume1").before("").unchanged().requests(&[]),
-        volume("a volume that makes no sense is left alone, until it is mended", "volume1")
+        volume("a deleted volume", "volume1").before("").unchanged().requests(&[]),
+        volume("a malformed volume is left alone until it is fixed", "volume1")
             .before("pv volume1 1Gi Available protected deleting")
             .unseen_change(|cluster| {
                 cluster.edit(&ObjectKey::volume("volume1"), json!({"status": {"phase": "Melted"}}))

@@ -1,4 +1,4 @@
-//! A storage that says no, or nothing; and what nobody must forget meanwhile.
+//! Failures and lost answers of the storage backend: no storage is leaked.
 
 use bindery_engine::RequestError;
 use bindery_model::{ClaimKey, Kind, ObjectKey};
@@ -17,8 +17,8 @@ const UNMADE: &str = "pvc c#u1 1Gi Pending class=gold sp=csi.example.com";
 const CHOSEN: &str = "sc  gold csi.example.com wffc
                       pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n1";
 
-/// The storage is well again.
-pub fn heal(cluster: &mut SimulatedCluster) {
+/// Removes all scripted failures.
+pub fn recover(cluster: &mut SimulatedCluster) {
     if let Some(storage) = &mut cluster.storage {
         storage.create_responses.clear();
         storage.delete_responses.clear();
@@ -31,23 +31,23 @@ pub fn cases() -> Vec<Case> {
 
 fn answers() -> Vec<Case> {
     vec![
-        case("it fails twice, then it does")
+        case("creation fails twice, then succeeds")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::Nothing), Response::Fails(FailureEffect::Nothing)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
-                "Warning ProvisioningFailed told to fail",
+                "Warning ProvisioningFailed scripted failure",
                 "Normal Provisioning",
-                "Warning ProvisioningFailed told to fail",
+                "Warning ProvisioningFailed scripted failure",
                 "Normal Provisioning",
                 "Normal ProvisioningSucceeded",
             ]),
-        case("it says nothing, then it does")
+        case("the first call is not answered, then creation succeeds")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::Unknown), Response::Fails(FailureEffect::Unknown)].into())
             .end(MADE),
-        case("what it is asked for is gone, as far as it can see: nothing has failed")
+        case("the request is outdated: no failure is reported")
             .before(CLAIM)
             .storage(|storage| {
                 storage.prepare_responses = [FailureEffect::Stale].into();
@@ -55,15 +55,15 @@ fn answers() -> Vec<Case> {
             })
             .end(MADE)
             .events(&["Normal Provisioning", "Normal ProvisioningSucceeded"]),
-        case("it does, and nobody hears of it")
+        case("creation succeeds, and the answer is lost")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::DoneAnswerLost, Response::DoneAnswerLost].into())
             .end(MADE),
-        case("it did, and cannot be asked after that, for whatever reason: that there may be something is not forgotten")
+        case("creation succeeds without an answer, and later calls are not possible: the intent is kept")
             .before(CHOSEN)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
-                heal(cluster);
+                recover(cluster);
                 if let Some(storage) = &mut cluster.storage {
                     storage.prepare_responses =
                         [FailureEffect::Nothing, FailureEffect::Elsewhere, FailureEffect::Never, FailureEffect::NotOurs, FailureEffect::Untried].into();
@@ -71,57 +71,57 @@ fn answers() -> Vec<Case> {
                 cluster.delete(&ClaimKey::new("default", "c").into());
             })
             .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("it did, and is asked for something else after that: what there is is not forgotten")
+        case("creation succeeds without an answer, and later preparation differs: the intent is kept")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
-                heal(cluster);
+                recover(cluster);
                 if let Some(storage) = &mut cluster.storage {
                     storage.create_responses = vec![Response::Fails(FailureEffect::Taken); 3].into();
                 }
                 cluster.delete(&ClaimKey::new("default", "c").into());
             })
             .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("there is something else of that name, that it was never asked for")
+        case("a volume of that name exists with other parameters")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::Taken)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
-                "Warning ProvisioningFailed told to fail",
+                "Warning ProvisioningFailed scripted failure",
                 "Normal Provisioning",
                 "Normal ProvisioningSucceeded",
             ]),
-        case("it cannot be asked for a while")
+        case("preparation fails for a while")
             .before(CLAIM)
             .storage(|storage| storage.prepare_responses = [FailureEffect::Untried, FailureEffect::Untried].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
-                "Warning ProvisioningFailed told to fail",
+                "Warning ProvisioningFailed scripted failure",
                 "Normal Provisioning",
-                "Warning ProvisioningFailed told to fail",
+                "Warning ProvisioningFailed scripted failure",
                 "Normal Provisioning",
                 "Normal ProvisioningSucceeded",
             ]),
-        case("it can be asked, but not reached: nothing was asked, and nothing is left on the claim")
+        case("the storage backend is unreachable: nothing was requested, and no intent is left")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::Untried)].into())
             .end(MADE),
-        case("it did unheard, and cannot be asked or reached after that")
+        case("creation succeeds without an answer, and later the storage backend is unreachable")
             .before(CLAIM)
             .storage(|storage| {
                 storage.create_responses = [Response::DoneAnswerLost, Response::Fails(FailureEffect::Untried)].into();
             })
             .end(MADE)
-            .for_one(),
-        case("it will never do: it is asked again, but seldom")
+            .with_one_leader(),
+        case("creation is infeasible: it is retried rarely")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::Never)].into())
             .end(MADE)
             .events(&[
                 "Normal Provisioning",
-                "Warning ProvisioningFailed Volume provisioning failed with infeasible error. Retries will be delayed. told to fail",
+                "Warning ProvisioningFailed Volume provisioning failed with infeasible error. Retries will be delayed. scripted failure",
                 "Normal Provisioning",
                 "Normal ProvisioningSucceeded",
             ]),
@@ -129,37 +129,37 @@ fn answers() -> Vec<Case> {
             .before(CLAIM)
             .storage(|storage| storage.prepare_responses = vec![FailureEffect::NotOurs; 99].into())
             .end(UNMADE)
-            .goes_on(),
-        case("another's after all")
+            .retries_forever(),
+        case("the claim belongs to another provisioner after all")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::Fails(FailureEffect::NotOurs); 99].into())
             .end(UNMADE)
-            .goes_on(),
-        case("nothing here: another node is asked for")
+            .retries_forever(),
+        case("no capacity on the node: it is rescheduled")
             .before(CHOSEN)
             .storage(|storage| storage.create_responses = vec![Response::Fails(FailureEffect::Elsewhere); 9].into())
             .end(UNMADE)
-            .events(&["Normal Provisioning", "Warning ProvisioningFailed told to fail"]),
-        case("nothing here, found out before asking")
+            .events(&["Normal Provisioning", "Warning ProvisioningFailed scripted failure"]),
+        case("no capacity on the node, found during preparation")
             .before(CHOSEN)
             .storage(|storage| storage.prepare_responses = vec![FailureEffect::Elsewhere; 9].into())
             .end(UNMADE),
-        case("nothing anywhere, and no node was chosen: it is tried again")
+        case("no capacity, and no node is selected: it is retried")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::Elsewhere)].into())
             .end(MADE),
-        case("uncertain, then nothing here: only then is another node asked for")
+        case("unknown outcome, then no capacity: only then it is rescheduled")
             .before(CHOSEN)
             .storage(|storage| {
                 storage.create_responses = vec![Response::Fails(FailureEffect::Elsewhere); 9].into();
                 storage.create_responses.push_front(Response::Fails(FailureEffect::Unknown));
             })
             .end(UNMADE),
-        case("uncertain on one node, and somebody chooses another: the first is finished")
+        case("unknown outcome on one node, and another is selected: the first is finished")
             .before(CHOSEN)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
-                heal(cluster);
+                recover(cluster);
                 let claim: ObjectKey = ClaimKey::new("default", "c").into();
                 cluster.edit(&claim, json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n2"}}}));
             })
@@ -173,24 +173,24 @@ fn saving() -> Vec<Case> {
         |error: RequestError, is_applied| InjectedError { verb: "create", kind: Kind::Volume, error, is_applied };
     let no = || refused(RequestError::Error("etcd is on fire".into()), false);
     vec![
-        case("the volume cannot be created for a while: what was made is kept")
+        case("the PersistentVolume cannot be created for a while: the storage is kept")
             .before(CLAIM)
             .error(no())
             .error(no())
             .error(no())
             .end(MADE),
-        case("the volume is created, and the answer lost")
+        case("the answer to creating the PersistentVolume is lost")
             .before(CLAIM)
             .error(refused(RequestError::Lost, true))
             .end(MADE),
-        case("a volume of that name appears meanwhile, with other storage behind it: what was made in vain is removed")
+        case("a PersistentVolume of that name is created in the meantime with other storage: the unused storage is deleted")
             .before(CLAIM)
             .storage(|storage| {
                 storage.create_responses = vec![Response::Fails(FailureEffect::Nothing); 99].into();
                 storage.delete_responses = [Response::Fails(FailureEffect::Nothing)].into();
             })
             .then(|cluster| {
-                // Word of the volume comes late: its creation is refused first.
+                // The watch event of the volume is late: its creation is rejected first.
                 let lines = "pv pvc-u1 1Gi Pending ->c#u1 class=gold source=csi:csi.example.com by=csi.example.com";
                 bindery_simulation::notation::add(cluster, lines);
                 cluster.pending_events.pop_back();
@@ -203,7 +203,7 @@ fn saving() -> Vec<Case> {
                 "pv  pvc-u1 1Gi Pending ->c#u1 class=gold source=csi:csi.example.com by=csi.example.com
                   pvc c#u1 1Gi Pending class=gold sp=csi.example.com",
             ),
-        case("its volume is being deleted: another is made once it is gone")
+        case("its volume is being deleted: another is created afterwards")
             .before(
                 "sc  gold csi.example.com
                  pv  pvc-u1 1Gi Bound ->c#u1 class=gold source=csi:csi.example.com by=other fin=a/b deleting
@@ -221,28 +221,28 @@ fn saving() -> Vec<Case> {
 
 fn users() -> Vec<Case> {
     vec![
-        case("the claim is deleted while nobody knows: it stays until that is known, and what was made becomes a volume")
+        case("the claim is deleted while the outcome is unknown: it is kept until the PersistentVolume exists")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
                 cluster.delete(&ClaimKey::new("default", "c").into());
-                heal(cluster);
+                recover(cluster);
             })
             .end("pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("somebody writes over the intent")
+        case("another writer overwrites the intent")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
-                heal(cluster);
+                recover(cluster);
                 let claim: ObjectKey = ClaimKey::new("default", "c").into();
                 cluster.edit(&claim, json!({"metadata": {"annotations": {"bindery.dev/provisioning": "{"}}}));
             })
             .end(MADE),
-        case("the claim is bound by hand while nobody knows: what was made becomes a volume all the same")
+        case("the claim is bound manually while the outcome is unknown: the PersistentVolume is created anyway")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
-                heal(cluster);
+                recover(cluster);
                 let claim: ObjectKey = ClaimKey::new("default", "c").into();
                 cluster.edit(&claim, json!({"spec": {"volumeName": "mine"}}));
             })

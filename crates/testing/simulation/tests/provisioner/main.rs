@@ -1,11 +1,11 @@
-//! What a provisioner does, as tables: until stable, with a restart after every effect (a write, or an answer of the storage),
-//! and with two engines. In every one of them, nothing that the storage holds is forgotten.
+//! Table cases of the provisioner. Each is run until stable, with a restart after every effect, and with
+//! two leaders. No storage is leaked in any of them.
 
 mod case;
 
 mod claims;
 mod faults;
-mod life;
+mod lifecycle;
 mod own_node;
 mod topology;
 mod volumes;
@@ -22,19 +22,19 @@ use case::{Case, check, config};
 use serde_json::{Value, json};
 
 fn all() -> Vec<Case> {
-    [claims::cases(), life::cases(), own_node::cases(), faults::cases(), volumes::cases()]
+    [claims::cases(), lifecycle::cases(), own_node::cases(), faults::cases(), volumes::cases()]
         .into_iter()
         .flatten()
         .collect()
 }
 
 #[test]
-fn every_case_ends_as_it_should() {
+fn every_case_reaches_its_expected_state() {
     let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
-/// What is decided about a claim for which something was found out for another node, or for a former claim of that name.
+/// The verdict about a claim whose prepared values are for another node or claim.
 fn stale(found: Value) -> Verdict {
     let lines = "sc gold csi.example.com wffc
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n1";
@@ -45,7 +45,7 @@ fn stale(found: Value) -> Verdict {
 }
 
 #[test]
-fn what_was_found_out_for_another_is_not_used() {
+fn values_prepared_for_another_claim_or_node_are_not_used() {
     let found = |uid: &str, node: &str| json!({"uid": uid, "node": node, "turn": null, "found": null});
     assert_eq!(stale(found("u1", "n1")).rule.name, "provision.claim.intend");
     assert_eq!(stale(found("u1", "n2")).rule.name, "provision.claim.stale");
@@ -53,7 +53,7 @@ fn what_was_found_out_for_another_is_not_used() {
 }
 
 #[test]
-fn what_was_made_for_a_former_claim_becomes_a_volume_first() {
+fn storage_of_a_former_claim_becomes_a_volume_first() {
     let known = cache_of(&notation::parse("pvc c#u2 1Gi Pending class=gold sp=csi.example.com"), &[]);
     let mut live_reads = LiveReads::default();
     let made = json!({"metadata": {"name": "pvc-u1"}, "spec": {"claimRef": {"uid": "u1"}}});
@@ -63,14 +63,14 @@ fn what_was_made_for_a_former_claim_becomes_a_volume_first() {
     let verdict = rules.decide(&known, &key, &live_reads);
     assert!(matches!(&verdict.action, Action::Request(Request::Create(create)) if create.key.name == "pvc-u1"));
     live_reads.note_outcome(Task::SaveVolume, Ok(OperationOutput::default()));
-    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provision.claim.check", "is it this one?");
+    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provision.claim.check", "the existing volume is read");
     let lines = "pv pvc-u1 1Gi Pending ->c#u1 source=csi:csi.example.com";
     let (_, found) = notation::parse(lines).list(Kind::Volume);
     live_reads.note_read(ObjectKey::volume("pvc-u1"), found.into_iter().next());
     assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provision.claim.stale");
 }
 
-/// What is decided when the storage said no, and the intent on the claim is in a turn of this instance.
+/// The verdict after a definite failure, if the intent belongs to an attempt of this instance.
 fn storage_rejects(instance: &str) -> Verdict {
     let lines = "sc gold csi.example.com
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning";
@@ -87,10 +87,10 @@ fn storage_rejects(instance: &str) -> Verdict {
 }
 
 #[test]
-fn what_was_told_before_somebody_else_asked_ends_nothing() {
+fn failure_before_the_attempt_of_another_instance_does_not_end_the_intent() {
     assert!(
         matches!(storage_rejects("me").action, Action::Request(Request::Write(_))),
-        "there is nothing: the intent goes"
+        "no storage exists, so the intent is removed"
     );
     let verdict = storage_rejects("another");
     assert_eq!((verdict.rule.name, &verdict.action), ("provision.claim.overtaken", &Action::Retry(Backoff::Storage)));

@@ -1,4 +1,4 @@
-//! From where a volume has to be reachable: what the storage is asked for, as the rules order it.
+//! The topology requirements of a request to create a volume.
 
 use bindery_model::{ClaimKey, Kind};
 use bindery_provisioner::{Config, Provisioner, TopologyConfig};
@@ -18,12 +18,12 @@ const NODES: &str = "node n1 label=zone:a label=rack:1
                      csinode z-half driver=d:zone
                      node z-half";
 
-/// What is asked for, for a claim of some name.
-fn asked(class: &str, claim: &str, how: (bool, bool)) -> Result<Option<Accessibility>, Failure> {
-    asked_on(NODES, class, claim, how)
+/// The topology requirements for a claim.
+fn requirements(class: &str, claim: &str, how: (bool, bool)) -> Result<Option<Accessibility>, Failure> {
+    requirements_on(NODES, class, claim, how)
 }
 
-fn asked_on(nodes: &str, class: &str, claim: &str, how: (bool, bool)) -> Result<Option<Accessibility>, Failure> {
+fn requirements_on(nodes: &str, class: &str, claim: &str, how: (bool, bool)) -> Result<Option<Accessibility>, Failure> {
     let mut cluster = notation::parse(nodes);
     notation::add(&mut cluster, &format!("sc gold d {class}\npvc {claim} class=gold sp=d"));
     let (strict, immediate) = how;
@@ -33,7 +33,7 @@ fn asked_on(nodes: &str, class: &str, claim: &str, how: (bool, bool)) -> Result<
     let verdict =
         Provisioner::new(config).decide(&known, &ClaimKey::new("default", name).into(), &LiveReads::default());
     let Action::Request(Request::RunOperation(Operation::Prepare(order))) = verdict.action else {
-        panic!("nothing is asked for: {:?}", verdict.action)
+        panic!("no volume is requested: {:?}", verdict.action)
     };
     order.topology
 }
@@ -49,10 +49,10 @@ const STRICT: (bool, bool) = (true, true);
 const LATE: (bool, bool) = (false, false);
 
 #[test]
-fn requirements_are_upstreams() {
+fn requirements_equal_upstreams() {
     let all = "rack:1,zone:a rack:1,zone:b rack:2,zone:a";
     let cases = [
-        // The class, the claim, how; what is requisite, and what is preferred.
+        // Class, claim, configuration; requisite and preferred topology.
         ("", "web-0#u 1Gi Pending", FREE, all, all),
         ("", "web-1#u 1Gi Pending", FREE, all, "rack:1,zone:b rack:2,zone:a rack:1,zone:a"),
         ("", "claim#u 1Gi Pending", FREE, all, "rack:2,zone:a rack:1,zone:a rack:1,zone:b"),
@@ -68,7 +68,7 @@ fn requirements_are_upstreams() {
             "rack:1,zone:a rack:1,zone:b rack:2,zone:a rack:2,zone:b",
             "rack:1,zone:b rack:2,zone:a rack:2,zone:b rack:1,zone:a",
         ),
-        // Terms are ordered by length first, and none stands twice.
+        // Terms are ordered by length first, without duplicates.
         (
             "allow=zone:z allow=zone:a,rack:1 allow=zone:z",
             "web-0#u 1Gi Pending",
@@ -80,13 +80,13 @@ fn requirements_are_upstreams() {
     ];
     for (class, claim, how, requisite, preferred) in cases {
         let expected = Accessibility { requisite: terms(requisite), preferred: terms(preferred) };
-        assert_eq!(asked(class, claim, how), Ok(Some(expected)), "{class:?}, {claim}, {how:?}");
+        assert_eq!(requirements(class, claim, how), Ok(Some(expected)), "{class:?}, {claim}, {how:?}");
     }
-    assert_eq!(asked("", "c#u 1Gi Pending", LATE), Ok(None), "nothing is asked where no node was chosen");
+    assert_eq!(requirements("", "c#u 1Gi Pending", LATE), Ok(None), "no requirements without a selected node");
 }
 
 #[test]
-fn what_cannot_be_asked_for_says_why() {
+fn unsatisfiable_requirements_give_upstreams_errors() {
     let why = |error: &str| format!("error generating accessibility requirements: {error}");
     let cases = [
         (
@@ -128,16 +128,16 @@ fn what_cannot_be_asked_for_says_why() {
     ];
     for (class, node, how, after, error) in cases {
         let expected = Err(Failure::new(error).with(after));
-        assert_eq!(asked(class, &format!("c#u 1Gi Pending {node}"), how), expected, "{class:?}, {node}, {how:?}");
+        assert_eq!(requirements(class, &format!("c#u 1Gi Pending {node}"), how), expected, "{class:?}, {node}, {how:?}");
     }
-    let nowhere = asked_on("node n1", "", "c#u 1Gi Pending", FREE);
+    let nowhere = requirements_on("node n1", "", "c#u 1Gi Pending", FREE);
     assert_eq!(nowhere, Err(Failure::new(why("no available topology found")).with(FailureEffect::Untried)));
-    let nobody = asked_on("csinode n1 driver=d:zone\nnode n1", "", "c#u 1Gi Pending", FREE);
-    assert_eq!(nobody, Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::Untried)));
+    let unsupported = requirements_on("csinode n1 driver=d:zone\nnode n1", "", "c#u 1Gi Pending", FREE);
+    assert_eq!(unsupported, Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::Untried)));
 }
 
 #[test]
-fn a_plugins_class_says_where_in_the_drivers_words() {
+fn topology_of_a_migrated_class_is_translated() {
     let (driver, plugin) = ("ebs.csi.aws.com", "kubernetes.io/aws-ebs");
     let decided = |claim: &str| {
         let zone = "topology.ebs.csi.aws.com/zone";
@@ -152,7 +152,7 @@ fn a_plugins_class_says_where_in_the_drivers_words() {
     };
     let migrated = format!("pvc c-0#u 1Gi Pending class=gold sp={plugin} migrated={driver}");
     let Action::Request(Request::RunOperation(Operation::Prepare(order))) = decided(&migrated) else {
-        panic!("nothing is asked for")
+        panic!("no volume is requested")
     };
     assert_eq!(order.provisioner, plugin);
     let places = order.topology.expect("places").expect("some");
@@ -160,11 +160,11 @@ fn a_plugins_class_says_where_in_the_drivers_words() {
     assert_eq!(places.requisite, terms(&format!("{zone}:a {zone}:b")));
     assert!(
         matches!(decided(&format!("pvc c-0#u 1Gi Pending class=gold sp={plugin}")), Action::Settle),
-        "it is the plugin's"
+        "the class belongs to the in-tree plugin"
     );
 }
 
-/// Who is woken when the driver comes to run on a node.
+/// The keys that are woken when the driver is registered on a node.
 fn woken(before: &str, node: &str) -> Vec<String> {
     let claims = "sc gold d\nsc other e\npvc any#1 1Gi Pending class=gold sp=d\npvc here#2 1Gi Pending class=gold sp=d node=n2\n\
                   pvc theirs#3 1Gi Pending class=other sp=e";
@@ -183,10 +183,10 @@ fn woken(before: &str, node: &str) -> Vec<String> {
 }
 
 #[test]
-fn where_the_driver_runs_now_is_news_to_those_who_wait_for_it() {
-    assert_eq!(woken("", "csinode n1 driver=d:zone"), ["any", "here"], "there was no place at all");
-    assert_eq!(woken("csinode n1 driver=d:zone", "csinode n2 driver=d:zone"), ["here"], "it was chosen");
+fn driver_registration_wakes_waiting_claims() {
+    assert_eq!(woken("", "csinode n1 driver=d:zone"), ["any", "here"], "no node had the driver");
+    assert_eq!(woken("csinode n1 driver=d:zone", "csinode n2 driver=d:zone"), ["here"], "the node is selected");
     assert!(woken("csinode n1 driver=d:zone", "csinode n3 driver=d:zone").is_empty());
-    assert!(woken("", "csinode n1 driver=e:zone").is_empty(), "it is another driver");
+    assert!(woken("", "csinode n1 driver=e:zone").is_empty(), "another driver");
     assert!(woken("", "csinode n1").is_empty());
 }

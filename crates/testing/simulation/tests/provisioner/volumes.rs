@@ -1,4 +1,4 @@
-//! Volumes: protected, and what lies behind them removed.
+//! Finalizers of volumes, and deletion of their backing storage.
 
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::FailureEffect;
@@ -8,22 +8,22 @@ use serde_json::json;
 use crate::case::{Case, case};
 
 pub fn cases() -> Vec<Case> {
-    [guards(), kept(), removed()].into_iter().flatten().collect()
+    [finalizers(), kept(), deleted()].into_iter().flatten().collect()
 }
 
-fn guards() -> Vec<Case> {
+fn finalizers() -> Vec<Case> {
     vec![
-        case("a bound volume that will be deleted is protected, also one that somebody made by hand")
+        case("a bound volume with the policy Delete gets the finalizer, even if it was created manually")
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("a volume that is retained is not")
+        case("a volume with the policy Retain does not")
             .before("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com protected fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com protected"),
-        case("nor is any, where that is switched off")
+        case("no volume does if the feature is disabled")
             .config(|config| config.guards_volumes = false)
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com"),
-        case("by the driver that has taken over")
+        case("a migrated volume gets it from the CSI driver")
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=awsElasticBlockStore:x migrated=csi.example.com")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=awsElasticBlockStore:x migrated=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
     ]
@@ -34,17 +34,17 @@ fn kept() -> Vec<Case> {
     vec![
         kept("it is retained", "pv v 1Gi Released ->c#u1 source=csi:csi.example.com by=csi.example.com"),
         kept(
-            "it is another's",
+            "it belongs to another provisioner",
             "pv v 1Gi Released ->c#u1 policy=Delete source=csi:other.example.com by=other.example.com",
         ),
         kept("it is not released", "pv v 1Gi Available policy=Delete source=csi:csi.example.com by=csi.example.com"),
         kept("it cannot be understood", "pv v 1Gi Released ->c#u1 policy=Delete modes=bad source=csi:csi.example.com"),
         kept(
-            "somebody deleted it, and nothing guards it any more",
+            "it is being deleted without our finalizer",
             "pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b deleting",
         ),
         kept(
-            "its claim lives after all",
+            "its claim exists after all",
             "pv  v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com
              pvc c#u1 1Gi Bound vol=v",
         ),
@@ -53,20 +53,20 @@ fn kept() -> Vec<Case> {
 
 const RELEASED: &str = "pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer";
 
-fn removed() -> Vec<Case> {
+fn deleted() -> Vec<Case> {
     vec![
-        case("what lies behind it is removed, then it").before(RELEASED).end("").events(&[]),
-        case("somebody deleted it already")
+        case("the backing storage is deleted, then the volume").before(RELEASED).end("").events(&[]),
+        case("it is already being deleted")
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer deleting")
             .end(""),
-        case("other finalizers stay")
+        case("other finalizers are kept")
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b deleting"),
-        case("without a guard")
+        case("without a finalizer")
             .config(|config| config.guards_volumes = false)
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com")
             .end(""),
-        case("it fails, and is tried again")
+        case("deletion fails and is retried")
             .before(RELEASED)
             .storage(|storage| {
                 storage.delete_responses =
@@ -74,20 +74,20 @@ fn removed() -> Vec<Case> {
             })
             .end("")
             .events(&[
-                "Warning VolumeFailedDelete told to fail",
-                "Warning VolumeFailedDelete told not to answer",
+                "Warning VolumeFailedDelete scripted failure",
+                "Warning VolumeFailedDelete scripted lost answer",
             ]),
-        case("it is for somebody on another node to remove")
+        case("the storage must be deleted on another node")
             .before(RELEASED)
             .storage(|storage| storage.delete_responses = vec![Response::Fails(FailureEffect::NotOurs); 99].into())
             .end(RELEASED)
             .events(&[])
-            .goes_on(),
-        case("it is attached: it waits until it is not")
+            .retries_forever(),
+        case("it is attached: it waits until it is detached")
             .config(|config| config.attaches = true)
             .before(RELEASED)
             .then(|cluster| {
-                assert!(cluster.get(&ObjectKey::volume("v")).is_none(), "nothing is attached");
+                assert!(cluster.get(&ObjectKey::volume("v")).is_none(), "the volume is not attached");
                 bindery_simulation::notation::add(cluster, RELEASED);
                 let attachment = json!({
                     "metadata": {"name": "a", "uid": "a"},
@@ -96,7 +96,7 @@ fn removed() -> Vec<Case> {
                 cluster.put(Kind::Attachment, attachment);
             })
             .then(|cluster| {
-                assert!(cluster.get(&ObjectKey::volume("v")).is_some(), "it is attached");
+                assert!(cluster.get(&ObjectKey::volume("v")).is_some(), "the volume is attached");
                 cluster.remove(&ObjectKey::cluster(Kind::Attachment, "a"));
             })
             .end(""),

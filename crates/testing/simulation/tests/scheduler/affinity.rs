@@ -1,16 +1,16 @@
-//! Pods that must or must not be near each other.
+//! Pod affinity, pod anti-affinity and topology spread constraints.
 
 use bindery_simulation::SimulatedCluster;
 use serde_json::json;
 
 use crate::case::{Case, case, node_key, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [near(), apart(), spread(), counted()].into_iter().flatten().collect()
+    [affinity(), anti_affinity(), spread(), counted()].into_iter().flatten().collect()
 }
 
-fn near() -> Vec<Case> {
+fn affinity() -> Vec<Case> {
     vec![
         case("near another")
             .before(
@@ -20,7 +20,7 @@ fn near() -> Vec<Case> {
                  pod b near=app:db",
             )
             .pods(&["a@n2", "b@n2"]),
-        case("in the zone of another, on the node that has room")
+        case("affinity by zone, on the node with capacity")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b cpu=1
@@ -29,7 +29,7 @@ fn near() -> Vec<Case> {
                  pod b near=app:db@zone cpu=1",
             )
             .pods(&["a@n2", "b@n3"]),
-        case("near nobody, until somebody comes")
+        case("affinity without a matching pod, until one is created")
             .before(
                 "node n1
                  node n2
@@ -37,13 +37,13 @@ fn near() -> Vec<Case> {
             )
             .then(|cluster| put(cluster, "pod a label=app:db node=n2"))
             .pods(&["a@n2", "b@n2"]),
-        case("near nobody")
+        case("affinity without a matching pod")
             .before(
                 "node n1
                  pod b near=app:db",
             )
             .pods(&["b: 0/1 nodes are available: 1 node(s) didn't match pod affinity rules. "]),
-        case("the first of those that want to be near each other goes anywhere, the others follow")
+        case("the first pod of a group with affinity to itself is scheduled anywhere, the others follow")
             .before(
                 "node n1
                  node n2
@@ -53,21 +53,21 @@ fn near() -> Vec<Case> {
                  pod c label=app:db near=app:db created=2026-01-01T00:00:02Z",
             )
             .pods(&["a@n1", "b@n1", "c@n1"]),
-        case("the first goes only where the label is")
+        case("the first pod is scheduled only on a node with the topology label")
             .before(
                 "node n1
                  node n2 label=zone:a
                  pod a label=app:db near=app:db@zone",
             )
             .pods(&["a@n2"]),
-        case("a pod of another namespace is not meant")
+        case("a pod of another namespace does not match")
             .before(
                 "node n1
                  pod other/a label=app:db node=n1
                  pod b near=app:db",
             )
             .pods(&["b: 0/1 nodes are available: 1 node(s) didn't match pod affinity rules. ", "other/a@n1"]),
-        case("a pod gets the label that another wants to be near to")
+        case("a pod gets the label that the affinity selects")
             .before(
                 "node n1
                  node n2
@@ -76,7 +76,7 @@ fn near() -> Vec<Case> {
             )
             .then(|cluster| cluster.edit(&pod_key("a"), json!({"metadata": {"labels": {"app": "db"}}})))
             .pods(&["a@n2", "b@n2"]),
-        case("a node gets the label by which a pod must be near")
+        case("a node gets the topology label")
             .before(
                 "node n1
                  pod a label=app:db node=n1
@@ -87,9 +87,9 @@ fn near() -> Vec<Case> {
     ]
 }
 
-fn apart() -> Vec<Case> {
+fn anti_affinity() -> Vec<Case> {
     vec![
-        case("not near another")
+        case("anti-affinity")
             .before(
                 "node n1
                  node n2
@@ -97,14 +97,14 @@ fn apart() -> Vec<Case> {
                  pod b apart=app:db",
             )
             .pods(&["a@n1", "b@n2"]),
-        case("not near another, and there is nowhere else")
+        case("anti-affinity without another node")
             .before(
                 "node n1
                  pod a label=app:db node=n1
                  pod b apart=app:db",
             )
             .pods(&["a@n1", "b: 0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules. "]),
-        case("another wants nobody near, be it that this one does not mind")
+        case("anti-affinity of an existing pod")
             .before(
                 "node n1
                  node n2
@@ -118,14 +118,14 @@ fn apart() -> Vec<Case> {
                 "c: 0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't satisfy \
                  existing pods anti-affinity rules. ",
             ]),
-        case("a pod that is meant for a node keeps others away from it")
+        case("anti-affinity of a pod with a nominated node")
             .before(
                 "node n1
                  pod a apart=app:web nominated=n1 scheduler=other
                  pod b label=app:web",
             )
             .pods(&["a>n1", "b: 0/1 nodes are available: 1 node(s) didn't satisfy existing pods anti-affinity rules. "]),
-        case("each on a node of its own, and one too many")
+        case("anti-affinity to itself, with one pod too many")
             .before(
                 "node n1
                  node n2
@@ -134,7 +134,7 @@ fn apart() -> Vec<Case> {
                  pod c label=app:db apart=app:db created=2026-01-01T00:00:02Z",
             )
             .pods(&["a@n1", "b@n2", "c: 0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules. "]),
-        case("in a zone of its own")
+        case("anti-affinity by zone")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:a
@@ -143,7 +143,7 @@ fn apart() -> Vec<Case> {
                  pod b apart=app:db@zone",
             )
             .pods(&["a@n1", "b@n3"]),
-        case("the one that must not be near goes")
+        case("the conflicting pod is deleted")
             .before(
                 "node n1
                  pod a label=app:db node=n1
@@ -151,7 +151,7 @@ fn apart() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b@n1"]),
-        case("the one that must not be near loses its label")
+        case("the conflicting pod loses its label")
             .before(
                 "node n1
                  pod a label=app:db node=n1
@@ -159,7 +159,7 @@ fn apart() -> Vec<Case> {
             )
             .then(|cluster| cluster.edit(&pod_key("a"), json!({"metadata": {"labels": {"app": null}}})))
             .pods(&["a@n1", "b@n1"]),
-        case("the one that wanted nobody near goes")
+        case("the pod with anti-affinity is deleted")
             .before(
                 "node n1
                  pod a apart=app:web node=n1
@@ -170,10 +170,10 @@ fn apart() -> Vec<Case> {
     ]
 }
 
-/// Not more of a kind in one place than in another.
+/// Topology spread constraints.
 fn spread() -> Vec<Case> {
     vec![
-        case("where there are fewest")
+        case("the zone with the fewest pods")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b
@@ -181,7 +181,7 @@ fn spread() -> Vec<Case> {
                  pod b label=app:db spread=app:db@zone:1",
             )
             .pods(&["a@n1", "b@n2"]),
-        case("one after the other, over zones and then over nodes")
+        case("spread over zones and over nodes")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:a
@@ -191,7 +191,7 @@ fn spread() -> Vec<Case> {
                  pod c label=app:db spread=app:db@zone:1 spread=app:db:1 created=2026-01-01T00:00:02Z",
             )
             .pods(&["a@n1", "b@n3", "c@n2"]),
-        case("the place with fewest has no room, and others would have too many")
+        case("the zone with the fewest pods has no capacity, and the others exceed maxSkew")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b cpu=1
@@ -202,7 +202,7 @@ fn spread() -> Vec<Case> {
                 "a@n1",
                 "b: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints. ",
             ]),
-        case("two more than elsewhere may be")
+        case("maxSkew 2")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b cpu=1
@@ -210,13 +210,13 @@ fn spread() -> Vec<Case> {
                  pod b label=app:db spread=app:db@zone:2 cpu=2",
             )
             .pods(&["a@n1", "b@n1"]),
-        case("a node without the label is no place")
+        case("a node without the topology label")
             .before(
                 "node n1
                  pod b label=app:db spread=app:db@zone:1",
             )
             .pods(&["b: 0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing required label). "]),
-        case("one comes elsewhere, and the scales are even again")
+        case("a pod in another zone raises the minimum")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b cpu=1
@@ -225,7 +225,7 @@ fn spread() -> Vec<Case> {
             )
             .then(|cluster| put(cluster, "pod c label=app:db node=n2"))
             .pods(&["a@n1", "b@n1", "c@n2"]),
-        case("one that is there is deleted: it counts no more")
+        case("a pod that is being deleted does not count")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b cpu=1
@@ -237,13 +237,13 @@ fn spread() -> Vec<Case> {
     ]
 }
 
-/// Two zones, of which one has a pod already; the other is not wanted.
+/// Two zones: one has a pod, the other does not match the node selector.
 const UNWANTED: &str = "node n1 label=zone:a label=disk:ssd
                         node n2 label=zone:b
                         pod a label=app:db node=n1
                         pod b label=app:db sel=disk:ssd gate=wait";
 
-/// Two zones, of which one has a pod already; the other is tainted.
+/// Two zones: one has a pod, the other is tainted.
 const TAINTED: &str = "node n1 label=zone:a
                        node n2 label=zone:b taint=gpu:yes:NoSchedule
                        pod a label=app:db node=n1
@@ -262,8 +262,8 @@ const CROWDED_OR_TAINTED: &[&str] = &[
 
 const TOGETHER: &[&str] = &["a@n1", "b@n1"];
 
-/// Has the pod that is held back spread over zones, with something more said of that, and lets it go.
-fn release(cluster: &mut SimulatedCluster, more: serde_json::Value) {
+/// Adds a spread constraint with further fields to the gated pod, and removes its gate.
+fn ungate(cluster: &mut SimulatedCluster, more: serde_json::Value) {
     let mut spread = json!({
         "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "db"}},
@@ -272,47 +272,47 @@ fn release(cluster: &mut SimulatedCluster, more: serde_json::Value) {
     cluster.edit(&pod_key("b"), json!({"spec": {"topologySpreadConstraints": [spread], "schedulingGates": null}}));
 }
 
-/// Which nodes and pods count when pods are spread.
+/// Which nodes and pods count for topology spread.
 fn counted() -> Vec<Case> {
     vec![
-        case("a node that is not wanted does not count")
+        case("a node that does not match the selector does not count")
             .before(UNWANTED)
-            .then(|cluster| release(cluster, json!({})))
+            .then(|cluster| ungate(cluster, json!({})))
             .pods(TOGETHER),
-        case("a node that is not wanted counts where it is to")
+        case("a node that does not match the selector counts with nodeAffinityPolicy Ignore")
             .before(UNWANTED)
-            .then(|cluster| release(cluster, json!({"nodeAffinityPolicy": "Ignore"})))
+            .then(|cluster| ungate(cluster, json!({"nodeAffinityPolicy": "Ignore"})))
             .pods(CROWDED_OR_UNWANTED),
         case("a tainted node counts")
             .before(TAINTED)
-            .then(|cluster| release(cluster, json!({})))
+            .then(|cluster| ungate(cluster, json!({})))
             .pods(CROWDED_OR_TAINTED),
-        case("a tainted node does not count where it is not to")
+        case("a tainted node does not count with nodeTaintsPolicy Honor")
             .before(TAINTED)
-            .then(|cluster| release(cluster, json!({"nodeTaintsPolicy": "Honor"})))
+            .then(|cluster| ungate(cluster, json!({"nodeTaintsPolicy": "Honor"})))
             .pods(TOGETHER),
-        case("where there are too few places, one that is not there has no pods")
+        case("with fewer than minDomains zones, the minimum is zero")
             .before(UNWANTED)
-            .then(|cluster| release(cluster, json!({"minDomains": 2})))
+            .then(|cluster| ungate(cluster, json!({"minDomains": 2})))
             .pods(CROWDED_OR_UNWANTED),
-        case("who is selected by nothing is not counted")
+        case("an empty selector counts no pods")
             .before(UNWANTED)
-            .then(|cluster| release(cluster, json!({"labelSelector": {}, "minDomains": 2})))
+            .then(|cluster| ungate(cluster, json!({"labelSelector": {}, "minDomains": 2})))
             .pods(TOGETHER),
-        case("only those count that are alike in a label of the pod's own")
+        case("matchLabelKeys restricts the counted pods")
             .before(UNWANTED)
             .then(|cluster| {
                 cluster.edit(&pod_key("b"), json!({"metadata": {"labels": {"version": "2"}}}));
-                release(cluster, json!({"matchLabelKeys": ["version"], "minDomains": 2}));
+                ungate(cluster, json!({"matchLabelKeys": ["version"], "minDomains": 2}));
             })
             .pods(TOGETHER),
-        case("a label that the pod has not does not matter")
+        case("matchLabelKeys ignores labels that the pod does not have")
             .before(UNWANTED)
-            .then(|cluster| release(cluster, json!({"matchLabelKeys": ["version"], "minDomains": 2})))
+            .then(|cluster| ungate(cluster, json!({"matchLabelKeys": ["version"], "minDomains": 2})))
             .pods(CROWDED_OR_UNWANTED),
-        case("what is but a wish does not bind")
+        case("ScheduleAnyway does not restrict")
             .before(UNWANTED)
-            .then(|cluster| release(cluster, json!({"whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2})))
+            .then(|cluster| ungate(cluster, json!({"whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2})))
             .pods(TOGETHER),
     ]
 }

@@ -1,5 +1,5 @@
-//! Cases of the scheduler, by what they are about: scheduler, binder and companions decide together, and a test plays the external
-//! provisioner. Each is run until stable, with a restart after every effect, and with two engines.
+//! Table cases of the scheduler, with binder, lifecycle controllers and a simulated external provisioner.
+//! Each is run until stable, with a restart after every effect, and with two leaders.
 
 mod case;
 
@@ -8,7 +8,7 @@ mod nodes;
 mod provisioning;
 mod queue_order;
 mod volumes;
-mod watched;
+mod explained;
 
 use std::collections::BTreeSet;
 
@@ -28,18 +28,18 @@ fn all() -> Vec<Case> {
 }
 
 #[test]
-fn every_case_ends_as_it_should() {
+fn every_case_reaches_its_expected_state() {
     let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
 #[test]
 fn every_rule_is_exercised() {
-    // NoObserver asks about these two, where all is in order: another kind of object, and a pod that is not there.
+    // Two rules that no case exercises: another kind of object, and a deleted pod.
     let keys = [ObjectKey::cluster(Kind::Node, Name::from("node1")), case::pod_key("gone")];
     let decide = |key| Scheduler::default().decide(&Cache::default(), key, &LiveReads::default()).rule.name;
     let mut exercised: BTreeSet<&str> = keys.iter().map(decide).collect();
-    // A case that fails exercises nothing: another test tells.
+    // Failing cases are reported by the other test.
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
     let declared: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).collect();
     let missing: Vec<_> = declared.difference(&exercised).collect();

@@ -1,16 +1,16 @@
-//! Nodes and pods without volumes: what a node must have, and which of several is best.
+//! Pods without volumes: filtering and scoring of nodes.
 
 use serde_json::json;
 
 use crate::case::{Case, case, node_key, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [wanted(), kept_away(), room(), freed(), best()].into_iter().flatten().collect()
+    [labels_and_names(), taints(), resources(), freed_resources(), scoring()].into_iter().flatten().collect()
 }
 
-/// By labels and names.
-fn wanted() -> Vec<Case> {
+/// Labels and names.
+fn labels_and_names() -> Vec<Case> {
     vec![
         case("no node at all, then one comes").before("pod p").then(|cluster| put(cluster, "node n1")).pods(&["p@n1"]),
         case("no node at all").before("pod p").pods(&["p: no nodes available to schedule pods"]),
@@ -42,7 +42,7 @@ fn wanted() -> Vec<Case> {
                  pod p on=n2",
             )
             .pods(&["p@n2"]),
-        case("preferred affinity decides between nodes that will do")
+        case("preferred affinity decides between suitable nodes")
             .before(
                 "node n1
                  node n2
@@ -50,7 +50,7 @@ fn wanted() -> Vec<Case> {
                  pod p likes=n3:10 likes=n2:90",
             )
             .pods(&["p@n2"]),
-        case("preferred affinity yields to what must be")
+        case("required affinity takes precedence over preferred affinity")
             .before(
                 "node n1
                  node n2
@@ -60,10 +60,10 @@ fn wanted() -> Vec<Case> {
     ]
 }
 
-/// By taints and marks.
-fn kept_away() -> Vec<Case> {
+/// Taints and cordons.
+fn taints() -> Vec<Case> {
     vec![
-        case("a cordoned node, until it is not")
+        case("a cordoned node, until it is uncordoned")
             .before(
                 "node n1 cordoned
                  pod p",
@@ -82,7 +82,7 @@ fn kept_away() -> Vec<Case> {
                  pod p tolerates=node.kubernetes.io/unschedulable",
             )
             .pods(&["p@n1"]),
-        case("taints keep a pod away")
+        case("untolerated taints")
             .before(
                 "node n1 taint=gpu:yes:NoSchedule
                  node n2 taint=gpu:yes:NoExecute
@@ -96,7 +96,7 @@ fn kept_away() -> Vec<Case> {
                  pod p tolerates=gpu",
             )
             .pods(&["p@n2"]),
-        case("a mild taint keeps a pod away only where there is another node")
+        case("PreferNoSchedule matters only if there is another node")
             .before(
                 "node n1 taint=old:yes:PreferNoSchedule
                  node n2
@@ -104,7 +104,7 @@ fn kept_away() -> Vec<Case> {
                  pod q on=n1",
             )
             .pods(&["p@n2", "q@n1"]),
-        case("a taint goes")
+        case("a taint is removed")
             .before(
                 "node n1 taint=gpu:yes:NoSchedule
                  pod p",
@@ -114,10 +114,10 @@ fn kept_away() -> Vec<Case> {
     ]
 }
 
-/// By what there is room for.
-fn room() -> Vec<Case> {
+/// Resources and ports.
+fn resources() -> Vec<Case> {
     vec![
-        case("ports are taken by another pod, also by one that is meant to be there")
+        case("ports used by another pod, or by one with a nominated node")
             .before(
                 "node n1
                  node n2
@@ -136,7 +136,7 @@ fn room() -> Vec<Case> {
                 "e: 0/3 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, 2 node(s) didn't \
                  match Pod's node affinity/selector. ",
             ]),
-        case("cpu and memory that others take, and that nobody has")
+        case("cpu and memory that other pods use, or that no node has")
             .before(
                 "node n1 cpu=2 memory=4Gi
                  pod a cpu=1500m memory=3Gi node=n1
@@ -152,7 +152,7 @@ fn room() -> Vec<Case> {
                  available: 1 Preemption is not helpful",
                 "d@n1",
             ]),
-        case("a node's own disk, and devices")
+        case("ephemeral storage and extended resources")
             .before(
                 "node n1 other=ephemeral-storage:10Gi
                  node n2 other=example.com/gpu:2
@@ -170,13 +170,13 @@ fn room() -> Vec<Case> {
                 "d@n1",
                 "e: 0/2 nodes are available: 2 Insufficient ephemeral-storage. ",
             ]),
-        case("devices that are to be allocated are another scheduler's business")
+        case("resource claims are not supported")
             .before(
                 "node n1
                  pod p devices=gpu",
             )
             .pods(&["p: 0/1 nodes are available: the pod has resource claims, which this scheduler does not allocate"]),
-        case("no more pods than a node has room for")
+        case("the pod limit of a node")
             .before(
                 "node n1 pods=2
                  pod a
@@ -184,14 +184,14 @@ fn room() -> Vec<Case> {
                  pod c",
             )
             .pods(&["a@n1", "b@n1", "c: 0/1 nodes are available: 1 Too many pods. "]),
-        case("a pod that is meant for a node takes its room")
+        case("a pod with a nominated node reserves its resources")
             .before(
                 "node n1 cpu=2
                  pod a cpu=1500m nominated=n1 scheduler=other
                  pod b cpu=1",
             )
             .pods(&["a>n1", "b: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        case("a pod that asks for nothing has room where nothing is left")
+        case("a pod without requests fits on a full node")
             .before(
                 "node n1 cpu=1 memory=1Gi
                  pod a cpu=1 memory=1Gi
@@ -201,10 +201,10 @@ fn room() -> Vec<Case> {
     ]
 }
 
-/// Room that comes back.
-fn freed() -> Vec<Case> {
+/// Resources that become free.
+fn freed_resources() -> Vec<Case> {
     vec![
-        case("a pod goes, and another gets its room")
+        case("a pod is deleted, and another gets its resources")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 node=n1
@@ -212,7 +212,7 @@ fn freed() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b@n1"]),
-        case("a pod goes, and another gets its device")
+        case("a pod is deleted, and another gets its extended resource")
             .before(
                 "node n1 other=example.com/gpu:1
                  pod a other=example.com/gpu:1 node=n1
@@ -220,7 +220,7 @@ fn freed() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b@n1"]),
-        case("a pod is done, and another gets its room")
+        case("a pod completes, and another gets its resources")
             .before(
                 "node n1 pods=1
                  pod a node=n1
@@ -228,7 +228,7 @@ fn freed() -> Vec<Case> {
             )
             .then(|cluster| cluster.edit(&pod_key("a"), json!({"status": {"phase": "Succeeded"}})))
             .pods(&["a@n1", "b@n1"]),
-        case("a pod with the port goes")
+        case("a pod with the port is deleted")
             .before(
                 "node n1
                  pod a port=80 node=n1
@@ -236,7 +236,7 @@ fn freed() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b@n1"]),
-        case("a pod that only was meant to come goes")
+        case("a pod with a nominated node is deleted")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 nominated=n1 scheduler=other
@@ -244,7 +244,7 @@ fn freed() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b@n1"]),
-        case("a pod is shrunk in its place")
+        case("the requests of a running pod are lowered")
             .before(
                 "node n1 cpu=2
                  pod a cpu=2 node=n1
@@ -252,14 +252,14 @@ fn freed() -> Vec<Case> {
             )
             .then(|cluster| put(cluster, "pod a cpu=1 node=n1"))
             .pods(&["a@n1", "b@n1"]),
-        case("a node grows")
+        case("the allocatable resources of a node are raised")
             .before(
                 "node n1 cpu=1
                  pod a cpu=2",
             )
             .then(|cluster| put(cluster, "node n1 cpu=2"))
             .pods(&["a@n1"]),
-        case("a pod asks for less")
+        case("the requests of the waiting pod are lowered")
             .before(
                 "node n1 cpu=1
                  pod a cpu=2",
@@ -269,10 +269,10 @@ fn freed() -> Vec<Case> {
     ]
 }
 
-/// Which of several.
-fn best() -> Vec<Case> {
+/// Scoring.
+fn scoring() -> Vec<Case> {
     vec![
-        case("pods are spread over nodes with equal room")
+        case("pods are spread over equal nodes")
             .before(
                 "node n1
                  node n2
@@ -280,7 +280,7 @@ fn best() -> Vec<Case> {
                  pod b cpu=1 memory=2Gi",
             )
             .pods(&["a@n1", "b@n2"]),
-        case("the node with more room")
+        case("the node with more free resources")
             .before(
                 "node n1 cpu=2 memory=4Gi
                  node n2 cpu=4 memory=8Gi

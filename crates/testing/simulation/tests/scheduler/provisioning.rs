@@ -1,12 +1,12 @@
-//! Claims for which volumes are made where their pods go.
+//! Claims whose volumes are provisioned for the node of their pod.
 
 use serde_json::json;
 
 use crate::case::{Case, SELECTED_NODE, case, claim_key, fail, node_key, pod_key, provision, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [made(), failed(), on_the_way(), of_another(), odd()].into_iter().flatten().collect()
+    [provisioned(), failed(), deletions(), reservations(), invalid_classes()].into_iter().flatten().collect()
 }
 
 const ONE: &str = "sc make example.com wffc
@@ -20,13 +20,13 @@ const TWO: &str = "sc make example.com wffc
      pvc c#c 1Gi Pending class=make
      pod p claim=c";
 
-fn made() -> Vec<Case> {
+fn provisioned() -> Vec<Case> {
     vec![
-        case("a node is selected, and the volume is awaited")
+        case("a node is selected, and the pod waits for the volume")
             .before(ONE)
             .after("pvc c#c 1Gi Pending class=make protected node=n1 sp=example.com")
             .pods(&["p>n1"]),
-        case("a volume is made")
+        case("a volume is provisioned")
             .before(ONE)
             .then(provision)
             .after(
@@ -34,7 +34,7 @@ fn made() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=made-c-n1 class=make protected node=n1 sp=example.com bc bbc",
             )
             .pods(&["p@n1"]),
-        case("two claims, of which one has a volume")
+        case("two claims, one of them with a matching volume")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -46,7 +46,7 @@ fn made() -> Vec<Case> {
             )
             .then(provision)
             .pods(&["p@n2"]),
-        case("room is left for a pod whose volume is being made")
+        case("resources are reserved for a pod whose volume is being provisioned")
             .before(
                 "sc make example.com wffc
                  node n1 cpu=1
@@ -56,7 +56,7 @@ fn made() -> Vec<Case> {
             .then(|cluster| put(cluster, "pod q cpu=1"))
             .then(provision)
             .pods(&["p@n1", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        case("an ephemeral volume is made")
+        case("an ephemeral volume is provisioned")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -64,7 +64,7 @@ fn made() -> Vec<Case> {
             )
             .then(provision)
             .pods(&["p@n1"]),
-        case("a claim that was sent to a node before there was a pod")
+        case("a claim with a selected node before its pod exists")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -79,12 +79,12 @@ fn made() -> Vec<Case> {
 
 fn failed() -> Vec<Case> {
     vec![
-        case("making a volume fails on the first node: it is tried on the other")
+        case("provisioning fails on the first node: the other is selected")
             .before(TWO)
             .then(fail)
             .after("pvc c#c 1Gi Pending class=make protected node=n2 sp=example.com")
             .pods(&["p>n2"]),
-        case("and it is made there")
+        case("and provisioning succeeds there")
             .before(TWO)
             .then(fail)
             .then(provision)
@@ -93,24 +93,24 @@ fn failed() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=made-c-n2 class=make protected node=n2 sp=example.com bc bbc",
             )
             .pods(&["p@n2"]),
-        case("it fails on both: then the first is tried again")
+        case("provisioning fails on both nodes: the first is selected again")
             .before(TWO)
             .then(fail)
             .then(fail)
             .then(provision)
             .pods(&["p@n1"]),
-        case("it fails on the only node: after a pause it is tried there again")
+        case("provisioning fails on the only node: it is retried after a back-off")
             .before(ONE)
             .then(fail)
             .after("pvc c#c 1Gi Pending class=make protected node=n1 sp=example.com")
             .pods(&["p>n1"]),
-        case("it fails on the only node twice, then it is made")
+        case("provisioning fails twice on the only node, then succeeds")
             .before(ONE)
             .then(fail)
             .then(fail)
             .then(provision)
             .pods(&["p@n1"]),
-        case("two claims, and making one fails: the other keeps the pod where it is")
+        case("two claims, and provisioning of one fails: the other determines the node")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -122,7 +122,7 @@ fn failed() -> Vec<Case> {
             .then(|cluster| cluster.edit(&claim_key("b"), json!({"metadata": {"annotations": {SELECTED_NODE: null}}})))
             .then(provision)
             .pods(&["p@n1"]),
-        case("two claims, and making both fails")
+        case("two claims, and provisioning of both fails")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -137,16 +137,16 @@ fn failed() -> Vec<Case> {
     ]
 }
 
-/// Pods, claims and nodes that go while a volume is being made.
-fn on_the_way() -> Vec<Case> {
+/// Pods, claims and nodes that are deleted during provisioning.
+fn deletions() -> Vec<Case> {
     vec![
-        case("the pod goes: the claim stays as it is, and another pod follows it")
+        case("the pod is deleted: the claim keeps its node, and another pod follows it")
             .before(TWO)
             .then(|cluster| cluster.remove(&pod_key("p")))
             .then(|cluster| put(cluster, "pod q claim=c"))
             .then(provision)
             .pods(&["q@n1"]),
-        case("the pod is done before it has started: others get its room")
+        case("the pod completes before it is bound: others get its resources")
             .before(
                 "sc make example.com wffc
                  node n1 cpu=1
@@ -156,14 +156,14 @@ fn on_the_way() -> Vec<Case> {
             .then(|cluster| put(cluster, "pod q cpu=1"))
             .then(|cluster| cluster.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
             .pods(&["p>n1", "q@n1"]),
-        case("the pod is being deleted, and gets no node any more")
+        case("the pod is being deleted, and gets no node")
             .before(ONE)
             .then(|cluster| {
                 cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
             })
             .then(provision)
             .pods(&["p>n1"]),
-        case("the pod is being deleted before it has started: others get its room")
+        case("the pod is being deleted before it is bound: others get its resources")
             .before(
                 "sc make example.com wffc
                  node n1 cpu=1
@@ -175,34 +175,34 @@ fn on_the_way() -> Vec<Case> {
                 cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
             })
             .pods(&["p>n1", "q@n1"]),
-        case("the node goes, and the provisioner lets go of it: it is tried on the other")
+        case("the node is deleted, and the provisioner unselects it: the other is selected")
             .before(TWO)
             .then(|cluster| cluster.remove(&node_key("n1")))
             .then(fail)
             .then(provision)
             .pods(&["p@n2"]),
-        case("the node goes, and comes again")
+        case("the node is deleted and created again")
             .before(TWO)
             .then(|cluster| cluster.remove(&node_key("n1")))
             .then(|cluster| put(cluster, "node n1"))
             .then(provision)
             .pods(&["p@n1"]),
-        case("the node goes, and nobody lets go of it")
+        case("the node is deleted, and stays selected")
             .before(TWO)
             .then(|cluster| cluster.remove(&node_key("n1")))
             .pods(&["p: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. "]),
-        case("the node is cordoned on the way")
+        case("the node is cordoned during provisioning")
             .before(ONE)
             .then(|cluster| put(cluster, "node n1 cordoned"))
             .then(provision)
             .pods(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
-        case("the claim goes and comes again")
+        case("the claim is deleted and created again")
             .before(ONE)
             .then(|cluster| cluster.remove(&claim_key("c")))
             .then(|cluster| put(cluster, "pvc c#d 1Gi Pending class=make"))
             .then(provision)
             .pods(&["p@n1"]),
-        case("a claim for one pod only, and two pods")
+        case("a ReadWriteOncePod claim and two pods")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -220,9 +220,9 @@ fn on_the_way() -> Vec<Case> {
     ]
 }
 
-/// What another scheduler's pod is meant to take, by its claim alone.
-fn of_another() -> Vec<Case> {
-    let meant = |name| {
+/// Resources reserved for pods without a nominated node by the selected node of their claims.
+fn reservations() -> Vec<Case> {
+    let reserved = |name| {
         case(name).before(
             "sc make example.com wffc
              node n1 cpu=1
@@ -232,10 +232,10 @@ fn of_another() -> Vec<Case> {
         )
     };
     vec![
-        meant("a pod whose volume is to be made on a node takes its room")
+        reserved("a pod whose volume is being provisioned reserves resources")
             .pods(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        meant("a pod whose volume cannot be made on a node gives its room back").then(fail).pods(&["p: ", "q@n1"]),
-        case("a pod for whose claim a scheduler has reserved a volume takes room where that is")
+        reserved("a pod whose provisioning fails frees its resources").then(fail).pods(&["p: ", "q@n1"]),
+        case("a pod whose volume a scheduler has reserved reserves resources there")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1 cpu=1
@@ -245,7 +245,7 @@ fn of_another() -> Vec<Case> {
                  pod q cpu=1",
             )
             .pods(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        case("a pod for whose claim a user keeps a volume does not")
+        case("a pod whose volume a user has reserved does not")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1 cpu=1
@@ -255,24 +255,24 @@ fn of_another() -> Vec<Case> {
                  pod q cpu=1",
             )
             .pods(&["p: ", "q@n1"]),
-        meant("a pod whose volume is to be made on a node goes, and gives its room back")
+        reserved("a pod whose volume is being provisioned is deleted and frees its resources")
             .then(|cluster| cluster.remove(&pod_key("p")))
             .pods(&["q@n1"]),
-        meant("a pod whose volume is to be made on a node is deleted, and gives its room back")
+        reserved("a pod whose volume is being provisioned is being deleted and frees its resources")
             .then(|cluster| {
                 cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
             })
             .pods(&["p: ", "q@n1"]),
-        meant("a pod whose claim goes gives its room back")
+        reserved("a pod whose claim is deleted frees its resources")
             .then(|cluster| cluster.remove(&claim_key("c")))
             .pods(&["p: ", "q@n1"]),
     ]
 }
 
-/// What makes no sense.
-fn odd() -> Vec<Case> {
+/// Invalid classes.
+fn invalid_classes() -> Vec<Case> {
     vec![
-        case("a class that cannot say when its claims are bound, until it is mended")
+        case("a class without a binding mode, until it is fixed")
             .before(
                 "sc make example.com no-mode
                  node n1
@@ -282,7 +282,7 @@ fn odd() -> Vec<Case> {
             .then(|cluster| put(cluster, "sc make example.com wffc"))
             .then(provision)
             .pods(&["p@n1"]),
-        case("nobody makes volumes of the class, then somebody does")
+        case("a class without a provisioner gets one")
             .before(
                 "sc make kubernetes.io/no-provisioner wffc
                  node n1

@@ -1,15 +1,15 @@
-//! Whose turn it is: gates, priorities, pods that are none of our business or over.
+//! The scheduling queue: gates, priorities, pods of other schedulers, completed pods.
 
 use serde_json::json;
 
 use crate::case::{Case, case, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [none_of_ours(), gates(), priorities(), answers()].into_iter().flatten().collect()
+    [not_scheduled(), gates(), priorities(), answers()].into_iter().flatten().collect()
 }
 
-fn none_of_ours() -> Vec<Case> {
+fn not_scheduled() -> Vec<Case> {
     vec![
         case("a pod of another scheduler")
             .before(
@@ -18,14 +18,14 @@ fn none_of_ours() -> Vec<Case> {
             )
             .pods(&["p: "])
             .requests(&[]),
-        case("a pod that has its node, be it one that does not exist")
+        case("a pod with a node, even if the node does not exist")
             .before(
                 "node n1
                  pod p node=n9",
             )
             .pods(&["p@n9"])
             .requests(&[]),
-        case("pods that are over, or are being deleted")
+        case("pods that are completed or being deleted")
             .before(
                 "node n1
                  pod p phase=Failed
@@ -34,7 +34,7 @@ fn none_of_ours() -> Vec<Case> {
             )
             .pods(&["p: ", "q: ", "r: "])
             .requests(&[]),
-        case("a pod that makes no sense is left alone, until it is mended")
+        case("a malformed pod is left alone until it is fixed")
             .before("node n1")
             .unseen_change(|cluster| {
                 put(cluster, "pod p");
@@ -42,7 +42,7 @@ fn none_of_ours() -> Vec<Case> {
             })
             .then(|cluster| put(cluster, "pod p"))
             .pods(&["p@n1"]),
-        case("a pod that makes no sense")
+        case("a malformed pod")
             .before("node n1")
             .unseen_change(|cluster| {
                 put(cluster, "pod p");
@@ -50,12 +50,12 @@ fn none_of_ours() -> Vec<Case> {
             })
             .pods(&["p: "])
             .requests(&[]),
-        case("a pod is deleted while it waits, and comes again")
+        case("a waiting pod is deleted and created again")
             .before("pod p#one")
             .then(|cluster| cluster.remove(&pod_key("p")))
             .then(|cluster| put(cluster, "pod p#two\nnode n1"))
             .pods(&["p@n1"]),
-        case("a pod is deleted while it waits, and its node comes")
+        case("a waiting pod is deleted, and a node is created")
             .before("pod p")
             .then(|cluster| {
                 cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
@@ -74,7 +74,7 @@ fn gates() -> Vec<Case> {
             )
             .pods(&["p: "])
             .requests(&[]),
-        case("the last gate goes")
+        case("the last gate is removed")
             .before(
                 "node n1
                  pod p gate=one gate=two",
@@ -82,7 +82,7 @@ fn gates() -> Vec<Case> {
             .then(|cluster| put(cluster, "pod p gate=two"))
             .then(|cluster| put(cluster, "pod p"))
             .pods(&["p@n1"]),
-        case("a gated pod lets others go first, whatever it matters")
+        case("a gated pod does not block others, regardless of priority")
             .before(
                 "node n1 cpu=1
                  pod p gate=one cpu=1 priority=9
@@ -94,7 +94,7 @@ fn gates() -> Vec<Case> {
 
 fn priorities() -> Vec<Case> {
     vec![
-        case("who matters more goes first")
+        case("the pod with the higher priority is first")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 priority=1
@@ -102,7 +102,7 @@ fn priorities() -> Vec<Case> {
                  pod c cpu=1 priority=3",
             )
             .pods(&["a: 0/1", "b@n1", "c: 0/1"]),
-        case("of those that matter as much, who has waited longest goes first")
+        case("of equal priorities, the oldest pod is first")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 created=2026-01-01T00:00:02Z
@@ -110,14 +110,14 @@ fn priorities() -> Vec<Case> {
                  pod c cpu=1 created=2026-01-01T00:00:01Z",
             )
             .pods(&["a: 0/1", "b@n1", "c: 0/1"]),
-        case("who matters more goes before who has waited longer")
+        case("priority takes precedence over age")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 priority=1 created=2026-01-01T00:00:01Z
                  pod b cpu=1 created=2026-01-01T00:00:00Z",
             )
             .pods(&["a@n1", "b: 0/1"]),
-        case("room that comes back goes to who has waited longest")
+        case("freed resources go to the oldest pod")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 node=n1
@@ -126,14 +126,14 @@ fn priorities() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b: 0/1", "c@n1"]),
-        case("who matters more, and cannot be placed, holds up nobody")
+        case("an unschedulable pod of high priority does not block others")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 priority=1
                  pod b cpu=2 priority=5",
             )
             .pods(&["a@n1", "b: 0/1"]),
-        case("room that comes back goes to who matters more")
+        case("freed resources go to the pod with the higher priority")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 node=n1
@@ -142,14 +142,14 @@ fn priorities() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("a")))
             .pods(&["b: 0/1", "c@n1"]),
-        case("another scheduler's pod that matters more holds up nobody")
+        case("a pod of another scheduler with high priority does not block others")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1
                  pod b cpu=1 priority=5 scheduler=other",
             )
             .pods(&["a@n1", "b: "]),
-        case("a pod that makes no sense and matters more holds up nobody")
+        case("a malformed pod of high priority does not block others")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1",
@@ -162,19 +162,19 @@ fn priorities() -> Vec<Case> {
     ]
 }
 
-/// Answers that are lost, and refusals.
+/// Lost answers and rejections.
 fn answers() -> Vec<Case> {
     use bindery_engine::RequestError;
     use bindery_model::Kind;
     vec![
-        case("the answer to giving a node is lost")
+        case("the answer to the pod binding is lost")
             .before(
                 "node n1
                  pod p",
             )
             .lost_answer("bind", Kind::Pod)
             .pods(&["p@n1"]),
-        case("giving a node is refused, then granted")
+        case("the pod binding is rejected, then accepted")
             .before(
                 "node n1
                  pod p",
@@ -182,7 +182,7 @@ fn answers() -> Vec<Case> {
             .error("bind", Kind::Pod, RequestError::Error("forbidden".into()))
             .error("bind", Kind::Pod, RequestError::Conflict)
             .pods(&["p@n1"]),
-        case("saying that there is no node is refused, then granted")
+        case("writing the pod condition is rejected, then accepted")
             .before("pod p")
             .error("write", Kind::Pod, RequestError::Error("forbidden".into()))
             .pods(&["p: no nodes available"]),

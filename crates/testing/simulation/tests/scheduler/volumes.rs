@@ -1,4 +1,4 @@
-//! Claims that wait for a pod, and volumes that are there.
+//! Claims that wait for their first consumer, and existing volumes.
 
 use bindery_model::{Kind, ObjectKey};
 use bindery_simulation::SimulatedCluster;
@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::case::{Case, case, claim_key, node_key, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [local(), refused(), shared(), beside(), on_the_way()].into_iter().flatten().collect()
+    [local(), obstacles(), shared(), other_checks(), without_binder()].into_iter().flatten().collect()
 }
 
 const TWO: &str = "sc local kubernetes.io/no-provisioner wffc
@@ -21,12 +21,12 @@ const TWO: &str = "sc local kubernetes.io/no-provisioner wffc
 /// Local volumes on two nodes.
 fn local() -> Vec<Case> {
     vec![
-        case("nothing is bound before there is a pod").before(TWO).after(
+        case("nothing is bound before a pod exists").before(TWO).after(
             "pv v1 1Gi Available class=local on=n1 protected
              pv v2 1Gi Available class=local on=n2 protected
              pvc c#c 1Gi Pending class=local protected",
         ),
-        case("the claim of a pod that is pinned to a node is bound to that node's volume")
+        case("the claim of a pod with node affinity is bound to a volume of that node")
             .before(TWO)
             .then(|cluster| put(cluster, "pod p claim=c on=n2"))
             .after(
@@ -35,7 +35,7 @@ fn local() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=v2 class=local protected bc bbc",
             )
             .pods(&["p@n2"]),
-        case("the same, and all is there from the start")
+        case("the same with all objects from the start")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -51,7 +51,7 @@ fn local() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=v1 class=local protected bc bbc",
             )
             .pods(&["p@n1"]),
-        case("two claims of a pod are bound on one node, and a node with one volume will not do")
+        case("two claims of a pod need a node with two volumes")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -68,7 +68,7 @@ fn local() -> Vec<Case> {
             .before(TWO)
             .then(|cluster| put(cluster, "pvc d#d 1Gi Pending class=local\npod p claim=c\npod q claim=d"))
             .pods(&["p@n1", "q@n2"]),
-        case("no volume where the pod must be, until one comes")
+        case("no volume on the required node, until one is created")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -79,7 +79,7 @@ fn local() -> Vec<Case> {
             )
             .then(|cluster| put(cluster, "pv v2 1Gi Available class=local on=n2"))
             .pods(&["p@n2"]),
-        case("no volume where the pod must be")
+        case("no volume on the required node")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -92,7 +92,7 @@ fn local() -> Vec<Case> {
                 "p: 0/2 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 1 node(s) didn't \
                  match Pod's node affinity/selector. ",
             ]),
-        case("a bound volume that the node cannot reach")
+        case("a bound volume that is not reachable from the node")
             .before(
                 "node n1
                  node n2
@@ -109,10 +109,10 @@ fn local() -> Vec<Case> {
     ]
 }
 
-/// What keeps a pod from every node.
-fn refused() -> Vec<Case> {
+/// Obstacles on every node.
+fn obstacles() -> Vec<Case> {
     vec![
-        case("a claim is missing, and comes")
+        case("a claim is missing, then created")
             .before(
                 "node n1
                  pv v1 1Gi Available
@@ -126,7 +126,7 @@ fn refused() -> Vec<Case> {
                  pod p claim=c",
             )
             .pods(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" not found. not found"]),
-        case("a claim that is bound at once is not bound, until there is a volume")
+        case("a claim with immediate binding is unbound, until a volume exists")
             .before(
                 "node n1
                  pvc c#c 1Gi Pending
@@ -141,7 +141,7 @@ fn refused() -> Vec<Case> {
                  pod p claim=c",
             )
             .pods(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" bound to non-existent"]),
-        case("a claim is being deleted, and comes again")
+        case("a claim is being deleted, then created again")
             .before(
                 "node n1
                  pv v1 1Gi Available
@@ -151,7 +151,7 @@ fn refused() -> Vec<Case> {
             .then(|cluster| cluster.remove(&claim_key("c")))
             .then(|cluster| put(cluster, "pvc c#d 1Gi Pending\npv v2 1Gi Available"))
             .pods(&["p@n1"]),
-        case("the claim of an ephemeral volume is awaited")
+        case("the claim of an ephemeral volume does not exist yet")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -159,14 +159,14 @@ fn refused() -> Vec<Case> {
                  pod p eph=scratch:1Gi:local",
             )
             .pods(&["p@n1"]),
-        case("the claim of an ephemeral volume is another's")
+        case("the claim of an ephemeral volume belongs to another pod")
             .before(
                 "node n1
                  pvc p-scratch#c 1Gi Pending
                  pod p eph=scratch",
             )
             .pods(&["p: 0/1 nodes are available: "]),
-        case("a class that is missing comes")
+        case("a missing class is created")
             .before(
                 "node n1
                  pv v1 1Gi Available class=local on=n1
@@ -175,7 +175,7 @@ fn refused() -> Vec<Case> {
             )
             .then(|cluster| put(cluster, "sc local kubernetes.io/no-provisioner wffc"))
             .pods(&["p@n1"]),
-        case("a claim with a selector that makes no sense comes again")
+        case("a claim with an invalid selector is replaced")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -186,7 +186,7 @@ fn refused() -> Vec<Case> {
             .then(|cluster| cluster.remove(&claim_key("c")))
             .then(|cluster| put(cluster, "pvc c#d 1Gi Pending class=local"))
             .pods(&["p@n1"]),
-        case("a claim that makes no sense is mended")
+        case("a malformed claim is fixed")
             .before(
                 "node n1
                  pv v1 1Gi Available
@@ -201,10 +201,10 @@ fn refused() -> Vec<Case> {
     ]
 }
 
-/// Claims and volumes that several pods want.
+/// Claims and volumes that several pods need.
 fn shared() -> Vec<Case> {
     vec![
-        case("a claim for one pod only, and two pods")
+        case("a ReadWriteOncePod claim and two pods")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -214,7 +214,7 @@ fn shared() -> Vec<Case> {
                  pod q claim=c created=2026-01-01T00:00:01Z",
             )
             .pods(&["p@n1", "q: 0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with"]),
-        case("a claim for one pod only, and the first goes")
+        case("a ReadWriteOncePod claim, and the first pod is deleted")
             .before(
                 "node n1
                  pv v1 1Gi Bound ->c#c modes=RWOP
@@ -224,7 +224,7 @@ fn shared() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("p")))
             .pods(&["q@n1"]),
-        case("a claim for one pod only, and the first is done")
+        case("a ReadWriteOncePod claim, and the first pod completes")
             .before(
                 "node n1
                  pv v1 1Gi Bound ->c#c modes=RWOP
@@ -262,10 +262,10 @@ fn shared() -> Vec<Case> {
     ]
 }
 
-/// The tests of volumes beside binding.
-fn beside() -> Vec<Case> {
+/// Volume checks other than binding.
+fn other_checks() -> Vec<Case> {
     vec![
-        case("a volume of another zone, until there is a node of its zone")
+        case("a volume of another zone, until a node of its zone exists")
             .before(
                 "node n1 label=topology.kubernetes.io/zone:a
                  pv v1 1Gi Bound ->c#c label=topology.kubernetes.io/zone:b
@@ -282,15 +282,15 @@ fn beside() -> Vec<Case> {
                  pod p claim=c",
             )
             .pods(&["p: 0/1 nodes are available: 1 node(s) had no available volume zone. "]),
-        full("a node has as many volumes as it can")
+        full("a node is at its volume limit")
             .pods(&["p: 0/1 nodes are available: 1 node(s) exceed max volume count. ", "q@n1"]),
-        full("a node has as many volumes as it can, and one goes")
+        full("a node is at its volume limit, and a pod is deleted")
             .then(|cluster| cluster.remove(&pod_key("q")))
             .pods(&["p@n1"]),
-        full("a node has as many volumes as it can, and then it can have more")
+        full("a node is at its volume limit, and the limit is raised")
             .then(|cluster| cluster.put(Kind::CsiNode, csi_node(2)))
             .pods(&["p@n1", "q@n1"]),
-        case("no storage is left, until it is said that there is")
+        case("no storage capacity, until it is published")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -300,13 +300,13 @@ fn beside() -> Vec<Case> {
             .unseen_change(with_capacity)
             .then(|cluster| {
                 let capacity = json!({
-                    "metadata": {"namespace": "default", "name": "room", "uid": "room"},
+                    "metadata": {"namespace": "default", "name": "capacity", "uid": "capacity"},
                     "storageClassName": "make", "capacity": "5Gi", "nodeTopology": {},
                 });
                 cluster.put(Kind::Capacity, capacity);
             })
             .pods(&["p>n1"]),
-        case("no storage is left")
+        case("no storage capacity")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -318,7 +318,7 @@ fn beside() -> Vec<Case> {
     ]
 }
 
-/// The driver says how much storage there is.
+/// A driver that publishes storage capacity.
 fn with_capacity(cluster: &mut SimulatedCluster) {
     let driver = json!({"metadata": {"name": "example.com", "uid": "driver"}, "spec": {"storageCapacity": true}});
     cluster.put(Kind::CsiDriver, driver);
@@ -329,7 +329,7 @@ fn csi_node(count: i32) -> serde_json::Value {
     json!({"metadata": {"name": "n1", "uid": "csi-n1"}, "spec": {"drivers": [driver]}})
 }
 
-/// A node that can have one volume, and has it.
+/// A node with a limit of one volume, which is used.
 fn full(name: &'static str) -> Case {
     let case = case(name).before(
         "node n1
@@ -349,10 +349,10 @@ fn full(name: &'static str) -> Case {
     })
 }
 
-/// What happens between two steps: the binder does not answer for a while.
-fn on_the_way() -> Vec<Case> {
+/// Changes while the binder is not running.
+fn without_binder() -> Vec<Case> {
     vec![
-        case("a volume is reserved, and its node goes: it is waited for")
+        case("a volume is reserved, and its node is deleted: the pod waits for it")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n2
@@ -363,7 +363,7 @@ fn on_the_way() -> Vec<Case> {
             )
             .then(|cluster| put(cluster, "node n1"))
             .pods(&["p@n1"]),
-        case("a node is full when its volume is bound")
+        case("a node is full once its volume is bound")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1 cpu=1
@@ -374,7 +374,7 @@ fn on_the_way() -> Vec<Case> {
             )
             .then(|cluster| cluster.remove(&pod_key("q")))
             .pods(&["p@n1"]),
-        case("a node is meant that is gone")
+        case("the nominated node does not exist")
             .before(
                 "node n2
                  pod p nominated=n1",

@@ -1,12 +1,12 @@
-//! pv_controller_test.go, TestControllerSync: what comes of changes that others make. When operations began, which upstream
-//! asserts too, is no part of a state.
+//! pv_controller_test.go, TestControllerSync: the effects of changes by others. The start times of
+//! operations, which upstream asserts as well, are not part of a state.
 
 use bindery_model::ObjectKey;
 use bindery_simulation::notation;
 
 use crate::case::{Case, claim_key, multi};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [binds(), deletions(), external(), migration()].into_iter().flatten().collect()
 }
@@ -63,7 +63,7 @@ fn deletions() -> Vec<Case> {
     ]
 }
 
-/// The class's volumes are made and deleted by somebody else.
+/// Volumes of an external provisioner.
 fn external() -> Vec<Case> {
     vec![
         multi("5-5 delete claim and delete volume")
@@ -89,7 +89,7 @@ fn external() -> Vec<Case> {
                      source=csi:fake.driver.csi",
             )
             .events(&[]),
-        // The volume is gone at once, whatever guards it.
+        // The volume is removed at once, regardless of finalizers.
         multi("5-7 delete volume event makes claim lost, then delete claim")
             .before(
                 "sc  external gcr.io/vendor-csi

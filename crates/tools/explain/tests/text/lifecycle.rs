@@ -1,4 +1,4 @@
-//! What is said about pods and their ephemeral volumes, about what is being deleted, and about what grows.
+//! Explanations of ephemeral volumes, deletions and expansions.
 
 use bindery_model::{ClaimKey, Kind, ObjectKey};
 use bindery_simulation::{SimulatedCluster, notation};
@@ -24,7 +24,7 @@ fn claim(name: &str) -> ObjectKey {
 }
 
 #[test]
-fn a_pod_is_told_how_its_claims_stand() {
+fn pod_shows_the_state_of_its_claims() {
     let volumes = json!([
         {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
@@ -46,22 +46,22 @@ fn a_pod_is_told_how_its_claims_stand() {
             default/p is waiting for a node   [schedule.refused]
             The pod's volumes keep it from every node: a claim is missing, not bound, lost or another's.
               event      FailedScheduling: 0/1 nodes are available: PVC default/p-scratch was not created for pod default/p (pod is not owner). not found
-              next       writes Pod default/p
-              beside     A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone. (PVC default/p-scratch was not created for pod default/p (pod is not owner)) [ephemeral.conflict]
+              next       updates Pod default/p
+              also       A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone. (PVC default/p-scratch was not created for pod default/p (pod is not owner)) [ephemeral.conflict]
               event      FailedBinding: ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p (pod is not owner)
               data       volume data; Bound to disk
-              p-scratch  ephemeral volume scratch; a claim of that name is there, and was not made for this pod
+              p-scratch  ephemeral volume scratch; a claim of that name exists, but was not created for this pod
               p-cache    ephemeral volume cache; its claim does not exist yet
-              node  claim data               claim p-scratch                                   claim p-cache                                     beside its claims
-              n1    bound to disk, in reach  PVC default/p-scratch was not created for pod default/p (pod is not owner)  waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-cache\"  fits
-            Smallest change: delete claim p-scratch, which was not made for this pod; and have claim p-cache made by the controller of ephemeral volumes. Then it can be placed on node n1.
+              node  claim data               claim p-scratch                                   claim p-cache                                     other checks
+              n1    bound to disk, reachable  PVC default/p-scratch was not created for pod default/p (pod is not owner)  waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-cache\"  fits
+            Smallest change: delete claim p-scratch, which was not created for this pod; and wait until the ephemeral volume controller creates claim p-cache. Then it can be scheduled on node n1.
         ",
     );
     assert_eq!(super::explain_in(&cluster, "pod/q"), "Pod default/q does not exist");
 }
 
 #[test]
-fn a_claim_that_does_not_go_says_who_holds_it() {
+fn terminating_claim_shows_the_pods_that_use_it() {
     let volumes = json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
     let pods = [pod("b", "node", volumes.clone()), pod("a", "node", volumes.clone()), pod("waiting", "", volumes)];
     let mut cluster = cluster("pv disk 1Gi Bound ->data#1\npvc data#1 1Gi Bound vol=disk bc", &pods);
@@ -71,12 +71,12 @@ fn a_claim_that_does_not_go_says_who_holds_it() {
         &cluster,
         "pvc/data",
         "
-            default/data is Bound, and being deleted   [claim.bound.correct]
+            default/data is Bound (Terminating)   [claim.bound.correct]
             Claim and volume belong to each other: whatever is still missing of the bind is written.
-              asks for  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              beside    Somebody deleted the claim, and pods that have a node use it: it stays until they are gone. (held by Pod default/a, Pod default/b) [protection.claim.held]
-            It is being deleted, and goes when pod default/a, pod default/b are gone.
+              also      Somebody deleted the claim, and pods that have a node use it: it stays until they are gone. (held by Pod default/a, Pod default/b) [protection.claim.held]
+            It is being deleted, and stays Terminating until pods default/a, default/b no longer use it.
         ",
     );
     for pod in ["a", "b"] {
@@ -90,19 +90,19 @@ fn a_claim_that_does_not_go_says_who_holds_it() {
         &cluster,
         "pvc/data",
         "
-            default/data is Bound, and being deleted   [claim.bound.correct]
+            default/data is Bound (Terminating)   [claim.bound.correct]
             Claim and volume belong to each other: whatever is still missing of the bind is written.
-              asks for  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              beside    Somebody deleted the claim, and a live list shows that no pod uses it: it may go. [protection.claim.let-go]
-              next      writes PersistentVolumeClaim default/data: Somebody deleted the claim, and a live list shows that no pod uses it: it may go.
-            It is being deleted, and goes when whoever put them there removes the finalizers example.com/backup.
+              also      Somebody deleted the claim, and a live list shows that no pod uses it: it may go. [protection.claim.let-go]
+              next      updates PersistentVolumeClaim default/data: Somebody deleted the claim, and a live list shows that no pod uses it: it may go.
+            It is being deleted, and stays Terminating until finalizer example.com/backup is removed by its owner.
         ",
     );
 }
 
 #[test]
-fn a_volume_that_does_not_go_says_whose_it_is() {
+fn terminating_volume_shows_its_claim() {
     let mut cluster = cluster("pv disk 1Gi Bound ->data#1\npvc data#1 1Gi Bound vol=disk bc", &[]);
     let held = json!({"metadata": {"finalizers": ["kubernetes.io/pv-protection"], "deletionTimestamp": "2026-01-01T00:00:00Z"}});
     cluster.edit(&ObjectKey::volume("disk"), held);
@@ -110,19 +110,19 @@ fn a_volume_that_does_not_go_says_whose_it_is() {
         &cluster,
         "pv/disk",
         "
-            disk is Bound, and being deleted   [volume.claimed.bound]
+            disk is Bound (Terminating)   [volume.claimed.bound]
             The volume belongs to a claim that points at it: it is Bound.
-              offers        1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              provides      1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bound         is bound to default/data
-              beside        Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone. (held by PersistentVolumeClaim default/data) [protection.volume.held]
+              also          Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone. (held by PersistentVolumeClaim default/data) [protection.volume.held]
               default/data  is bound to it
-            It is being deleted, and goes when claim default/data is gone.
+            It is being deleted, and stays Terminating until claim default/data is deleted.
         ",
     );
 }
 
 #[test]
-fn a_claim_that_grows_says_who_makes_it_so() {
+fn expanding_claim_shows_the_external_resizer() {
     let cluster = cluster("pv disk 1Gi Bound ->data#1\npvc data#1 2Gi Bound vol=disk bc got=1Gi/RWO,ROX", &[]);
     check_in(
         &cluster,
@@ -130,9 +130,9 @@ fn a_claim_that_grows_says_who_makes_it_so() {
         "
             default/data is Bound   [claim.bound.correct]
             Claim and volume belong to each other: whatever is still missing of the bind is written.
-              asks for  2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              beside    The claim asks for more than it has: an external resizer makes its volume grow. [expansion.waits]
+              also      The claim asks for more than it has: an external resizer makes its volume grow. [expansion.waits]
               event     ExternalExpanding: waiting for an external controller to expand this PVC
         ",
     );

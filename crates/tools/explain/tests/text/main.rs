@@ -1,4 +1,4 @@
-//! A state, and what is said about one object of it.
+//! A state, and the explanation of one of its objects.
 
 mod claims;
 mod lifecycle;
@@ -23,7 +23,7 @@ fn explain_in(cluster: &SimulatedCluster, target: &str) -> String {
         ("pvc", name) => explain_claim(&binder, &known, &ClaimKey::new("default", name), LINES),
         ("pv", name) => explain_volume(&binder, &known, &name.into(), LINES),
         ("pod", name) => explain_pod(&known, &PodKey { namespace: "default".into(), name: name.into() }, LINES),
-        (other, _) => panic!("{other:?} is no kind"),
+        (other, _) => panic!("unknown kind {other:?}"),
     };
     explained.map_or_else(|error| error.to_string(), |explanation| explanation.to_string())
 }

@@ -1,5 +1,5 @@
-//! A scheduler that is watched: whatever it decides is explained as it is decided, and whoever it wakes is whom a walk over all
-//! waiting pods would wake.
+//! Compares every decision of the scheduler with its explanation, and every wake with a walk over all
+//! waiting pods.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,11 +15,11 @@ use bindery_simulation::table::check;
 
 use crate::case::Rules;
 
-/// Decisions that gave a node, and were compared.
+/// Compared decisions with a node.
 static PLACED: AtomicUsize = AtomicUsize::new(0);
-/// Decisions that no node will do.
+/// Compared decisions without a suitable node.
 static STUCK: AtomicUsize = AtomicUsize::new(0);
-/// Pods that were woken.
+/// Woken pods.
 static WOKEN: AtomicUsize = AtomicUsize::new(0);
 
 struct Watched(Scheduler);
@@ -51,7 +51,7 @@ impl RuleSet for Watched {
     }
 }
 
-/// Whether explain says what was decided.
+/// Checks that the explanation agrees with the decision.
 fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Verdict) {
     let Ok(explained) = explain_pod(known, &key.pod_key(), usize::MAX) else {
         assert_eq!(verdict.rule, &rules::POD_GONE);
@@ -63,17 +63,17 @@ fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Ver
     if is_one_of(&[&rules::NOMINATE, &rules::VOLUMES, &rules::BIND]) {
         let note = verdict.note.as_deref().unwrap_or_default();
         let node = note.rsplit(' ').next().unwrap_or_default();
-        assert!(fits.contains(&node), "{key} goes to {node}, and it is said:\n{explained}");
-        // FailureEffect a pause the node that failed is tried again: explain does not know that there was one.
+        assert!(fits.contains(&node), "{key} is assigned to {node}, but the explanation is:\n{explained}");
+        // After a back-off the failed node is tried again; the explanation does not know about it.
         if live_reads.pause_count() == 0 {
             let first = fits.first().copied();
-            assert_eq!(first, Some(node), "{key} goes to {node}, and it is said:\n{explained}");
+            assert_eq!(first, Some(node), "{key} is assigned to {node}, but the explanation is:\n{explained}");
             assert_eq!(explained.rule, verdict.rule.name, "{explained}");
         }
         assert_eq!(explained.change, None, "{explained}");
         PLACED.fetch_add(1, Ordering::Relaxed);
     } else if is_one_of(&[&rules::UNSCHEDULABLE, &rules::REFUSED]) {
-        assert_eq!(fits, [""; 0], "{key} goes nowhere, and it is said:\n{explained}");
+        assert_eq!(fits, [""; 0], "{key} has no suitable node, but the explanation is:\n{explained}");
         assert_eq!(explained.rule, verdict.rule.name, "{explained}");
         STUCK.fetch_add(1, Ordering::Relaxed);
     }
@@ -83,46 +83,46 @@ fn is_stuck(pod: &Pod) -> bool {
     pod.scheduling.nominated.is_empty()
 }
 
-/// Where a pod takes something.
-fn place(pod: &Pod) -> Option<&Name> {
+/// The node whose resources a pod uses.
+fn node_of(pod: &Pod) -> Option<&Name> {
     let node = if pod.node.is_empty() { &pod.scheduling.nominated } else { &pod.node };
-    (!node.is_empty() && !is_off(pod)).then_some(node)
+    (!node.is_empty() && !is_done(pod)).then_some(node)
 }
 
-/// Whether a pod is over, or never gets a node.
-fn is_off(pod: &Pod) -> bool {
+/// Whether a pod is completed, or never gets a node.
+fn is_done(pod: &Pod) -> bool {
     pod.is_over() || pod.node.is_empty() && pod.deleting
 }
 
-/// Whether a pod takes something: somewhere, or by its claims.
-fn takes(pod: &Pod) -> bool {
-    place(pod).is_some() || !is_off(pod) && !pod.volumes.is_empty()
+/// Whether a pod uses resources, directly or by its claims.
+fn uses_resources(pod: &Pod) -> bool {
+    node_of(pod).is_some() || !is_done(pod) && !pod.volumes.is_empty()
 }
 
-/// Whether a change can help a pod that waits, or change what is said of it.
+/// Whether a change can help a waiting pod, or changes the reason in its condition.
 fn concerns(known: &Cache, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
         let shape =
             |pod: &Pod| (pod.scheduling.needs.clone(), pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
-        let moves = |before: &Pod| place(before).is_some() && place(before) != place(other);
-        let leaves = |before: &Pod| moves(before) || !takes(other) || shape(before) != shape(other);
-        let gives_back = before.is_some_and(|before| takes(before) && leaves(before));
-        let moves = |before: &Pod| place(before) != place(other) || before.deleting != other.deleting;
-        let comes = place(other).is_some() && before.is_none_or(|before| moves(before));
+        let moves = |before: &Pod| node_of(before).is_some() && node_of(before) != node_of(other);
+        let leaves = |before: &Pod| moves(before) || !uses_resources(other) || shape(before) != shape(other);
+        let gives_back = before.is_some_and(|before| uses_resources(before) && leaves(before));
+        let moves = |before: &Pod| node_of(before) != node_of(other) || before.deleting != other.deleting;
+        let comes = node_of(other).is_some() && before.is_none_or(|before| moves(before));
         let wants_company = !(pod.scheduling.near.is_empty() && pod.scheduling.spread.is_empty());
         let is_own = other.meta.uid == pod.meta.uid && other.key() == pod.key();
         return is_own || is_stuck(pod) && (gives_back || comes && wants_company);
     }
     let objects = change.after.iter().chain(&change.before);
-    objects.into_iter().any(|object| concerns_by(known, object, pod)) || is_stuck(pod) && frees_room(known, change)
+    objects.into_iter().any(|object| concerns_by(known, object, pod)) || is_stuck(pod) && frees_resources(known, change)
 }
 
 fn concerns_by(known: &Cache, object: &Object, pod: &Pod) -> bool {
     let claims: Vec<_> = pod.claim_keys().filter_map(|key| known.claim(&key)).collect();
     let waits_for = |class: &Name| claims.iter().any(|claim| claim.class() == class && !claim.is_bind_completed());
     match object {
-        Object::Pod(other) => takes(other) && is_stuck(pod),
+        Object::Pod(other) => uses_resources(other) && is_stuck(pod),
         Object::Node(node) => is_stuck(pod) || pod.scheduling.nominated == *node.name(),
         Object::Claim(claim) => pod.claim_keys().any(|key| key == claim.key()),
         Object::Volume(volume) => claims.iter().any(|claim| match &claim.volume {
@@ -136,8 +136,8 @@ fn concerns_by(known: &Cache, object: &Object, pod: &Pod) -> bool {
     }
 }
 
-/// Whether a node that was meant for pods by their claims alone is so no more.
-fn frees_room(known: &Cache, change: &Change) -> bool {
+/// Whether a node is no longer reserved for pods by the selected node of their claims.
+fn frees_resources(known: &Cache, change: &Change) -> bool {
     let selected = |claim: &Claim| claim.annotations.get(Annotation::SelectedNode).cloned();
     let claim: Option<ClaimKey> = match (&change.before, &change.after) {
         (Some(Object::Claim(before)), after) => {
@@ -156,17 +156,17 @@ fn frees_room(known: &Cache, change: &Change) -> bool {
     claim.is_some_and(|claim| known.pods_using(&claim).any(|pod| is_silent(pod)))
 }
 
-fn watched() -> Vec<Box<dyn RuleSet + Send>> {
+fn observed() -> Vec<Box<dyn RuleSet + Send>> {
     let deciding: [Box<dyn RuleSet + Send>; 2] =
         [Box::new(Watched(Scheduler::default())), Box::new(Binder::new(Config::default()))];
     deciding.into_iter().chain(lifecycle_controllers()).collect()
 }
 
 #[test]
-fn it_is_explained_as_it_is_decided_and_nobody_is_woken_in_vain_or_forgotten() {
+fn explanations_agree_with_decisions_and_wakes_are_exact() {
     for case in crate::all() {
         let outcome = check(&case.config(|rules| *rules = watched as Rules));
-        assert!(outcome.is_ok(), "{}", outcome.expect_err("it is none"));
+        assert!(outcome.is_ok(), "{}", outcome.expect_err("the case failed"));
     }
     let counts = [&PLACED, &STUCK, &WOKEN].map(|count| count.load(Ordering::Relaxed));
     assert!(counts.iter().all(|count| *count > 300), "compared: {counts:?}");

@@ -1,4 +1,4 @@
-//! The life of a volume, with the binder: asked for, made, bound, released, removed.
+//! The lifecycle of a volume, with the binder: requested, provisioned, bound, released, deleted.
 
 use bindery_model::{ClaimKey, Kind, ObjectKey};
 use bindery_rules_api::FailureEffect;
@@ -6,7 +6,7 @@ use bindery_simulation::storage::Response;
 use serde_json::json;
 
 use crate::case::{Case, case};
-use crate::faults::heal;
+use crate::faults::recover;
 
 fn claim() -> ObjectKey {
     ClaimKey::new("default", "c").into()
@@ -24,7 +24,7 @@ pub fn cases() -> Vec<Case> {
                 "pv  pvc-u1 1Gi Bound ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
                  pvc c#u1 1Gi Bound class=gold sp=csi.example.com vol=pvc-u1 bc bbc",
             ),
-        case("and to nothing again")
+        case("from claim to volume to deletion")
             .with_binder()
             .before(
                 "sc  gold csi.example.com
@@ -35,7 +35,7 @@ pub fn cases() -> Vec<Case> {
                 cluster.delete(&claim());
             })
             .end(""),
-        case("with a storage that does everything, and says nothing, for a while")
+        case("all answers of the storage backend are lost for a while")
             .with_binder()
             .before(
                 "sc  gold csi.example.com
@@ -47,7 +47,7 @@ pub fn cases() -> Vec<Case> {
             })
             .then(|cluster| cluster.delete(&claim()))
             .end(""),
-        case("deleted while nobody knows what was made: all of it goes")
+        case("the claim is deleted while the outcome is unknown: all storage is deleted")
             .with_binder()
             .before(
                 "sc  gold csi.example.com
@@ -56,10 +56,10 @@ pub fn cases() -> Vec<Case> {
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
                 cluster.delete(&claim());
-                heal(cluster);
+                recover(cluster);
             })
             .end(""),
-        case("a claim of the same name is made anew: each has its own volume, and the first one's goes")
+        case("a claim is created again under its name: each gets a volume, and the first one is deleted")
             .with_binder()
             .before(
                 "sc  gold csi.example.com
@@ -73,7 +73,7 @@ pub fn cases() -> Vec<Case> {
                 "pv  pvc-u2 1Gi Bound ->c#u2 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
                  pvc c#u2 1Gi Bound class=gold sp=csi.example.com vol=pvc-u2 bc bbc",
             ),
-        case("somebody deletes its volume before it is bound, and then the claim: neither waits for the other")
+        case("its volume is deleted before it is bound, and then the claim: both are deleted")
             .with_binder()
             .before(
                 "sc  gold csi.example.com
@@ -81,7 +81,7 @@ pub fn cases() -> Vec<Case> {
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning deleting",
             )
             .end(""),
-        case("its policy is changed to Retain: it stays, unguarded, and what lies behind it too")
+        case("its policy is changed to Retain: volume and storage are kept, without a finalizer")
             .with_binder()
             .before(
                 "sc  gold csi.example.com

@@ -1,4 +1,4 @@
-//! Cases of our own, for rules that upstream's tables do not reach. Each is named by the rule that it is about.
+//! Cases for rules that upstream's tables do not cover. Each is named after its rule.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
@@ -7,10 +7,10 @@ use bindery_simulation::notation;
 
 use crate::case::{Case, claim, multi, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    let groups = [gone(), claims(), volumes(), pairs(), classes(), waiting(), offers(), migration()];
-    let more = [refused(), nodes(), taken_names(), asking(), not_deleted(), races(), scrubbing(), binding()];
+    let groups = [gone(), claims(), volumes(), pairs(), classes(), waiting(), hand_offs(), migration()];
+    let more = [plugin_errors(), nodes(), taken_names(), requests(), not_deleted(), races(), scrubbing(), binding()];
     groups.into_iter().chain(more).flatten().collect()
 }
 
@@ -20,14 +20,14 @@ const BOUND: &str = "pv  volume1 1Gi Bound ->claim1#uid1 bbc
 /// Objects that do not exist.
 fn gone() -> Vec<Case> {
     vec![
-        claim("claim.gone", "nobody").before("").after("").events(&[]),
+        claim("claim.gone", "missing").before("").after("").events(&[]),
         volume("volume.gone", "nothing").before("").after("").events(&[]),
     ]
 }
 
-// === What cannot be understood ===
+// === Malformed objects ===
 
-/// A claim is left alone until it is mended.
+/// A malformed claim is left alone until it is fixed.
 fn claims() -> Vec<Case> {
     let malformed = |name, before| {
         claim(name, "claim1")
@@ -45,7 +45,7 @@ fn claims() -> Vec<Case> {
     ]
 }
 
-/// A volume is left alone until it is mended, even where a claim waits for it.
+/// A malformed volume is left alone until it is fixed, even if a claim waits for it.
 fn volumes() -> Vec<Case> {
     let malformed = |name, before| {
         volume(name, "volume1")
@@ -63,7 +63,7 @@ fn volumes() -> Vec<Case> {
     ]
 }
 
-/// Nothing is done to an object whose other half cannot be understood.
+/// An object whose counterpart is malformed is left alone.
 fn pairs() -> Vec<Case> {
     vec![
         claim("claim.named.unreadable", "claim1")
@@ -94,7 +94,7 @@ fn pairs() -> Vec<Case> {
             )
             .unchanged()
             .events(&[]),
-        volume("reclaim.not-released: a claim of that name cannot be understood", "volume1")
+        volume("reclaim.not-released: a claim of that name is malformed", "volume1")
             .before(
                 "pv  volume1 1Gi Released ->claim1#uid1 policy=Delete source=hostPath:/tmp/1
                  pvc claim1#uid2 10Xi Pending",
@@ -106,9 +106,9 @@ fn pairs() -> Vec<Case> {
     ]
 }
 
-// === Claims that wait ===
+// === Waiting claims ===
 
-/// A class or a selector that does not say what it should.
+/// Invalid classes and selectors.
 fn classes() -> Vec<Case> {
     let unclear = |name, before| {
         claim(name, "claim1")
@@ -143,13 +143,13 @@ fn classes() -> Vec<Case> {
                  sc  c vendor.com/c default created=2025-02-01T00:00:00Z
                  pvc claim1#uid1 1Gi Pending",
             )
-            // Upstream goes on with the class in the next look.
+            // Upstream continues with the class in the next sync.
             .after("pvc claim1#uid1 1Gi Pending class=b sp=vendor.com/b")
             .events(&["Normal ExternalProvisioning"]),
     ]
 }
 
-/// Claims that are bound when a pod uses them.
+/// Claims that wait for their first consumer.
 fn waiting() -> Vec<Case> {
     vec![
         claim("claim.unbound.waits-for-consumer", "claim1")
@@ -179,7 +179,7 @@ fn waiting() -> Vec<Case> {
             )
             .unchanged()
             .events(&["Normal WaitForPodScheduled waiting for pods pod2,pod4 to be scheduled"]),
-        multi("claim.unbound.waits-for-scheduling: a pod comes, and a node is selected")
+        multi("claim.unbound.waits-for-scheduling: a pod is created, and a node is selected")
             .before(
                 "sc  slow vendor.com/slow wffc
                  pvc claim1#uid1 1Gi Pending class=slow",
@@ -195,8 +195,8 @@ fn waiting() -> Vec<Case> {
     ]
 }
 
-/// Volumes that a claim is offered before they are marked Available.
-fn offers() -> Vec<Case> {
+/// Volumes that are handed to a claim before they are marked Available.
+fn hand_offs() -> Vec<Case> {
     vec![
         volume("volume.unclaimed.wanted", "volume1")
             .before(
@@ -226,7 +226,7 @@ fn offers() -> Vec<Case> {
     ]
 }
 
-/// Plugins that have moved to a CSI driver, or back.
+/// Plugins that are migrated to CSI, or rolled back.
 fn migration() -> Vec<Case> {
     vec![
         claim("claim.migration: to a driver", "claim1")
@@ -266,9 +266,9 @@ fn migration() -> Vec<Case> {
 // === Provisioning ===
 
 /// The plugin cannot serve the claim.
-fn refused() -> Vec<Case> {
+fn plugin_errors() -> Vec<Case> {
     vec![
-        claim("provision.no-plugin: one that makes no volumes", "claim1")
+        claim("provision.no-plugin: a plugin without a provisioner", "claim1")
             .before(
                 "sc  shared kubernetes.io/nfs
                  pvc claim1#uid1 1Gi Pending class=shared",
@@ -299,7 +299,7 @@ fn nodes() -> Vec<Case> {
     };
     vec![
         missing("provision.in-tree.node-missing"),
-        missing("provision.in-tree.node-missing: it appears; the class retains")
+        missing("provision.in-tree.node-missing: it is created; the class has the policy Retain")
             .then(|cluster| notation::add(cluster, "node node1"))
             .stable(
                 "pv  pvc-uid1 1Gi Bound ->claim1#uid1 class=copper bbc by=kubernetes.io/host-path \
@@ -312,7 +312,7 @@ fn nodes() -> Vec<Case> {
                  node node1
                  pvc  claim1#uid1 1Gi Pending class=copper node=node1",
             )
-            // Twice, so that it ends alike after a restart between the failure and its answer.
+            // Twice, so that a restart between the failure and its answer gives the same result.
             .script(Task::Provision, &[Err("Mock provisioner error"), Err("Mock provisioner error")])
             .after("pvc claim1#uid1 1Gi Pending class=copper sp=kubernetes.io/host-path")
             .events(&[
@@ -323,7 +323,7 @@ fn nodes() -> Vec<Case> {
     ]
 }
 
-/// A volume of the name that the claim's would get exists, and is not for it.
+/// A volume with the name of the claim's future volume exists, but belongs to another claim.
 fn taken_names() -> Vec<Case> {
     let exists = |name| {
         claim(name, "claim1")
@@ -340,7 +340,7 @@ fn taken_names() -> Vec<Case> {
     };
     vec![
         exists("provision.in-tree.exists"),
-        exists("provision.in-tree.exists: it goes away")
+        exists("provision.in-tree.exists: it is deleted")
             .then(|cluster| cluster.delete(&ObjectKey::volume("pvc-uid1")))
             .stable(
                 "pv  pvc-uid1 1Gi Bound ->claim1#uid1 class=gold policy=Delete bbc by=kubernetes.io/host-path \
@@ -350,8 +350,8 @@ fn taken_names() -> Vec<Case> {
     ]
 }
 
-/// Asking an external provisioner does not succeed at once.
-fn asking() -> Vec<Case> {
+/// The request to an external provisioner fails at first.
+fn requests() -> Vec<Case> {
     let ask = |name| {
         multi(name)
             .before(
@@ -378,7 +378,7 @@ fn asking() -> Vec<Case> {
 
 // === Reclaiming ===
 
-/// What lies behind a volume cannot be deleted, or must not be.
+/// The backing storage cannot or must not be deleted.
 fn not_deleted() -> Vec<Case> {
     vec![
         volume("reclaim.delete.in-use", "volume1")
@@ -396,21 +396,21 @@ fn not_deleted() -> Vec<Case> {
             .events(&[
                 "Warning VolumeFailedDelete host_path deleter only supports /tmp/.+ but received provided /data/1",
             ]),
-        volume("reclaim.delete.failed: out of /tmp again", "volume1")
+        volume("reclaim.delete.failed: a path that leaves /tmp", "volume1")
             .before("pv volume1 1Gi Bound ->claim1#uid1 policy=Delete source=hostPath:/tmp/../etc")
             .after(
                 "pv volume1 1Gi Failed ->claim1#uid1 policy=Delete source=hostPath:/tmp/../etc \
                     msg=host_path_deleter_only_supports_/tmp/.+_but_received_provided_/tmp/../etc",
             )
             .events(&["Warning VolumeFailedDelete host_path deleter only supports"]),
-        volume("reclaim.delete.no-plugin: one that deletes nothing", "volume1")
+        volume("reclaim.delete.no-plugin: a plugin without a deleter", "volume1")
             .before("pv volume1 1Gi Bound ->claim1#uid1 policy=Delete source=nfs:/1")
             .after(
                 "pv volume1 1Gi Failed ->claim1#uid1 policy=Delete source=nfs:/1 \
                     msg=error_getting_deleter_volume_plugin_for_volume_\"volume1\":_no_deletable_volume_plugin_matched",
             )
             .events(&["Warning VolumeFailedDelete error getting deleter volume plugin for volume \"volume1\""]),
-        volume("reclaim.delete.no-plugin: made by one that does not exist", "volume1")
+        volume("reclaim.delete.no-plugin: provisioned by an unknown plugin", "volume1")
             .before("pv volume1 1Gi Bound ->claim1#uid1 policy=Delete by=kubernetes.io/unknown")
             .after(
                 "pv volume1 1Gi Failed ->claim1#uid1 policy=Delete by=kubernetes.io/unknown \
@@ -420,10 +420,10 @@ fn not_deleted() -> Vec<Case> {
     ]
 }
 
-/// A volume is known to be released, and a live read shows that it is not.
+/// The volume is released in the cache, but a live read shows otherwise.
 fn races() -> Vec<Case> {
     vec![
-        volume("reclaim.prove: the claim lives", "volume1")
+        volume("reclaim.prove: the claim exists", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
             .unseen_change(|cluster| notation::add(cluster, "pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc"))
             .after(
@@ -431,19 +431,19 @@ fn races() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc",
             )
             .events(&[]),
-        volume("reclaim.prove: the volume is gone", "volume1")
+        volume("reclaim.prove: the volume was deleted", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
             .unseen_change(|cluster| cluster.remove(&ObjectKey::volume("volume1")))
             .after("")
             .events(&[]),
-        volume("reclaim.prove: the volume is retained now", "volume1")
+        volume("reclaim.prove: the policy was changed to Retain", "volume1")
             .before("pv volume1 1Gi Released ->claim1#uid1 bbc policy=Delete source=hostPath:/tmp/1")
             .unseen_change(|cluster| {
                 notation::add(cluster, "pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1");
             })
             .after("pv volume1 1Gi Released ->claim1#uid1 bbc source=hostPath:/tmp/1")
             .events(&[]),
-        claim("claim.bound.looks-for-volume: word of it has not come", "claim1")
+        claim("claim.bound.looks-for-volume: it is not in the cache yet", "claim1")
             .before(BOUND)
             .unseen(&[ObjectKey::volume("volume1")])
             .unchanged()
@@ -451,7 +451,7 @@ fn races() -> Vec<Case> {
     ]
 }
 
-/// Which volumes are scrubbed.
+/// Which volumes can be scrubbed.
 fn scrubbing() -> Vec<Case> {
     vec![
         volume("reclaim.recycle.no-plugin: a CSI volume", "volume1")
