@@ -7,7 +7,7 @@ mod servers;
 
 use std::path::PathBuf;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Running};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, Running};
 use cluster::Cluster;
 use serde_json::Value;
 use servers::ApiServer;
@@ -31,7 +31,7 @@ impl Cluster {
     }
 
     fn apply(&self, objects: &str) {
-        self.lab.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are made");
+        self.lab.kubectl_with_input(objects, ["apply", "-f", "-"]).expect("objects are made");
     }
 
     fn kubectl(&self, words: &str) -> String {
@@ -48,7 +48,7 @@ impl Cluster {
     }
 
     fn goes(&self, object: &str) {
-        self.kubectl(&format!("wait --for=delete {KUBECTL_PATIENCE} {object}"));
+        self.kubectl(&format!("wait --for=delete {KUBECTL_TIMEOUT} {object}"));
     }
 
     /// The events about an object of a reason: messages and counts.
@@ -205,7 +205,7 @@ fn a_claim_in_use_outlives_its_deletion(api_server: ApiServer) {
     cluster.goes("pvc/data");
     cluster.goes("pv/disk");
     assert!(!folder.0.join("data").exists(), "it was reclaimed");
-    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/more"));
+    cluster.kubectl(&format!("delete {KUBECTL_TIMEOUT} pvc/more"));
     cluster.goes("pv/other");
 }
 
@@ -225,7 +225,7 @@ fn an_attributes_class_in_use_stays(api_server: ApiServer) {
         cluster.field("volumeattributesclass/quick", ".metadata.finalizers"),
         r#"["kubernetes.io/vac-protection"]"#
     );
-    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/data"));
+    cluster.kubectl(&format!("delete {KUBECTL_TIMEOUT} pvc/data"));
     cluster.goes("volumeattributesclass/quick");
 }
 

@@ -5,7 +5,7 @@ mod service_account;
 
 use std::process::Command;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, comes_to_hold};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, Running, TestCluster, wait_until};
 use serde_json::Value;
 
 const OBJECTS: &str = r#"
@@ -39,15 +39,15 @@ fn state(controller: &Running, query: &str) -> Value {
 /// A lab with objects, and a controller that leads and has settled them.
 fn settled() -> Option<(TestCluster, Running)> {
     let lab = service_account::lab(TestCluster::builder())?;
-    lab.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are made");
+    lab.kubectl_with_input(OBJECTS, ["apply", "-f", "-"]).expect("objects are made");
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&lab, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
     let controller = lab.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
-    let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
+    let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", KUBECTL_TIMEOUT];
     lab.kubectl(wait).expect("the claim is bound");
     let default = r#"{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}}}"#;
     lab.kubectl(["patch", "storageclass", "slow", "--type=merge", "-p", default]).expect("there is a default class");
-    let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", KUBECTL_PATIENCE];
+    let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", KUBECTL_TIMEOUT];
     lab.kubectl(wait).expect("the claim gets the default class");
     Some((lab, controller))
 }
@@ -67,7 +67,7 @@ fn the_controller_tells_how_it_goes() {
     // What the controller wrote, others may see before it hears that it is done.
     let mut metrics = String::new();
     let missing = |metrics: &str| told.into_iter().find(|line| !metrics.lines().any(|told| told == *line));
-    let are_told = comes_to_hold(|| {
+    let are_told = wait_until(|| {
         metrics = get(&controller, "/metrics");
         missing(&metrics).is_none()
     });

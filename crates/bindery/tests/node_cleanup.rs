@@ -3,7 +3,7 @@
 
 mod servers;
 
-use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
+use bindery_test_cluster::{Running, TestCluster, wait_until};
 use serde_json::{Value, json};
 use servers::ApiServer;
 
@@ -56,13 +56,13 @@ impl World {
     }
 
     fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
-        assert!(comes_to_hold(holds), "in vain: {what}\n{}", self.cleanup.log());
+        assert!(wait_until(holds), "in vain: {what}\n{}", self.cleanup.log());
     }
 }
 
 fn create(lab: &TestCluster, objects: &[Value]) {
     let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-    lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
+    lab.kubectl_with_input(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
 }
 
 fn text(object: &Value, pointer: &str) -> String {

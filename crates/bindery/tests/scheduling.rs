@@ -41,7 +41,7 @@ fn with_controllers(api_server: ApiServer) -> Option<Cluster> {
 impl Cluster {
     fn create(&self, objects: &[Value]) {
         let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-        self.lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
+        self.lab.kubectl_with_input(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
     }
 
     /// All objects of some kinds.

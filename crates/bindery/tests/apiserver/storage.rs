@@ -1,6 +1,6 @@
 //! `bindery up --nodes --node-storage`, as kubectl shows it: a simulated CSI driver, and nodes that run out of storage.
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, eventually};
 
 use crate::server::{Server, folder};
 
@@ -31,7 +31,7 @@ fn wait(server: &Server, what: &str, how: &str) {
         Some("csistoragecapacity") => "kube-system",
         Some(_) | None => "default",
     };
-    server.ok(&["wait", what, &format!("--for={how}"), "-n", namespace, KUBECTL_PATIENCE]);
+    server.ok(&["wait", what, &format!("--for={how}"), "-n", namespace, KUBECTL_TIMEOUT]);
 }
 
 fn read(server: &Server, what: &str, path: &str) -> String {
@@ -80,7 +80,7 @@ fn a_claim_of_the_default_class_and_a_pod_just_work() {
     let other = if node == "node-1" { "node-2" } else { "node-1" };
     has_left(&server, other, "10Gi");
 
-    server.ok(&["delete", "pod/data", "pvc/data", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod/data", "pvc/data", KUBECTL_TIMEOUT]);
     has_left(&server, &node, "10Gi");
     // The storage goes before its volume does.
     eventually("no volume is left", || server.ok(&["get", "pv", "-o", "name"]).is_empty());
@@ -123,7 +123,7 @@ fn a_restart_knows_who_has_how_much() {
     assert_ne!(place(&server, "after"), node, "there is no room for it where the first is");
     server.make(&claim_and_pod("late", "6Gi"));
     finds_no_room(&server, "late");
-    server.ok(&["delete", "pod/before", "pvc/before", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod/before", "pvc/before", KUBECTL_TIMEOUT]);
     runs(&server, "late");
     assert_eq!(place(&server, "late"), node, "what was given back is given again");
     server.stop();

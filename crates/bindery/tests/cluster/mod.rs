@@ -1,6 +1,6 @@
 //! A cluster with programs that decide on it, and tests that run on each API server.
 
-use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
+use bindery_test_cluster::{Running, TestCluster, wait_until};
 
 use crate::servers;
 
@@ -34,7 +34,7 @@ impl Cluster {
     pub fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
         let tail = |program: &Running| program.log().lines().rev().take(15).collect::<Vec<_>>().join("\n");
         let last_words = || self.programs.iter().map(tail).collect::<Vec<_>>().join("\n\n");
-        assert!(comes_to_hold(holds), "in vain: {what}\n{}", last_words());
+        assert!(wait_until(holds), "in vain: {what}\n{}", last_words());
     }
 }
 

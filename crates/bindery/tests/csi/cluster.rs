@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
 use bindery_simulation::oracle::Recorded;
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::StreamExt as _;
 use futures::stream::iter;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 16;
 /// A call that hangs is given up after three seconds, and tried again after two at most: whoever is quiet for twice as long is done.
 const QUIET: Duration = Duration::from_secs(10);
 /// Whoever still changes something after so long never stops.
-const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
+const QUIET_WITHIN: Duration = TIMEOUT.saturating_mul(2);
 
 pub struct Cluster {
     server: Server,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving, When};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -233,8 +233,8 @@ impl<'a> Lane<'a> {
                 telling.provisioner.log()
             );
             assert!(
-                began.elapsed() < PATIENCE,
-                "{}: after {PATIENCE:?} it does not hold that {what}: {:?}, volumes {:?}, at the driver {:?}\n{}",
+                began.elapsed() < TIMEOUT,
+                "{}: after {TIMEOUT:?} it does not hold that {what}: {:?}, volumes {:?}, at the driver {:?}\n{}",
                 telling.claim,
                 seen.claim,
                 seen.volumes,

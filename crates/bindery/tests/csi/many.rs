@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const NODES: usize = 10;
 /// So often is the provisioner killed while volumes are made, and again while they are removed.
 const KILLS: usize = 10;
 /// How long all of it may take: many times what it does.
-const WITHIN: Duration = PATIENCE.saturating_mul(4);
+const WITHIN: Duration = TIMEOUT.saturating_mul(4);
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -201,7 +201,7 @@ impl<'a> Bench<'a> {
         let began = Instant::now();
         let is_left = |claim: &Value| claim["metadata"]["finalizers"].as_array().map(Vec::len) != Some(1);
         while let Some(claim) = self.server.list(CLAIMS).await.into_iter().find(is_left) {
-            assert!(began.elapsed() < PATIENCE, "nothing is left on a claim but what protects it: {claim}");
+            assert!(began.elapsed() < TIMEOUT, "nothing is left on a claim but what protects it: {claim}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }

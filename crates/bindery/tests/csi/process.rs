@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -49,7 +49,7 @@ fn it_leads_tells_how_it_goes_keeps_secrets_and_ends_with_its_driver() {
         }
 
         driver.cut();
-        let ended = leader.wait(PATIENCE).expect("it ends with its driver");
+        let ended = leader.wait(TIMEOUT).expect("it ends with its driver");
         assert!(!ended.success() && leader.log().contains("the connection to the CSI driver is lost"), "{}", leader.log());
     });
 }
@@ -76,7 +76,7 @@ fn what_cannot_be_is_said_at_once() {
         let mut program = lab
             .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi", &kubeconfig], flags].concat())
             .expect("it starts");
-        let ended = program.wait(PATIENCE).expect("it ends");
+        let ended = program.wait(TIMEOUT).expect("it ends");
         assert!(!ended.success() && program.log().contains(said), "{said} is not in {}", program.log());
     }
 }

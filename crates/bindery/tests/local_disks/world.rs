@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::machine::{FILE_SYSTEMS, Machine};
@@ -70,7 +70,7 @@ impl World {
 
     fn create(&self, objects: &[Value]) {
         let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-        self.lab.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
+        self.lab.kubectl_with_input(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are made");
     }
 
     pub fn provisioner(&self) -> Running {
@@ -104,7 +104,7 @@ impl World {
             let logs: Vec<String> = self.deciders.iter().map(|decider| decider.log()).collect();
             let tail = |log: &String| log.lines().rev().take(20).collect::<Vec<_>>().join("\n");
             let tails: Vec<String> = logs.iter().map(tail).collect();
-            assert!(started.elapsed() < PATIENCE, "in vain: {what}\n{}", tails.join("\n\n"));
+            assert!(started.elapsed() < TIMEOUT, "in vain: {what}\n{}", tails.join("\n\n"));
             sleep(Duration::from_millis(50));
         }
     }
@@ -146,7 +146,7 @@ impl World {
             if started.elapsed() > Duration::from_secs(5) && self.are_offered() {
                 return false;
             }
-            assert!(started.elapsed() < PATIENCE, "in vain: {lines} lines\n{}", provisioner.log());
+            assert!(started.elapsed() < TIMEOUT, "in vain: {lines} lines\n{}", provisioner.log());
         }
     }
 

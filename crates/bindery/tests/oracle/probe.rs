@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bindery_model::{ClaimKey, Kind, ObjectKey, PodKey};
-use bindery_test_cluster::PATIENCE;
+use bindery_test_cluster::TIMEOUT;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -47,7 +47,7 @@ impl Probe {
             if missing.is_empty() {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "after {PATIENCE:?} nobody has seen to {missing:?}");
+            assert!(since.elapsed() < TIMEOUT, "after {TIMEOUT:?} nobody has seen to {missing:?}");
             sleep(Duration::from_millis(100)).await;
         }
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_test_cluster::PATIENCE;
+use bindery_test_cluster::TIMEOUT;
 use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ use crate::probe::object;
 use crate::server::{EVENTS, Server, all_of};
 
 /// Whoever still writes after so long never stops.
-const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
+const QUIET_WITHIN: Duration = TIMEOUT.saturating_mul(2);
 
 /// NoObserver has written for this many times as long as it takes the controllers to see to something new: a machine may be slow, and
 /// busy with other things.
@@ -79,7 +79,7 @@ impl Listener {
         let began = Instant::now();
         self.server.create(&key, &object(&key)).await.expect("a probe is created");
         while self.server.get(&key).await.is_ok_and(|volume| volume["status"]["phase"] != "Available") {
-            assert!(began.elapsed() < PATIENCE, "nobody has seen to {key:?}");
+            assert!(began.elapsed() < TIMEOUT, "nobody has seen to {key:?}");
             sleep(Duration::from_millis(10)).await;
         }
         began.elapsed()

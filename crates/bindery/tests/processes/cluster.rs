@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::{StreamExt, TryStreamExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -87,7 +87,7 @@ impl Cluster {
             let started = Instant::now();
             // Listed anew each time: volumes that are too small for any claim may be marked after all claims are bound.
             while self.history.now(kind) != self.listed(kind).await {
-                assert!(started.elapsed() < PATIENCE, "in vain: the history is complete");
+                assert!(started.elapsed() < TIMEOUT, "in vain: the history is complete");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -133,7 +133,7 @@ fn claim(name: &str, gib: usize, padding: &str) -> Value {
 pub async fn eventually(what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < PATIENCE, "in vain: {}", what());
+        assert!(started.elapsed() < TIMEOUT, "in vain: {}", what());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_test_cluster::{PATIENCE, Running};
+use bindery_test_cluster::{TIMEOUT, Running};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ async fn when_the_leader_goes_another_takes_over(api_server: ApiServer) {
     eventually_stands_by(&third).await;
     cluster.make_pairs("third", 20, 0).await;
     second.terminate().expect("asked to end");
-    let ended = second.wait(PATIENCE).expect("it ends");
+    let ended = second.wait(TIMEOUT).expect("it ends");
     assert!(ended.success(), "{ended}: {}", second.log());
     assert_eq!(lines(&second, "the lease is released").len(), 1, "{}", second.log());
     eventually_leads(&third).await;

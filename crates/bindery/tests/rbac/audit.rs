@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use bindery_test_cluster::{PATIENCE, Running, TestCluster, comes_to_hold, eventually};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster, wait_until, eventually};
 use serde_json::Value;
 
 use crate::service_account;
@@ -89,7 +89,7 @@ impl Audited {
     /// cannot be seen here.
     pub fn end(mut self, roles: &[Value], unseen: &[(&str, &str)]) {
         self.program.terminate().expect("it is told to stop");
-        let status = self.program.wait(PATIENCE).expect("it stops");
+        let status = self.program.wait(TIMEOUT).expect("it stops");
         let log = self.program.log();
         assert!(status.success(), "{status}:\n{log}");
         let forbidden: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
@@ -98,7 +98,7 @@ impl Audited {
 
         // What was asked for last may be put down after it was answered.
         let mut useless = Vec::new();
-        comes_to_hold(|| {
+        wait_until(|| {
             useless = self.useless(roles, unseen);
             useless.is_empty()
         });
@@ -131,7 +131,7 @@ pub fn start_controller(lab: &TestCluster) -> Running {
 
 /// Makes objects as the administrator.
 pub fn make(lab: &TestCluster, objects: &str) {
-    lab.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are made");
+    lab.kubectl_with_input(objects, ["create", "-f", "-"]).expect("objects are made");
 }
 
 /// A field of an object, or nothing where there is none.

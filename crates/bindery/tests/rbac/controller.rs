@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, TestCluster, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, Folder, json};
@@ -58,7 +58,7 @@ parameters: {iops: '7'}
 /// What works beside the binder: an ephemeral volume gets its claim, a claim in use stays, an attributes class goes.
 fn have_companions(lab: &TestCluster, folder: &Folder) {
     let objects = volume("pod-scratch", "Retain", &folder.at("scratch")) + POD + ATTRIBUTES_CLASS;
-    lab.kubectl_reading(&objects, ["apply", "-f", "-"]).expect("objects are made");
+    lab.kubectl_with_input(&objects, ["apply", "-f", "-"]).expect("objects are made");
     eventually("the ephemeral volume's claim is bound and in use", || {
         let condition = "jsonpath={.status.phase} {.status.conditions[?(@.type==\"Unused\")].status}";
         lab.kubectl(["get", "pvc/pod-scratch", "-o", condition]).is_ok_and(|found| found == "Bound False")
@@ -66,8 +66,8 @@ fn have_companions(lab: &TestCluster, folder: &Folder) {
     lab.kubectl(["delete", "--wait=false", "pvc/pod-scratch"]).expect("it is deleted");
     lab.kubectl(["get", "pvc/pod-scratch"]).expect("and is held by its pod");
     lab.kubectl(["delete", "--force", "--grace-period=0", "pod/pod"]).expect("the pod is gone");
-    lab.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pvc/pod-scratch"]).expect("and so is the claim");
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "volumeattributesclass/quick", "pv/pod-scratch"]).expect("they go");
+    lab.kubectl(["wait", "--for=delete", KUBECTL_TIMEOUT, "pvc/pod-scratch"]).expect("and so is the claim");
+    lab.kubectl(["delete", KUBECTL_TIMEOUT, "volumeattributesclass/quick", "pv/pod-scratch"]).expect("they go");
 }
 
 /// Ends the pod that scrubs a volume, as a kubelet would report it, and returns once the binder has removed it.
@@ -88,21 +88,21 @@ fn live_through_everything(lab: &TestCluster, folder: &Folder) {
         class("provisioned", "kubernetes.io/host-path"),
         claim("deleted") + &claim("recycled") + &claim("provisioned") + &claim("waiting"),
     ];
-    lab.kubectl_reading(&objects.concat(), ["apply", "-f", "-"]).expect("objects are made");
+    lab.kubectl_with_input(&objects.concat(), ["apply", "-f", "-"]).expect("objects are made");
     let claims = ["pvc/deleted", "pvc/recycled", "pvc/provisioned"];
-    let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
+    let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", KUBECTL_TIMEOUT];
     lab.kubectl([&bound[..], &claims].concat()).expect("claims are bound");
     let provisioned = lab.kubectl(["get", "pvc/provisioned", "-o", "jsonpath={.spec.volumeName}"]).expect("a claim");
 
-    lab.kubectl([&["delete", KUBECTL_PATIENCE], &claims[..]].concat()).expect("claims are gone");
-    lab.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pv/deleted", &format!("pv/{provisioned}")])
+    lab.kubectl([&["delete", KUBECTL_TIMEOUT], &claims[..]].concat()).expect("claims are gone");
+    lab.kubectl(["wait", "--for=delete", KUBECTL_TIMEOUT, "pv/deleted", &format!("pv/{provisioned}")])
         .expect("volumes are gone");
     assert!(!Path::new(&folder.at("deleted")).exists(), "and so is what was behind them");
 
     for phase in ["Failed", "Succeeded"] {
         end_scrub(lab, "pod/recycler-for-recycled", phase);
     }
-    let available = ["wait", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE, "pv/recycled"];
+    let available = ["wait", "--for=jsonpath={.status.phase}=Available", KUBECTL_TIMEOUT, "pv/recycled"];
     lab.kubectl(available).expect("the volume was scrubbed");
 }
 
@@ -116,7 +116,7 @@ fn come_and_go(lab: &TestCluster) {
     };
     eventually("the lack of a class is told", || told("ProvisioningFailed") == Some(1));
     let class = class("waiting", "example.com/nobody");
-    lab.kubectl_reading(&class, ["apply", "-f", "-"]).expect("a class is made");
+    lab.kubectl_with_input(&class, ["apply", "-f", "-"]).expect("a class is made");
     eventually("the wait for a provisioner is told", || told("ExternalProvisioning").is_some());
     lab.kubectl(["delete", "storageclass", "waiting"]).expect("the class is gone");
     eventually("the lack of a class is counted", || told("ProvisioningFailed") == Some(2));

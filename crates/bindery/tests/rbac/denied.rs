@@ -16,7 +16,7 @@ impl Denied {
     /// A lab with some objects, among them a claim `precious`; and the service account of a command of `bindery`.
     pub fn start(command: &str, objects: &str) -> Option<Denied> {
         let lab = service_account::lab(TestCluster::builder())?;
-        lab.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are made");
+        lab.kubectl_with_input(objects, ["apply", "-f", "-"]).expect("objects are made");
         let kubeconfig = service_account::kubeconfig(&lab, command);
         let denied = Denied { lab, kubeconfig };
         // That it can be told at all: what is granted takes effect a moment after the role is made.

@@ -1,6 +1,6 @@
 //! The provisioner of a node's disks. Needs root, for a disk of its own; says so where that is missing.
 
-use bindery_test_cluster::{Disks, KUBECTL_PATIENCE, Running, TestCluster, eventually};
+use bindery_test_cluster::{Disks, KUBECTL_TIMEOUT, Running, TestCluster, eventually};
 
 use crate::audit::{Audited, field, json, make, start_controller, times_told};
 use crate::denied::Denied;
@@ -43,13 +43,13 @@ fn the_role_is_enough_and_no_more() {
     let first = uid();
     make(lab, CLAIM);
     eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
+    lab.kubectl(["delete", KUBECTL_TIMEOUT, "pvc/precious"]).expect("the claim goes");
     eventually("the disk is cleaned, and offered again", || !uid().is_empty() && !uid().contains(&first));
     // And once more, while it is not there: then it cannot be cleaned, now for this reason and now for that.
     make(lab, CLAIM);
     eventually("the claim has the disk", || field(lab, "pvc/precious", ".status.phase") == "Bound");
     disks.unmount(&mount);
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim goes");
+    lab.kubectl(["delete", KUBECTL_TIMEOUT, "pvc/precious"]).expect("the claim goes");
     let told = |words: &str| times_told(lab, "VolumeFailedDelete", words);
     eventually("that nothing is mounted is told", || told("nothing is mounted there") == 1);
     std::fs::remove_dir(&mount).expect("a directory");

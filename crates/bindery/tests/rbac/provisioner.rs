@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_csi::fake::{Fake, Serving};
-use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, Running, TestCluster, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -107,7 +107,7 @@ fn make_snapshot(lab: &TestCluster) {
     let snapshot = "{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: snap}, \
                     status: {boundVolumeSnapshotContentName: content, readyToUse: true}}";
     eventually("there are snapshots", || {
-        lab.kubectl_reading(snapshot, ["apply", "-f", "-"]).is_ok()
+        lab.kubectl_with_input(snapshot, ["apply", "-f", "-"]).is_ok()
             && lab.kubectl(["get", "volumesnapshotcontents"]).is_ok()
     });
     let uid = field(lab, "volumesnapshot/snap", ".metadata.uid");
@@ -169,7 +169,7 @@ fn the_role_is_enough_and_no_more() {
     have_volumes_made(lab);
     eventually("it is told how much is left", || is_told("95Gi"));
 
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims go");
+    lab.kubectl(["delete", KUBECTL_TIMEOUT, "pvc", "--all"]).expect("the claims go");
     eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
     assert!(driver.volumes().is_empty(), "and what was behind them");
     lab.kubectl(["delete", "storageclass", "later"]).expect("a class goes");
@@ -199,7 +199,7 @@ fn on_each_node_the_role_is_enough() {
     ["taken", "placed"].iter().for_each(|name| is_bound(&lab, name));
     assert_eq!(field(&lab, "pvc/taken", r".metadata.annotations.volume\.kubernetes\.io/selected-node"), "n1");
     eventually("it is told how much is left", || told(&lab) == [("98Gi".to_owned(), "csi-driver".to_owned())]);
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims go");
+    lab.kubectl(["delete", KUBECTL_TIMEOUT, "pvc", "--all"]).expect("the claims go");
     eventually("the volumes go", || lab.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty()));
     assert!(driver.volumes().is_empty(), "and what was behind them");
     let log = program.log();

@@ -1,6 +1,6 @@
 //! The scheduler.
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, TestCluster, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, field, json, make, start_controller};
@@ -62,7 +62,7 @@ fn come_and_go(lab: &TestCluster) {
     eventually("the lack of a claim is told", || told("not found") == Some(1));
     make(lab, &claim("absent", "nowhere"));
     eventually("that it is not bound is told", || told("unbound immediate").is_some());
-    lab.kubectl(["delete", KUBECTL_PATIENCE, "pvc/absent"]).expect("the claim is gone");
+    lab.kubectl(["delete", KUBECTL_TIMEOUT, "pvc/absent"]).expect("the claim is gone");
     eventually("the lack of a claim is counted", || told("not found") == Some(2));
 }
 

@@ -51,10 +51,10 @@ fn what_is_mounted_inside_a_volume_is_left_alone() {
     fs::create_dir_all(volume.join("a/b")).expect("made");
     fs::write(volume.join("a/file"), "data").expect("written");
     // Another file system, and another directory of the very same: told apart by neither its device nor its inode.
-    disks.mount_there(&outside, &volume.join("a/b/bound"));
+    disks.mount_existing(&outside, &volume.join("a/b/bound"));
     fs::create_dir_all(volume.join("c/d")).expect("made");
     fs::write(volume.join("c/d/file"), "data").expect("written");
-    disks.mount_there(&volume.join("c"), &volume.join("again"));
+    disks.mount_existing(&volume.join("c"), &volume.join("again"));
     assert!(seen(&root, "volume").is_mount_point);
 
     let error = held(&root, "volume").clean().expect_err("not all can go");
@@ -179,7 +179,7 @@ fn a_device_in_use_is_not_touched() {
     let made = std::process::Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device).output();
     assert!(made.expect("mkfs runs").status.success());
     let mounted = disks.folder().join("mounted");
-    disks.mount_there(&device, &mounted);
+    disks.mount_existing(&device, &mounted);
     fs::write(mounted.join("precious"), "data").expect("written");
     fs::create_dir_all(&root).expect("made");
     symlink(&device, root.join("device")).expect("linked");

@@ -9,7 +9,8 @@ use crate::simulated_cluster::WatchEvent;
 
 /// Lists, watches and requests of an engine.
 pub trait EngineApi {
-    /// All objects of a kind, and their resource version. Pending watch events of that kind are dropped.
+    /// All objects of a kind, and their resource version. Pending watch events of that kind are
+    /// dropped.
     fn list(&mut self, kind: Kind) -> (u64, Vec<Object>);
 
     /// The next watch event, if any.

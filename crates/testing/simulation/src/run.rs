@@ -53,8 +53,8 @@ pub fn cache_of(cluster: &SimulatedCluster, unseen: &[ObjectKey]) -> Cache {
     known
 }
 
-/// Decides about one key until there is nothing left to do, as one sync of the upstream controllers.
-/// No other key is decided about.
+/// Decides about one key until there is nothing left to do, as one sync of the upstream
+/// controllers. No other key is decided about.
 pub fn sync_once(cluster: &mut SimulatedCluster, known: &mut Cache, rules: &dyn RuleSet, key: &ObjectKey) -> Report {
     let mut report = Report::default();
     let mut live_reads = LiveReads::default();

@@ -109,8 +109,8 @@ impl<C: Setup> Case<C> {
         self
     }
 
-    /// The events of one sync, or of the whole run if only the final state is checked. Each is `Type
-    /// Reason`, optionally followed by the beginning of its message.
+    /// The events of one sync, or of the whole run if only the final state is checked. Each is
+    /// `Type Reason`, optionally followed by the beginning of its message.
     pub fn events(mut self, events: &'static [&'static str]) -> Case<C> {
         self.events = Some(events);
         self
@@ -142,7 +142,8 @@ impl<C: Setup> Case<C> {
         self
     }
 
-    /// The first operation of a task fails because the storage is in use. Further operations succeed.
+    /// The first operation of a task fails because the storage is in use. Further operations
+    /// succeed.
     pub fn script_in_use(mut self, task: Task, error: &str) -> Case<C> {
         let failure = Failure::new(error).with(FailureEffect::InUse);
         self.script.push((task, vec![Err(failure)]));
@@ -194,8 +195,8 @@ impl<C: Setup> Case<C> {
     }
 }
 
-/// Checks a case with one sync, until stable, with a restart after every effect, and on request with
-/// two leaders. Returns the rules that applied, or the difference.
+/// Checks a case with one sync, until stable, with a restart after every effect, and on request
+/// with two leaders. Returns the rules that applied, or the difference.
 pub fn check<C: Setup>(case: &Case<C>) -> Result<BTreeSet<&'static str>, String> {
     let mut rules = BTreeSet::new();
     if let Some(key) = &case.sync {

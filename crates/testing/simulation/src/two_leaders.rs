@@ -65,8 +65,8 @@ impl TwoLeaders {
         }
     }
 
-    /// Delivers one input to an engine; answers come first, so that each engine acts on stale state.
-    /// `false` when nothing is left.
+    /// Delivers one input to an engine; answers come first, so that each engine acts on stale
+    /// state. `false` when nothing is left.
     fn step(&mut self, which: usize) -> bool {
         for event in std::mem::take(&mut self.cluster.pending_events) {
             self.engines.iter_mut().for_each(|leader| leader.watch.push_back(event.clone().into()));

@@ -1,5 +1,5 @@
-//! The side of a cluster that a user with kubectl sees: objects are created, patched and deleted with
-//! the defaults, the finalizers and the validation of an API server.
+//! The side of a cluster that a user with kubectl sees: objects are created, patched and deleted
+//! with the defaults, the finalizers and the validation of an API server.
 
 use bindery_model::{Kind, ObjectKey, finalizer};
 use serde_json::{Value, json};
@@ -14,7 +14,8 @@ pub trait UserApi: EngineApi {
     /// Creates an object, with defaults and a protection finalizer. Returns its UID.
     fn create(&mut self, key: &ObjectKey, object: Value) -> Result<String, ApiError>;
 
-    /// Applies a merge patch to an object. A patch that changes nothing does not change the version.
+    /// Applies a merge patch to an object. A patch that changes nothing does not change the
+    /// version.
     fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), ApiError>;
 
     /// Applies a merge patch to the status of an object.

@@ -1,5 +1,5 @@
-//! S15: malformed objects next to valid ones. The engine leaves the malformed objects alone and names
-//! the invalid field; the valid objects are bound, served and deleted as usual.
+//! S15: malformed objects next to valid ones. The engine leaves the malformed objects alone and
+//! names the invalid field; the valid objects are bound, served and deleted as usual.
 
 use bindery_binder::Binder;
 use bindery_engine::Input;
@@ -10,8 +10,8 @@ use bindery_simulation::{SimulatedCluster, notation};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The valid objects: a pair to bind, a pod with an ephemeral volume, a claim to delete. Their names
-/// occur nowhere else, so that no other object refers to them.
+/// The valid objects: a pair to bind, a pod with an ephemeral volume, a claim to delete. Their
+/// names occur nowhere else, so that no other object refers to them.
 const HEALTHY: &str = "sc healthy-class kubernetes.io/no-provisioner
                        pv healthy-volume 1Gi Pending class=healthy-class
                        pvc healthy/claim#healthy-uid 1Gi Pending class=healthy-class
@@ -27,8 +27,8 @@ fn decode(kind: Kind, object: &Value) -> Object {
     Object::from_json(kind, object.to_string().as_bytes()).expect("the object has a name")
 }
 
-/// Runs an engine with the valid objects and these ones until it is stable. The simulated cluster sets
-/// numeric versions; the objects in `watched` are delivered unchanged.
+/// Runs an engine with the valid objects and these ones until it is stable. The simulated cluster
+/// sets numeric versions; the objects in `watched` are delivered unchanged.
 fn run(objects: &[(Kind, Value)], watched: &[(Kind, Value)]) -> SimulatedCluster {
     let mut cluster = SimulatedCluster::default();
     for (kind, object) in objects {

@@ -7,8 +7,8 @@ use bindery_scheduler::{Crowd, Look, Reason, Shortage};
 
 use crate::candidates::{self, Tier};
 
-/// What a node offers a claim. `is_alone` is false if the row stands for several nodes: then details
-/// that apply to one node only are left out.
+/// What a node offers a claim. `is_alone` is false if the row stands for several nodes: then
+/// details that apply to one node only are left out.
 pub(crate) fn prospect_text(
     known: &Cache,
     node: &Node,

@@ -74,8 +74,8 @@ pub struct Terms {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NextStep {
-    /// One of `nothing`, `write`, `create`, `bind`, `delete`, `read`, `list`, `operation`, `hand-off`
-    /// and `retry`.
+    /// One of `nothing`, `write`, `create`, `bind`, `delete`, `read`, `list`, `operation`,
+    /// `hand-off` and `retry`.
     pub action: &'static str,
     /// The name of the rule that describes the step.
     pub step: Option<&'static str>,
@@ -173,7 +173,8 @@ pub struct ClaimOnNode {
     pub text: String,
 }
 
-/// The smallest known change that makes a pod schedulable, verified with the scheduler's own checks.
+/// The smallest known change that makes a pod schedulable, verified with the scheduler's own
+/// checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {

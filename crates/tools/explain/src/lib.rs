@@ -1,8 +1,8 @@
 //! Explains the state of a claim, a volume or a pod.
 //!
 //! An [`Explanation`] is derived from the functions that decide: the rule and the next step come
-//! from the rule sets' `decide`, the reasons against a volume from the checks of matching. A claim is
-//! therefore said to bind to a volume exactly when the binder would bind it. [`explain_claim`],
+//! from the rule sets' `decide`, the reasons against a volume from the checks of matching. A claim
+//! is therefore said to bind to a volume exactly when the binder would bind it. [`explain_claim`],
 //! [`explain_volume`] and [`explain_pod`] create explanations; `Display` is the text for operators,
 //! and serde the form for programs.
 //!

@@ -51,8 +51,8 @@ impl Terms {
         words.join(", ")
     }
 
-    /// The volume that a claim with these terms needs, as text: `volume of class "fast" with 10Gi or
-    /// more`.
+    /// The volume that a claim with these terms needs, as text: `volume of class "fast" with 10Gi
+    /// or more`.
     pub(crate) fn required_volume(&self) -> String {
         let mut words = String::from(match self.volume_mode {
             "Block" => "block volume",

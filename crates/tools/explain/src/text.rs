@@ -56,8 +56,8 @@ impl fmt::Display for Bind {
     }
 }
 
-/// Plain text. The alternate form (`{:#}`) is for a terminal: it makes the first and last line bold,
-/// and dims the rule's name and the labels.
+/// Plain text. The alternate form (`{:#}`) is for a terminal: it makes the first and last line
+/// bold, and dims the rule's name and the labels.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bold, dim, plain) = if f.alternate() { ("\x1b[1m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };

@@ -1,4 +1,5 @@
-//! In every recorded state, a claim is explained as binding to a volume exactly when the engine binds it.
+//! In every recorded state, a claim is explained as binding to a volume exactly when the engine
+//! binds it.
 
 use std::collections::VecDeque;
 
@@ -11,7 +12,7 @@ use bindery_rules_api::{Edit, RefEdit, Request};
 use bindery_simulation::oracle::memory::{act, begin};
 use bindery_simulation::oracle::recorded;
 use bindery_simulation::run::cache_of;
-use bindery_simulation::{WatchEvent, SimulatedCluster};
+use bindery_simulation::{SimulatedCluster, WatchEvent};
 
 /// The number of comparisons, to notice a test that compares nothing.
 #[derive(Debug, Default)]
@@ -107,8 +108,8 @@ fn would_bind_to(explained: &Explanation) -> Option<String> {
     explained.bind.as_ref().filter(|bind| !bind.is_done).map(|bind| bind.to.clone())
 }
 
-/// The volume that a request binds a claim to, derived from the request alone: it sets the `claimRef`,
-/// sets `volumeName`, or marks one of the pair.
+/// The volume that a request binds a claim to, derived from the request alone: it sets the
+/// `claimRef`, sets `volumeName`, or marks one of the pair.
 fn bound_by(known: &Cache, claim: &ObjectKey, request: &Request) -> Option<String> {
     let Request::Write(write) = request else { return None };
     let named = || known.claim(&claim.claim_key()).and_then(|claim| claim.volume.as_ref()).map(ToString::to_string);

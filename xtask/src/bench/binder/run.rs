@@ -23,7 +23,7 @@ const UP_WITHIN: Duration = Duration::from_secs(60);
 /// FailureEffect it has come up: its start is over.
 const CALM: Duration = Duration::from_secs(3);
 /// No claim became Bound for so long: none will. Longer than a binder's resync, which comes every 15 seconds.
-const PATIENCE: Duration = Duration::from_secs(25);
+const TIMEOUT: Duration = Duration::from_secs(25);
 /// How long a binder's memory is left alone before it is read: long enough for a resync.
 const MEMORY_AFTER: Duration = Duration::from_secs(20);
 /// How many pairs memory is measured at.
@@ -112,7 +112,7 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
                 progress(&format!("{bound} bound after {:.1} s", start.elapsed().as_secs_f64()));
             }
         };
-        Ok::<Sight, String>(witness.wait(setup.claims, PATIENCE, pid, tell).await)
+        Ok::<Sight, String>(witness.wait(setup.claims, TIMEOUT, pid, tell).await)
     });
     let seen = seen.map_err(|error| format!("{error}; its last words:\n{}", last_words(&running.log())))?;
     if let Some(status) = running.ended() {
@@ -175,7 +175,7 @@ pub fn memory_of(
             say(&format!("mem: {bound} bound"));
         }
     };
-    let seen = runtime.block_on(witness.wait(MEMORY_PAIRS, PATIENCE, limit.pid(), tell));
+    let seen = runtime.block_on(witness.wait(MEMORY_PAIRS, TIMEOUT, limit.pid(), tell));
     limit.kill()?;
     if seen.bound < MEMORY_PAIRS {
         return Err(format!("mem: only {} claims of {MEMORY_PAIRS} were bound", seen.bound));

@@ -11,12 +11,12 @@
 //! csinode node1 driver=example.com:zone,rack
 //! ```
 //!
-//! Defaults are those of upstream's tests: volumes and claims have the access modes RWO and ROX, the
-//! volume mode Filesystem, and no class; volumes have the policy Retain; the namespace is `default`. A
-//! Bound claim has the capacity and modes that it requests, unless `got` is set. `protected` is the
-//! protection finalizer of the kind, `fin` any other. The conditions that our rules write are
-//! `unused`, `used`, `resizing` and `fs-pending`, followed by `@` and a time if they were set at
-//! another time; any other condition is `cond=Type:Status:Reason`.
+//! Defaults are those of upstream's tests: volumes and claims have the access modes RWO and ROX,
+//! the volume mode Filesystem, and no class; volumes have the policy Retain; the namespace is
+//! `default`. A Bound claim has the capacity and modes that it requests, unless `got` is set.
+//! `protected` is the protection finalizer of the kind, `fin` any other. The conditions that our
+//! rules write are `unused`, `used`, `resizing` and `fs-pending`, followed by `@` and a time if
+//! they were set at another time; any other condition is `cond=Type:Status:Reason`.
 
 mod claims;
 mod classes_and_pods;
@@ -77,8 +77,8 @@ pub fn render(cluster: &SimulatedCluster) -> String {
     lines.join("\n")
 }
 
-/// The nodes of the pods of a cluster, one line each, sorted: `name@node`, `name>node` if the node is
-/// nominated, or `name: reason` if the pod is unschedulable.
+/// The nodes of the pods of a cluster, one line each, sorted: `name@node`, `name>node` if the node
+/// is nominated, or `name: reason` if the pod is unschedulable.
 pub fn pod_nodes(cluster: &SimulatedCluster) -> Vec<String> {
     let pods = cluster.objects().filter(|(key, _)| key.kind == Kind::Pod);
     let mut lines: Vec<String> = pods

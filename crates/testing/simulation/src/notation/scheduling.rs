@@ -1,10 +1,11 @@
 //! The lines of nodes and CSINodes, and the words of pods that affect scheduling.
 //!
 //! ```text
-//! node n1 label=zone:a cpu=2 memory=4Gi pods=10 other=example.com/gpu:2 taint=gpu:yes:NoSchedule cordoned
-//! pod  p  cpu=500m memory=1Gi other=example.com/gpu:1 port=80 sel=zone:a on=n1 likes=n2:50 tolerates=gpu label=app:db
-//!         near=app:db apart=app:web spread=app:db@zone:1 gate=wait priority=7 created=2026-01-01T00:00:00Z scheduler=mine
-//!         nominated=n1 devices=claim
+//! node n1 label=zone:a cpu=2 memory=4Gi pods=10 other=example.com/gpu:2
+//!         taint=gpu:yes:NoSchedule cordoned
+//! pod  p  cpu=500m memory=1Gi other=example.com/gpu:1 port=80 sel=zone:a on=n1 likes=n2:50
+//!         tolerates=gpu label=app:db near=app:db apart=app:web spread=app:db@zone:1 gate=wait
+//!         priority=7 created=2026-01-01T00:00:00Z scheduler=mine nominated=n1 devices=claim
 //! ```
 //!
 //! A node has 8 CPUs, 16Gi of memory and accepts 110 pods by default. `near` and `apart` are pod

@@ -1,10 +1,10 @@
-//! States that were recorded with the upstream controllers: their objects, the actions of users, and
-//! the outcomes.
+//! States that were recorded with the upstream controllers: their objects, the actions of users,
+//! and the outcomes.
 //!
 //! [`recorded`], [`recorded_with_pods`] and [`recorded_csi`] read them. A state is set up by
-//! [`Recorded::beginning`] and then changed by [`Recorded::actions`], both in [`Step`]s, in memory or on
-//! an API server. The caller notes in a [`Ledger`] which objects were created and which were rejected.
-//! [`Recorded::end`] converts the final state into the form of the recording.
+//! [`Recorded::beginning`] and then changed by [`Recorded::actions`], both in [`Step`]s, in memory
+//! or on an API server. The caller notes in a [`Ledger`] which objects were created and which were
+//! rejected. [`Recorded::end`] converts the final state into the form of the recording.
 
 pub mod memory;
 mod objects;
@@ -29,8 +29,8 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
     ("s01205", "two claims race for one volume twice; in eight recorded runs the same claim never won both times"),
 ];
 
-/// States with pods in which our scheduler intentionally decides differently from kube-scheduler: the
-/// id, and the reason. See docs/deviations.md.
+/// States with pods in which our scheduler intentionally decides differently from kube-scheduler:
+/// the id, and the reason. See docs/deviations.md.
 pub const SCHEDULER_DIFFERENCES: &[(&str, &str)] = &[
     ("p03046", "a volume that is reserved for a claim but does not satisfy it is not bound to the claim"),
     ("p03250", "the same: another volume is provisioned instead"),
@@ -40,8 +40,8 @@ pub const SCHEDULER_DIFFERENCES: &[(&str, &str)] = &[
     ("p03061", "the same, in a race"),
 ];
 
-/// States in which our CSI provisioner intentionally decides differently: the id, and the reason. See
-/// docs/deviations.md.
+/// States in which our CSI provisioner intentionally decides differently: the id, and the reason.
+/// See docs/deviations.md.
 pub const CSI_DIFFERENCES: &[(&str, &str)] = &[];
 
 /// A state, and all outcomes that were observed.

@@ -67,8 +67,8 @@ impl Recorded {
         [self.creations("classes", "class"), claims, self.creations("volumes", "volume"), nodes].concat()
     }
 
-    /// The actions of users, in order, each when the cluster is stable. In a state with pods, claims
-    /// and then pods are created first.
+    /// The actions of users, in order, each when the cluster is stable. In a state with pods,
+    /// claims and then pods are created first.
     pub fn actions(&self) -> Vec<Value> {
         let claims = if self.has_pods() { self.creations("claims", "claim") } else { vec![] };
         let rounds = list(&self.state["rounds"]).iter().flat_map(list).cloned().collect();

@@ -97,8 +97,8 @@ pub fn check(before: &SimulatedCluster, after: &SimulatedCluster, request: &Requ
     }
 }
 
-/// S1, S6, S8, S9: a volume is reserved only for a claim that it satisfies, and is never taken from a
-/// claim that uses it.
+/// S1, S6, S8, S9: a volume is reserved only for a claim that it satisfies, and is never taken from
+/// a claim that uses it.
 fn check_volume_write(before: &SimulatedCluster, after: &SimulatedCluster, target: &ObjectKey, history: &History) {
     let was = find(volumes(before), |volume| *volume.name() == target.name).expect("the volume existed");
     let Some(is) = find(volumes(after), |volume| *volume.name() == target.name) else { return };
@@ -124,8 +124,8 @@ fn check_volume_write(before: &SimulatedCluster, after: &SimulatedCluster, targe
     }
 }
 
-/// S2: no second volume is reserved for a claim while the engine knows a suitable one. A second volume
-/// that was reserved because of a stale cache is released later.
+/// S2: no second volume is reserved for a claim while the engine knows a suitable one. A second
+/// volume that was reserved because of a stale cache is released later.
 pub fn check_no_second_volume(known: &Cache, request: &Request) {
     let Request::Write(write) = request else { return };
     let Edit::Volume(VolumeEdit { claim_ref: Some(RefEdit::Set(owner, _)), .. }) = write.edit() else { return };

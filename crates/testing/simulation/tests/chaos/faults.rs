@@ -176,8 +176,8 @@ impl ChaosRun {
         self.participants.iter().any(|participant| participant.role.has_scheduler())
     }
 
-    /// Whether an object would use another one that is being deleted. Users and schedulers avoid that,
-    /// and no controller could prevent it.
+    /// Whether an object would use another one that is being deleted. Users and schedulers avoid
+    /// that, and no controller could prevent it.
     fn uses_deleting_object(&self, key: &ObjectKey, object: &Value) -> bool {
         let is_deleting = |key: &ObjectKey| self.cluster.get(key).is_some_and(protection::is_deleting);
         match key.kind {
@@ -438,8 +438,8 @@ impl ChaosRun {
         }
     }
 
-    /// Records the past states that the promises depend on. Without a scheduler, delayed claims must
-    /// never be bound.
+    /// Records the past states that the promises depend on. Without a scheduler, delayed claims
+    /// must never be bound.
     fn observe(&mut self) {
         if self.has_scheduler() {
             self.history.observe(&self.cluster);
@@ -455,7 +455,8 @@ impl ChaosRun {
         }
     }
 
-    /// The faults stop: everything is delivered, time passes, and the provisioner creates all volumes.
+    /// The faults stop: everything is delivered, time passes, and the provisioner creates all
+    /// volumes.
     pub fn recover(&mut self) {
         self.finish_storage_calls();
         self.run_for(REST);
@@ -493,7 +494,8 @@ impl ChaosRun {
         panic!("the cluster does not become stable: {:#?}", &self.trace[self.trace.len() - 40..]);
     }
 
-    /// Checks that nothing is left to do, that nothing happens anymore, and that resyncs find nothing.
+    /// Checks that nothing is left to do, that nothing happens anymore, and that resyncs find
+    /// nothing.
     pub fn assert_stable(&mut self) {
         binding::check_stable(&self.cluster);
         let published: Vec<Event> =
@@ -523,8 +525,8 @@ impl ChaosRun {
         assert_eq!(counts(self), before, "not stable, or a resync found a missed wake: {since:#?}");
     }
 
-    /// An unscheduled pod is woken by changes that could help it, but not by additional obstacles, so
-    /// the first resync may update the reason in its condition. It must find nothing else.
+    /// An unscheduled pod is woken by changes that could help it, but not by additional obstacles,
+    /// so the first resync may update the reason in its condition. It must find nothing else.
     fn allow_stale_reasons(&mut self) {
         let now = |run: &ChaosRun| {
             let undated = |(key, object): (&ObjectKey, &Value)| {

@@ -1,6 +1,7 @@
-//! Chaos tests: random clusters with late, lost and rejected answers, delayed watch events, restarts,
-//! and users who create, edit and delete objects. The promises S1 to S13 of ARCHITECTURE.md are
-//! checked at every step. Once the faults stop, the liveness promises must hold, too.
+//! Chaos tests: random clusters with late, lost and rejected answers, delayed watch events,
+//! restarts, and users who create, edit and delete objects. The promises S1 to S13 of
+//! ARCHITECTURE.md are checked at every step. Once the faults stop, the liveness promises must
+//! hold, too.
 
 mod binding;
 mod faults;
@@ -206,8 +207,8 @@ fn is_recycled(line: &str) -> bool {
 }
 
 /// Work outside the API cannot be made conditional on an object: one engine may scrub a volume that
-/// the other has already scrubbed and made Available, or delete storage after a user has removed its
-/// `claimRef`. Only the lease prevents that, so these cases are left out with two leaders.
+/// the other has already scrubbed and made Available, or delete storage after a user has removed
+/// its `claimRef`. Only the lease prevents that, so these cases are left out with two leaders.
 fn is_safe_with_two_leaders(fault: &Fault) -> bool {
     let is_too_much =
         matches!(fault, Fault::ClearClaimRef(_)) || matches!(fault, Fault::Create(line) if is_recycled(line));

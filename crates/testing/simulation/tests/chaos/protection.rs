@@ -1,5 +1,5 @@
-//! The promises of the lifecycle controllers, checked on the cluster's JSON, independently of the rules
-//! and of the decoder.
+//! The promises of the lifecycle controllers, checked on the cluster's JSON, independently of the
+//! rules and of the decoder.
 
 use bindery_model::event::Reason;
 use bindery_model::{Kind, ObjectKey, finalizer};

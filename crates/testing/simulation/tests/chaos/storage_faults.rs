@@ -1,5 +1,5 @@
-//! Faults of provisioning: arbitrary or lost responses of the storage backend, calls that continue after
-//! a timeout or a crash, and users who change classes, policies and intents.
+//! Faults of provisioning: arbitrary or lost responses of the storage backend, calls that continue
+//! after a timeout or a crash, and users who change classes, policies and intents.
 
 use bindery_engine::{Answer, Input, RequestId};
 use bindery_model::finalizer::PROVISIONING;

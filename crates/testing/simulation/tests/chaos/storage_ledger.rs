@@ -1,12 +1,13 @@
-//! The promises of the provisioner, checked with a ledger of all calls to the storage backend: at every
-//! call against the state of the API server, and at the end against all existing storage.
+//! The promises of the provisioner, checked with a ledger of all calls to the storage backend: at
+//! every call against the state of the API server, and at the end against all existing storage.
 //! Independent of the rules.
 //!
 //! One leak cannot be prevented: two provisioners use uncoordinated drivers, and one of them gets a
-//! definite answer (the volume exists, or it does not) while a call of the other under the same name is
-//! still running. The first removes the intent. If the other crashes or times out, no one learns about
-//! the volume that its call creates. Such a volume is *overtaken*, and is the only one that may be
-//! left. A driver that runs one call per name at a time, as CSI requires, never causes it.
+//! definite answer (the volume exists, or it does not) while a call of the other under the same
+//! name is still running. The first removes the intent. If the other crashes or times out, no one
+//! learns about the volume that its call creates. Such a volume is *overtaken*, and is the only one
+//! that may be left. A driver that runs one call per name at a time, as CSI requires, never causes
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,15 +55,17 @@ pub struct StorageLedger {
     stored: BTreeMap<String, StoredVolume>,
     /// Calls with an unknown outcome, by volume name.
     open: BTreeMap<String, Vec<OpenCall>>,
-    /// The participants that got a definite answer since the intent was last written, by volume name.
+    /// The participants that got a definite answer since the intent was last written, by volume
+    /// name.
     definite_answers: BTreeMap<String, BTreeSet<usize>>,
     /// The current intents, by the UID of the claim.
     intended: BTreeMap<String, String>,
     /// The UIDs of all claims so far, and all nodes that were selected for them.
     claims: BTreeSet<String>,
     chosen: BTreeSet<(String, String)>,
-    /// The names of volumes that users created. If such a name is in use and the intent was removed,
-    /// only one engine knows about the unused storage, and only as long as it gets answers.
+    /// The names of volumes that users created. If such a name is in use and the intent was
+    /// removed, only one engine knows about the unused storage, and only as long as it gets
+    /// answers.
     user_volumes: BTreeSet<String>,
     /// The handles of volumes that had the policy Retain at some time: users delete their storage.
     retained: BTreeSet<String>,
@@ -125,7 +128,8 @@ impl StorageLedger {
         }
     }
 
-    /// A user removed the intent of a claim, and is responsible for storage that no one knows about.
+    /// A user removed the intent of a claim, and is responsible for storage that no one knows
+    /// about.
     pub fn intent_removed(&mut self, claim: &Value) {
         let name = format!("pvc-{}", uid(claim));
         self.open.entry(name.clone()).or_default().iter_mut().for_each(|open| open.is_overtaken = true);
@@ -164,8 +168,9 @@ impl StorageLedger {
         }
     }
 
-    /// S9, S10: a volume is requested under a name derived from its claim, after a node was selected
-    /// if the class requires it, and with the same parameters as before unless the outcome is known.
+    /// S9, S10: a volume is requested under a name derived from its claim, after a node was
+    /// selected if the class requires it, and with the same parameters as before unless the outcome
+    /// is known.
     fn check_request(&mut self, caller: Caller, order: &ProvisionRequest, asked: CreateParameters) {
         let name = order.volume.as_str();
         assert_eq!(name, format!("pvc-{}", order.uid), "the volume name is not derived from {}", order.claim);
@@ -260,8 +265,8 @@ impl StorageLedger {
 
     // === Once the faults have stopped ===
 
-    /// No storage is leaked: it backs a volume, or an intent refers to it. L2, L3: claims have volumes,
-    /// released storage is deleted, and no intent is left unless its class does not exist.
+    /// No storage is leaked: it backs a volume, or an intent refers to it. L2, L3: claims have
+    /// volumes, released storage is deleted, and no intent is left unless its class does not exist.
     pub fn check_stable(&self, cluster: &SimulatedCluster, incarnations: &[usize]) {
         let history = cluster.history.join("\n");
         for (key, claim) in of_kind(cluster, Kind::Claim) {

@@ -26,7 +26,8 @@ fn is_reachable(cluster: &SimulatedCluster, key: &ObjectKey, node: &str) -> bool
 
 // === When a request is sent, by the cache of the engine ===
 
-/// S6, S8, S9: nodes, reservations and selected nodes satisfy the constraints in the engine's cache.
+/// S6, S8, S9: nodes, reservations and selected nodes satisfy the constraints in the engine's
+/// cache.
 pub fn check_sent(known: &Cache, cluster: &SimulatedCluster, request: &Request) {
     match request {
         Request::Bind(bind) => check_pod_binding(known, cluster, bind),
@@ -209,8 +210,8 @@ fn has_class(cluster: &SimulatedCluster, claim: &Value) -> bool {
     cluster.get(&ObjectKey::cluster(Kind::Class, Name::from(text(claim, "/spec/storageClassName")))).is_some()
 }
 
-/// The CPU reserved on a node by waiting pods whose claims selected it: their volumes are provisioned
-/// once their class exists again.
+/// The CPU reserved on a node by waiting pods whose claims selected it: their volumes are
+/// provisioned once their class exists again.
 fn reserved_cpu(cluster: &SimulatedCluster, node: &Name) -> u64 {
     let waits = |claim: &Value| {
         let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();

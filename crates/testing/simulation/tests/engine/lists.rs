@@ -1,5 +1,5 @@
-//! Live lists: requests at the same time share one list, later ones wait for the next, and no list is
-//! older than what it proves.
+//! Live lists: requests at the same time share one list, later ones wait for the next, and no list
+//! is older than what it proves.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The engine: start, leadership, limits, back-off, wakes, late and lost answers. Driven input by input.
+//! The engine: start, leadership, limits, back-off, wakes, late and lost answers. Driven input by
+//! input.
 
 mod answers;
 mod backoff;

@@ -1,5 +1,5 @@
-//! vac_protection_controller_test.go, TestVACProtectionController, and further cases. Unlike upstream, a
-//! class is deleted only after live lists have shown that nothing refers to it.
+//! vac_protection_controller_test.go, TestVACProtectionController, and further cases. Unlike
+//! upstream, a class is deleted only after live lists have shown that nothing refers to it.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};

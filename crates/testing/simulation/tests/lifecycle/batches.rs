@@ -3,7 +3,7 @@
 use bindery_simulation::run::{Restart, Run};
 use bindery_simulation::{SimulatedCluster, notation};
 
-use crate::case::{claim_key, all_controllers, pod_key};
+use crate::case::{all_controllers, claim_key, pod_key};
 
 fn claims(count: usize) -> SimulatedCluster {
     let lines: String = (0..count).map(|n| format!("pvc c{n:03}#u{n} 1Gi Lost vol=v protected\n")).collect();

@@ -177,7 +177,8 @@ fn pods() -> Vec<Case> {
     ]
 }
 
-/// Claims of ephemeral volumes: only their owner protects them, until its kubelet has finished with it.
+/// Claims of ephemeral volumes: only their owner protects them, until its kubelet has finished with
+/// it.
 fn ephemeral() -> Vec<Case> {
     let owned = |name, before| protected(name).before(before);
     vec![

@@ -1,4 +1,5 @@
-//! ephemeral/controller_test.go, TestSyncHandler, and further cases of claims for ephemeral volumes.
+//! ephemeral/controller_test.go, TestSyncHandler, and further cases of claims for ephemeral
+//! volumes.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;

@@ -16,7 +16,8 @@ fn life_cycles() -> Vec<Case> {
             .before("pod pod1#uid1 eph=vol")
             .then(|cluster| put(cluster, "pvc pod1-vol#made-pod1-vol 1Gi Bound vol=v owner=uid1 protected"))
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol node=node1 phase=Running"))
-            // The pod is deleted, the garbage collector deletes its claim, and its kubelet finishes.
+            // The pod is deleted, the garbage collector deletes its claim, and its kubelet
+            // finishes.
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol node=node1 phase=Running deleting=30"))
             .then(|cluster| cluster.delete(&claim_key("pod1-vol")))
             .then(|cluster| put(cluster, "pod pod1#uid1 eph=vol node=node1 phase=Succeeded deleting=0"))
@@ -75,18 +76,22 @@ fn every_request_fails_once() -> Vec<Case> {
     let lists = [Kind::Claim, Kind::Volume, Kind::Pod];
     vec![
         all.iter().fold(protected("adding finalizers: rejected"), |case, kind| case.error("write", *kind, no())),
+        all.iter().fold(protected("adding finalizers: conflicts"), |case, kind| {
+            case.error("write", *kind, RequestError::Conflict)
+        }),
         all.iter()
-            .fold(protected("adding finalizers: conflicts"), |case, kind| case.error("write", *kind, RequestError::Conflict)),
-        all.iter().fold(protected("adding finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
+            .fold(protected("adding finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
         protected("creating a claim: rejected, lost, and Retry-After")
             .error("create", Kind::Claim, no())
             .lost_answer("create", Kind::Claim),
         all.iter().fold(gone("removing finalizers: rejected"), |case, kind| case.error("write", *kind, no())),
         all.iter().fold(gone("removing finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
-        lists.iter().fold(gone("removing finalizers: lists are rejected"), |case, kind| case.error("list", *kind, no())),
         lists
             .iter()
-            .fold(gone("removing finalizers: lists are lost"), |case, kind| case.error("list", *kind, RequestError::Lost)),
+            .fold(gone("removing finalizers: lists are rejected"), |case, kind| case.error("list", *kind, no())),
+        lists.iter().fold(gone("removing finalizers: lists are lost"), |case, kind| {
+            case.error("list", *kind, RequestError::Lost)
+        }),
         gone("removing finalizers: a volume that is bound in the meantime is kept")
             .late("pv v 1Gi Bound ->claim9#uid9 protected deleting")
             .after("pv v 1Gi Bound ->claim9#uid9 protected deleting"),

@@ -1,5 +1,5 @@
-//! Expansion of FlexVolumes: the conditions and statuses of resize_util_test.go, as far as they apply,
-//! and the whole process from a raised request to a finished node expansion.
+//! Expansion of FlexVolumes: the conditions and statuses of resize_util_test.go, as far as they
+//! apply, and the whole process from a raised request to a finished node expansion.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;

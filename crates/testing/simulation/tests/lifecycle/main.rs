@@ -1,5 +1,5 @@
-//! Upstream's table cases of the lifecycle controllers, and further cases. Each is run as one sync, until
-//! stable, with a restart after every effect, and with two leaders.
+//! Upstream's table cases of the lifecycle controllers, and further cases. Each is run as one sync,
+//! until stable, with a restart after every effect, and with two leaders.
 
 mod case;
 

@@ -1,5 +1,5 @@
-//! pvc_protection_controller_test.go, TestPVCProtectionController: the cases of the `Unused` condition,
-//! and further cases: which pods count as users, and when the condition is kept.
+//! pvc_protection_controller_test.go, TestPVCProtectionController: the cases of the `Unused`
+//! condition, and further cases: which pods count as users, and when the condition is kept.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;

@@ -1,4 +1,5 @@
-//! pv_protection_controller_test.go, TestPVProtectionController, and further cases of the finalizer.
+//! pv_protection_controller_test.go, TestPVProtectionController, and further cases of the
+//! finalizer.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
@@ -56,7 +57,10 @@ fn upstream() -> Vec<Case> {
 fn further() -> Vec<Case> {
     let deleted = |name, before| volume(name, "volume1").before(before).after("").requests(&[LET_GO]);
     vec![
-        deleted("an available volume is deleted, although it is reserved", "pv volume1 1Gi Available ->claim1 protected deleting"),
+        deleted(
+            "an available volume is deleted, although it is reserved",
+            "pv volume1 1Gi Available ->claim1 protected deleting",
+        ),
         deleted("a released volume is deleted", "pv volume1 1Gi Released ->claim1#uid1 protected deleting"),
         deleted("a failed volume is deleted", "pv volume1 1Gi Failed ->claim1#uid1 protected deleting"),
         volume("a bound volume is deleted once it is released", "volume1")

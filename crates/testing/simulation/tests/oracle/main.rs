@@ -1,5 +1,6 @@
-//! States recorded with the upstream controllers, replayed without processes and clocks, in a simulated
-//! cluster and on the core of the embedded API server. Ours must end in a recorded outcome.
+//! States recorded with the upstream controllers, replayed without processes and clocks, in a
+//! simulated cluster and on the core of the embedded API server. Ours must end in a recorded
+//! outcome.
 
 /// Runs a generic test in both clusters.
 macro_rules! in_each_cluster {

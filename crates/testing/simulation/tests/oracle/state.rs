@@ -26,7 +26,8 @@ const NEVER: Duration = Duration::from_secs(1_000_000);
 pub enum Way {
     /// By one engine without resyncs: every change must wake the keys that it concerns.
     Straight,
-    /// The same, but the engine is replaced after this many effects, before the last answer arrives.
+    /// The same, but the engine is replaced after this many effects, before the last answer
+    /// arrives.
     RestartAfter(usize),
     /// By a new engine before and after every action, with resyncs.
     NewEngineEachTime,

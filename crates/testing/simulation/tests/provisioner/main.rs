@@ -1,5 +1,5 @@
-//! Table cases of the provisioner. Each is run until stable, with a restart after every effect, and with
-//! two leaders. No storage is leaked in any of them.
+//! Table cases of the provisioner. Each is run until stable, with a restart after every effect, and
+//! with two leaders. No storage is leaked in any of them.
 
 mod case;
 
@@ -63,7 +63,11 @@ fn storage_of_a_former_claim_becomes_a_volume_first() {
     let verdict = rules.decide(&known, &key, &live_reads);
     assert!(matches!(&verdict.action, Action::Request(Request::Create(create)) if create.key.name == "pvc-u1"));
     live_reads.note_outcome(Task::SaveVolume, Ok(OperationOutput::default()));
-    assert_eq!(rules.decide(&known, &key, &live_reads).rule.name, "provision.claim.check", "the existing volume is read");
+    assert_eq!(
+        rules.decide(&known, &key, &live_reads).rule.name,
+        "provision.claim.check",
+        "the existing volume is read"
+    );
     let lines = "pv pvc-u1 1Gi Pending ->c#u1 source=csi:csi.example.com";
     let (_, found) = notation::parse(lines).list(Kind::Volume);
     live_reads.note_read(ObjectKey::volume("pvc-u1"), found.into_iter().next());

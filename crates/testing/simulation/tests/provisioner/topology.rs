@@ -128,12 +128,19 @@ fn unsatisfiable_requirements_give_upstreams_errors() {
     ];
     for (class, node, how, after, error) in cases {
         let expected = Err(Failure::new(error).with(after));
-        assert_eq!(requirements(class, &format!("c#u 1Gi Pending {node}"), how), expected, "{class:?}, {node}, {how:?}");
+        assert_eq!(
+            requirements(class, &format!("c#u 1Gi Pending {node}"), how),
+            expected,
+            "{class:?}, {node}, {how:?}"
+        );
     }
     let nowhere = requirements_on("node n1", "", "c#u 1Gi Pending", FREE);
     assert_eq!(nowhere, Err(Failure::new(why("no available topology found")).with(FailureEffect::Untried)));
     let unsupported = requirements_on("csinode n1 driver=d:zone\nnode n1", "", "c#u 1Gi Pending", FREE);
-    assert_eq!(unsupported, Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::Untried)));
+    assert_eq!(
+        unsupported,
+        Err(Failure::new(why("topology is not supported by any node")).with(FailureEffect::Untried))
+    );
 }
 
 #[test]

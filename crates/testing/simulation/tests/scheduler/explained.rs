@@ -1,5 +1,5 @@
-//! Compares every decision of the scheduler with its explanation, and every wake with a walk over all
-//! waiting pods.
+//! Compares every decision of the scheduler with its explanation, and every wake with a walk over
+//! all waiting pods.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,14 +1,14 @@
-//! Table cases of the scheduler, with binder, lifecycle controllers and a simulated external provisioner.
-//! Each is run until stable, with a restart after every effect, and with two leaders.
+//! Table cases of the scheduler, with binder, lifecycle controllers and a simulated external
+//! provisioner. Each is run until stable, with a restart after every effect, and with two leaders.
 
 mod case;
 
 mod affinity;
+mod explained;
 mod nodes;
 mod provisioning;
 mod queue_order;
 mod volumes;
-mod explained;
 
 use std::collections::BTreeSet;
 

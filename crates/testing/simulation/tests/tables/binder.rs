@@ -1,5 +1,5 @@
-//! binder_test.go: the state machines of claims and volumes. Cases that disable the attributes class
-//! feature gate (2-13, and the second run of all others) are left out: the gate is locked.
+//! binder_test.go: the state machines of claims and volumes. Cases that disable the attributes
+//! class feature gate (2-13, and the second run of all others) are left out: the gate is locked.
 
 mod bound;
 mod claims;

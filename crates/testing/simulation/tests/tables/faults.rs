@@ -67,7 +67,10 @@ fn saving() -> Vec<Case> {
     let error = |case: Case, _| case.error("create", Kind::Volume, broken());
     vec![
         (1..=4)
-            .fold(claim("provision.in-tree.clean-up: the answer to the fifth attempt to save it is lost", "claim1"), error)
+            .fold(
+                claim("provision.in-tree.clean-up: the answer to the fifth attempt to save it is lost", "claim1"),
+                error,
+            )
             .lost_answer("create", Kind::Volume)
             .before(
                 "sc  gold kubernetes.io/host-path

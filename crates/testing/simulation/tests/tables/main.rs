@@ -1,5 +1,5 @@
-//! Upstream's table cases of the binder with their numbers, and further cases. Each is run as one sync,
-//! until stable, and with a restart after every write.
+//! Upstream's table cases of the binder with their numbers, and further cases. Each is run as one
+//! sync, until stable, and with a restart after every write.
 
 mod case;
 
@@ -10,8 +10,8 @@ mod faults;
 mod migration;
 mod provision;
 mod recycle;
-mod rules_only;
 mod retroactive;
+mod rules_only;
 
 use std::collections::BTreeSet;
 

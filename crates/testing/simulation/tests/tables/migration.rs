@@ -1,6 +1,6 @@
 //! pv_controller_test.go, TestModifyDeletionFinalizers and TestAnnealMigrationAnnotations: the
-//! annotations and finalizers of migrated volumes, with the real table of migrated plugins. Upstream tests
-//! single functions; here a bound pair ensures that the binder does nothing else.
+//! annotations and finalizers of migrated volumes, with the real table of migrated plugins.
+//! Upstream tests single functions; here a bound pair ensures that the binder does nothing else.
 
 use bindery_model::ObjectKey;
 use serde_json::json;

@@ -238,7 +238,8 @@ fn saving() -> Vec<Case> {
                     source=hostPath:/tmp/hostpath_pv/uid11-8 fin=kubernetes.io/pv-controller
                  pvc claim11-8#uid11-8 1Gi Bound vol=pvc-uid11-8 bbc bc class=gold sp=kubernetes.io/host-path",
             ),
-        // Upstream saves the volume in neither attempt; here the answer to the first attempt is lost.
+        // Upstream saves the volume in neither attempt; here the answer to the first attempt is
+        // lost.
         claim("11-19 provisioned volume saved but API server crashed", "claim11-19")
             .before(
                 "sc  gold kubernetes.io/host-path
@@ -363,7 +364,8 @@ fn external() -> Vec<Case> {
             .after("pvc claim11-17#uid11-17 1Gi Pending class=external sp=vendor.com/my-volume")
             .events(&["Normal ExternalProvisioning Waiting for a volume to be created either by the external \
                  provisioner 'vendor.com/my-volume'"]),
-        // Upstream's fake treats every name as migrated; in the real table the driver itself is not.
+        // Upstream's fake treats every name as migrated; in the real table the driver itself is
+        // not.
         claim("11-21 external provisioner for CSI migration", "claim11-21")
             .before(
                 "sc  gold kubernetes.io/gce-pd

@@ -1,5 +1,5 @@
-//! pv_controller_test.go, TestRetroactiveStorageClassAssignment: claims without a class get the default
-//! class. The classes have no provisioner, which is reported in the same sync.
+//! pv_controller_test.go, TestRetroactiveStorageClassAssignment: claims without a class get the
+//! default class. The classes have no provisioner, which is reported in the same sync.
 
 use crate::case::{Case, claim};
 

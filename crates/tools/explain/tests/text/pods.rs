@@ -275,7 +275,8 @@ fn claims_that_block_all_nodes_are_shown_in_every_row() {
 /// A state, the expected advice, and a function that follows it.
 type Advised = (String, &'static str, fn(&mut SimulatedCluster));
 
-/// An obstacle of the only node, and the advice. After following it, the pod is assigned to the node.
+/// An obstacle of the only node, and the advice. After following it, the pod is assigned to the
+/// node.
 #[test]
 fn smallest_change_makes_the_pod_schedulable() {
     let claim = "sc local kubernetes.io/no-provisioner wffc\npvc c#c 10Gi Pending class=local\n";
@@ -362,7 +363,8 @@ fn smallest_of_several_changes_is_shown() {
 
 #[test]
 fn capacity_of_a_driver_can_be_raised() {
-    let mut cluster = notation::parse("sc make example.com wffc\npvc c#c 3Gi Pending class=make\nnode n1\npod p claim=c");
+    let mut cluster =
+        notation::parse("sc make example.com wffc\npvc c#c 3Gi Pending class=make\nnode n1\npod p claim=c");
     cluster.put(
         Kind::CsiDriver,
         json!({"metadata": {"name": "example.com", "uid": "d"}, "spec": {"storageCapacity": true}}),
@@ -372,9 +374,9 @@ fn capacity_of_a_driver_can_be_raised() {
         "Smallest change: raise the capacity of class \"make\" for node n1 to 3Gi or more (as reported by \
          CSIStorageCapacity). Then it can be scheduled on node n1."
     );
-    let room = json!({"metadata": {"namespace": "default", "name": "room", "uid": "room"}, "storageClassName": "make",
+    let capacity = json!({"metadata": {"namespace": "default", "name": "capacity", "uid": "capacity"}, "storageClassName": "make",
         "capacity": "3Gi", "nodeTopology": {}});
-    cluster.put(Kind::Capacity, room);
+    cluster.put(Kind::Capacity, capacity);
     assert_eq!(advice_in(&cluster), "It is assigned to node n1 when claim c is bound.");
 }
 

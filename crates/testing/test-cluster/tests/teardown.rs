@@ -1,4 +1,5 @@
-//! Nothing of a lab is left behind: no process and no folder, whether it is dropped or whoever holds it is killed.
+//! Teardown: no process and no directory is left, whether the cluster is dropped or its owner is
+//! killed.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,25 +8,25 @@ use std::process::{Command, Stdio};
 use bindery_test_cluster::{TestCluster, eventually};
 
 #[test]
-fn nothing_is_left_of_a_lab_that_was_dropped() {
-    let Some(lab) = TestCluster::for_test() else { return };
+fn dropped_cluster_leaves_no_process_and_no_directory() {
+    let Some(cluster) = TestCluster::for_test() else { return };
     let family = "sleep 1000 & echo $!; wait";
-    let shell = lab.start_program("/bin/sh", ["-c", family]).expect("a shell");
+    let shell = cluster.start_program("/bin/sh", ["-c", family]).expect("a shell");
     eventually("the shell has a child", || shell.log().ends_with('\n'));
     let grandchild = shell.log().trim().parse().expect("a process");
-    let (folder, mut pids) = (lab.folder().to_owned(), lab.pids().to_vec());
+    let (folder, mut pids) = (cluster.folder().to_owned(), cluster.pids().to_vec());
     pids.extend([shell.pid(), grandchild]);
     assert!(folder.exists());
-    assert!(pids.iter().all(|&pid| runs(pid)), "{pids:?} run");
-    drop(lab);
-    drop(shell); // the last one to hold the folder, even though the lab went first
-    assert!(!folder.exists(), "{} is left", folder.display());
+    assert!(pids.iter().all(|&pid| runs(pid)), "{pids:?} are not all running");
+    drop(cluster);
+    drop(shell); // the last owner of the directory, although the cluster was dropped first
+    assert!(!folder.exists(), "{} still exists", folder.display());
     all_end(&pids);
 }
 
 #[test]
-fn nothing_is_left_when_its_holder_is_killed() {
-    if TestCluster::skips_test() {
+fn cluster_of_a_killed_process_leaves_no_process_and_no_directory() {
+    if TestCluster::skip_test() {
         return;
     }
     let mut holder = Command::new(env!("CARGO_BIN_EXE_bindery-test-cluster"))
@@ -33,14 +34,14 @@ fn nothing_is_left_when_its_holder_is_killed() {
         .spawn()
         .expect("bindery-test-cluster");
     let mut lines = BufReader::new(holder.stdout.take().expect("its output")).lines().map(|line| line.expect("a line"));
-    let folder = folder_in(&lines.next().expect("where its kubeconfig is"));
-    let pids = pids_in(&lines.next().expect("which its processes are"));
+    let folder = folder_in(&lines.next().expect("a line with the kubeconfig"));
+    let pids = pids_in(&lines.next().expect("a line with the process IDs"));
     assert!(folder.exists());
-    assert!(pids.len() == 3 && pids.iter().all(|&pid| runs(pid)), "{pids:?} run");
+    assert!(pids.len() == 3 && pids.iter().all(|&pid| runs(pid)), "{pids:?} are not all running");
     holder.kill().expect("SIGKILL");
     holder.wait().expect("its end");
     all_end(&pids);
-    assert!(!folder.exists(), "{} is left", folder.display());
+    assert!(!folder.exists(), "{} still exists", folder.display());
 }
 
 /// `export KUBECONFIG=FOLDER/kubeconfig`
@@ -60,9 +61,9 @@ fn all_end(pids: &[u32]) {
     eventually(&format!("{pids:?} have ended"), || !pids.iter().any(|&pid| runs(pid)));
 }
 
-/// One that has ended and waits to be noticed by its parent (a zombie) does not run.
+/// Whether a process is running; a zombie is not.
 fn runs(pid: u32) -> bool {
-    // Where there is /proc there need not be `ps`, and the other way round. The state follows the name in brackets.
+    // Either /proc or `ps` may be missing. In /proc, the state follows the name in brackets.
     let state = if Path::new("/proc/self/stat").exists() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").map(|(_, state)| state.to_owned()).unwrap_or_default()
