@@ -250,8 +250,8 @@ impl SimulatedCluster {
         if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
             return Answer::Refused(RequestError::Error(error));
         }
-        let is_over = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
-        if is_over {
+        let is_finished = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
+        if is_finished {
             let object = decode(key.kind, &changed);
             self.remove(key);
             return Answer::Written(object);

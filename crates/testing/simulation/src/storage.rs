@@ -116,7 +116,7 @@ impl StorageBackend {
                 (Ok(_), Some(after)) => Err(Failure::new("scripted failure").with(after)),
                 (Ok(_), None) => Ok(OperationOutput::of(order.prepared(parameters(live.class)))),
             },
-            Operation::Make(order, prepared) => self.make(order, prepared, live.class),
+            Operation::Make(order, prepared) => self.create(order, prepared, live.class),
             Operation::Unmake(_, volume) => self.remove(volume),
             Operation::Remove(_) => self.remove(live.volume.unwrap_or(&Value::Null)),
             Operation::Provision(_)
@@ -126,7 +126,7 @@ impl StorageBackend {
         })
     }
 
-    fn make(
+    fn create(
         &mut self,
         order: &ProvisionRequest,
         prepared: &Value,

@@ -86,8 +86,8 @@ impl UserApi for SimulatedCluster {
         if changed == *object {
             return Ok(());
         }
-        let is_over = is_deleting(&changed) && finalizers(&changed).next().is_none();
-        if is_over {
+        let is_finished = is_deleting(&changed) && finalizers(&changed).next().is_none();
+        if is_finished {
             self.remove(key)
         } else {
             self.put(key.kind, changed)

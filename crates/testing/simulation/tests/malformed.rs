@@ -78,8 +78,8 @@ fn assert_left_alone(run: &Run<'_>, kind: Kind, object: &Value) {
         };
         assert!(rule.ends_with("malformed"), "{key}: {flaw}, but {set} reports {rule}");
         // Rule sets that have nothing to do need not report it; the binder always does.
-        let is_said = set != "persistentvolume-binder" || run.report.rules.contains(rule);
-        assert!(is_said, "the engine did not report it");
+        let is_reported = set != "persistentvolume-binder" || run.report.rules.contains(rule);
+        assert!(is_reported, "the engine did not report it");
         let note = verdict.note.unwrap_or_default();
         assert!(!flaw.field.is_empty() && note.starts_with(&flaw.field), "{key}: {note:?} names {:?}", flaw.field);
     }
@@ -207,9 +207,9 @@ fn unusual_but_valid_objects_are_accepted() {
         assert_eq!(decode(*kind, object).flaw(), None);
     }
     let cluster = run(&objects, &[]);
-    let keeps_notes =
+    let keeps_unknown_fields =
         |key: &ObjectKey| cluster.get(key).is_some_and(|o| o["metadata"]["annotations"]["notes"] == notes);
-    assert!(keeps_notes(&ObjectKey::volume("odd-5")), "unknown fields are kept");
+    assert!(keeps_unknown_fields(&ObjectKey::volume("odd-5")), "unknown fields are kept");
 }
 
 // === Random objects ===

@@ -97,10 +97,10 @@ impl Builder {
 
     /// The administrator, and the added users.
     fn all_users(&self) -> Vec<User> {
-        let asked = self
+        let added = self
             .users
             .iter()
             .map(|(name, groups)| User::new(name, &groups.iter().map(String::as_str).collect::<Vec<_>>()));
-        std::iter::once(User::new(ADMIN, &["system:masters"])).chain(asked).collect()
+        std::iter::once(User::new(ADMIN, &["system:masters"])).chain(added).collect()
     }
 }

@@ -11,10 +11,10 @@ pub const TIMEOUT: Duration = Duration::from_secs(300);
 pub const KUBECTL_TIMEOUT: &str = "--timeout=300s";
 
 /// Polls a condition; returns whether it became true within [`TIMEOUT`].
-pub fn wait_until(mut holds: impl FnMut() -> bool) -> bool {
+pub fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     loop {
-        if holds() {
+        if condition() {
             return true;
         }
         if started.elapsed() > TIMEOUT {
@@ -29,8 +29,8 @@ pub fn wait_until(mut holds: impl FnMut() -> bool) -> bool {
 /// # Panics
 ///
 /// If it is not true within [`TIMEOUT`].
-pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
-    assert!(wait_until(holds), "timeout after {TIMEOUT:?}: expected that {what}");
+pub fn eventually(what: &str, condition: impl FnMut() -> bool) {
+    assert!(wait_until(condition), "timeout after {TIMEOUT:?}: expected that {what}");
 }
 
 #[cfg(test)]

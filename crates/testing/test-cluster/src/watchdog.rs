@@ -71,8 +71,8 @@ impl Workspace {
         let orders = Mutex::new(watchdog.stdin.take());
         let workspace = Self { folder, watchdog, orders, started: AtomicU32::new(0) };
         // After the watchdog has started, so that the directory is always removed.
-        let made = DirBuilder::new().mode(0o700).create(&workspace.folder);
-        made.map_err(|error| format!("{}: {error}", workspace.folder.display()))?;
+        let created = DirBuilder::new().mode(0o700).create(&workspace.folder);
+        created.map_err(|error| format!("{}: {error}", workspace.folder.display()))?;
         Ok(workspace)
     }
 

@@ -86,13 +86,13 @@ fn programs_run_until_they_are_killed_or_terminated() {
     let error = cluster.start_program("kube-proxy", [""]).map(drop).expect_err("an unknown binary");
     assert!(error.contains("no such file"), "{error}");
 
-    let mut patient = cluster
-        .start_program("/bin/sh", ["-c", "trap 'echo asked; exit 3' TERM; echo up; while :; do sleep 0.1; done"]);
-    let patient = patient.as_mut().expect("a shell");
-    eventually("the shell is up", || patient.log() == "up\n");
-    patient.wait(Duration::from_millis(50)).expect_err("it is still running");
-    patient.terminate().expect("asked to end");
-    assert_eq!(patient.wait(TIMEOUT).expect("it ends").code(), Some(3));
-    assert_eq!(patient.log(), "up\nasked\n");
-    patient.terminate().expect_err("it has ended");
+    let mut shell = cluster
+        .start_program("/bin/sh", ["-c", "trap 'echo terminated; exit 3' TERM; echo up; while :; do sleep 0.1; done"]);
+    let shell = shell.as_mut().expect("a shell");
+    eventually("the shell is up", || shell.log() == "up\n");
+    shell.wait(Duration::from_millis(50)).expect_err("it is still running");
+    shell.terminate().expect("SIGTERM is sent");
+    assert_eq!(shell.wait(TIMEOUT).expect("it ends").code(), Some(3));
+    assert_eq!(shell.log(), "up\nterminated\n");
+    shell.terminate().expect_err("it has ended");
 }

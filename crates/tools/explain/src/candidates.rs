@@ -72,9 +72,9 @@ fn rank(known: &Cache, request: &Request<'_>, chosen: Option<&Volume>, volume: &
         let why = if points_to(chosen, claim) { "reserved for the claim" } else { "fits" };
         return ranked(name, Tier::Chosen, true, vec![why.into()], String::new());
     }
-    let off = (volume.holds().nanos() - claim.requested().nanos()).unsigned_abs();
+    let difference = (volume.holds().nanos() - claim.requested().nanos()).unsigned_abs();
     if !failed.is_empty() {
-        return mismatched(name, &failed, off);
+        return mismatched(name, &failed, difference);
     }
     if !points_to(volume, claim) && known.is_requested_by_name(volume) {
         let named_by = known.claims_naming(volume.name()).map(|other| other.key().to_string());
@@ -86,7 +86,7 @@ fn rank(known: &Cache, request: &Request<'_>, chosen: Option<&Volume>, volume: &
         None => "fits: a scheduler may choose it for the claim's pod".into(),
     };
     let mut fits = ranked(name, Tier::Fits, true, vec![why], "that also fit".into());
-    fits.rank.capacity_difference_nanos = off;
+    fits.rank.capacity_difference_nanos = difference;
     fits
 }
 

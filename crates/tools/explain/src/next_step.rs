@@ -16,7 +16,7 @@ pub(crate) fn verdict(rules: &dyn RuleSet, known: &Cache, key: &ObjectKey) -> Ve
     let mut verdict = rules.decide(known, key, &live_reads);
     for _ in 0..READS_MAX {
         match &verdict.action {
-            Action::Request(Request::Read(wanted)) => live_reads.note_read(wanted.clone(), known.object(wanted)),
+            Action::Request(Request::Read(key)) => live_reads.note_read(key.clone(), known.object(key)),
             Action::Request(Request::List(listing)) => {
                 let is_listed = |key: &ObjectKey| listing.namespace.is_empty() || key.namespace == listing.namespace;
                 let keys = known.keys(listing.kind).into_iter().filter(is_listed);

@@ -120,8 +120,8 @@ fn looking(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Ra
         };
         return line(claim, Tier::Fits, true, why);
     }
-    let off = (volume.holds().nanos() - claim.requested().nanos()).unsigned_abs();
-    candidates::mismatched(claim.key().to_string(), &failed, off)
+    let difference = (volume.holds().nanos() - claim.requested().nanos()).unsigned_abs();
+    candidates::mismatched(claim.key().to_string(), &failed, difference)
 }
 
 fn line(claim: &Claim, tier: Tier, fits: bool, why: String) -> Ranked {

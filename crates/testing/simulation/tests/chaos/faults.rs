@@ -107,9 +107,9 @@ fn remove_foreign_finalizer(cluster: &mut SimulatedCluster, key: &ObjectKey) {
     if left.len() == finalizers.len() {
         return;
     }
-    let is_over = left.is_empty() && protection::is_deleting(object);
+    let is_finished = left.is_empty() && protection::is_deleting(object);
     cluster.edit(key, json!({"metadata": {"finalizers": left}}));
-    if is_over {
+    if is_finished {
         cluster.remove(key);
     }
 }

@@ -70,7 +70,7 @@ pub fn name_of(request: &Request) -> Option<&str> {
     let Request::RunOperation(operation) = request else { return None };
     match operation {
         Operation::Make(order, _) => Some(&order.volume),
-        Operation::Unmake(_, made) => made["metadata"]["name"].as_str(),
+        Operation::Unmake(_, volume) => volume["metadata"]["name"].as_str(),
         Operation::Remove(proof) => Some(proof.name()),
         Operation::Prepare(_)
         | Operation::Provision(_)
@@ -293,10 +293,10 @@ impl ChaosRun {
         self.ledger.intent_removed(claim);
         let kept: Vec<Value> =
             list(claim, "/metadata/finalizers").filter(|name| **name != PROVISIONING).cloned().collect();
-        let is_over = kept.is_empty() && is_deleting(claim);
+        let is_finished = kept.is_empty() && is_deleting(claim);
         let annotations = json!({Annotation::Provisioning.key(): null});
         self.cluster.edit(key, json!({"metadata": {"finalizers": kept, "annotations": annotations}}));
-        if is_over {
+        if is_finished {
             self.cluster.remove(key);
         }
     }

@@ -35,14 +35,14 @@ const USER: usize = usize::MAX;
 #[derive(Debug)]
 struct OpenCall {
     participant: usize,
-    asked: CreateParameters,
+    parameters: CreateParameters,
     is_overtaken: bool,
 }
 
 /// Storage that a provisioner is responsible for.
 #[derive(Debug, Default)]
 struct StoredVolume {
-    asked: Option<CreateParameters>,
+    parameters: Option<CreateParameters>,
     is_overtaken: bool,
     /// The engines that received its handle.
     known_by: BTreeSet<Caller>,
@@ -59,10 +59,10 @@ pub struct StorageLedger {
     /// name.
     definite_answers: BTreeMap<String, BTreeSet<usize>>,
     /// The current intents, by the UID of the claim.
-    intended: BTreeMap<String, String>,
+    intents: BTreeMap<String, String>,
     /// The UIDs of all claims so far, and all nodes that were selected for them.
     claims: BTreeSet<String>,
-    chosen: BTreeSet<(String, String)>,
+    selected_nodes: BTreeSet<(String, String)>,
     /// The names of volumes that users created. If such a name is in use and the intent was
     /// removed, only one engine knows about the unused storage, and only as long as it gets
     /// answers.
@@ -96,23 +96,23 @@ fn handles(cluster: &SimulatedCluster) -> &BTreeMap<String, String> {
 impl StorageLedger {
     /// Records the current claims, intents and policies.
     pub fn observe(&mut self, cluster: &SimulatedCluster) {
-        let mut intended = BTreeMap::new();
+        let mut intents = BTreeMap::new();
         for (_, claim) in of_kind(cluster, Kind::Claim) {
             let uid = uid(claim).to_owned();
             if let Some(node) = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str() {
-                self.chosen.insert((uid.clone(), node.to_owned()));
+                self.selected_nodes.insert((uid.clone(), node.to_owned()));
             }
             if has_intent(claim) {
                 let intent = claim["metadata"]["annotations"][Annotation::Provisioning.key()].to_string();
-                let is_same = self.intended.get(&uid) == Some(&intent);
-                intended.insert(uid.clone(), intent);
+                let is_same = self.intents.get(&uid) == Some(&intent);
+                intents.insert(uid.clone(), intent);
                 if !is_same {
                     self.definite_answers.remove(&format!("pvc-{uid}"));
                 }
             }
             self.claims.insert(uid);
         }
-        self.intended = intended;
+        self.intents = intents;
         for (_, volume) in of_kind(cluster, Kind::Volume) {
             if text(volume, "/spec/persistentVolumeReclaimPolicy") == "Retain" {
                 self.retained.insert(handle(volume).to_owned());
@@ -133,11 +133,8 @@ impl StorageLedger {
     pub fn intent_removed(&mut self, claim: &Value) {
         let name = format!("pvc-{}", uid(claim));
         self.open.entry(name.clone()).or_default().iter_mut().for_each(|open| open.is_overtaken = true);
-        let is_its = |handle: &String| handle.starts_with(&format!("{name}@"));
-        self.stored
-            .iter_mut()
-            .filter(|(handle, _)| is_its(handle))
-            .for_each(|(_, volume_stored)| volume_stored.is_overtaken = true);
+        let belongs = |handle: &String| handle.starts_with(&format!("{name}@"));
+        self.stored.iter_mut().filter(|(handle, _)| belongs(handle)).for_each(|(_, stored)| stored.is_overtaken = true);
         self.definite_answers.entry(name).or_default().insert(USER);
     }
 
@@ -148,9 +145,9 @@ impl StorageLedger {
         let Request::RunOperation(operation) = request else { return };
         match operation {
             Operation::Make(order, prepared) => {
-                let is_its =
+                let belongs =
                     prepared["uid"] == *order.uid.as_str() && prepared["node"].as_str() == order.node.as_deref();
-                assert!(is_its, "{} is requested with values prepared for another claim: {prepared}", order.volume);
+                assert!(belongs, "{} is requested with values prepared for another claim: {prepared}", order.volume);
                 self.check_request(caller, order, CreateParameters::of(order, prepared));
             }
             Operation::Remove(proof) => {
@@ -171,32 +168,30 @@ impl StorageLedger {
     /// S9, S10: a volume is requested under a name derived from its claim, after a node was
     /// selected if the class requires it, and with the same parameters as before unless the outcome
     /// is known.
-    fn check_request(&mut self, caller: Caller, order: &ProvisionRequest, asked: CreateParameters) {
+    fn check_request(&mut self, caller: Caller, order: &ProvisionRequest, parameters: CreateParameters) {
         let name = order.volume.as_str();
         assert_eq!(name, format!("pvc-{}", order.uid), "the volume name is not derived from {}", order.claim);
         assert!(self.claims.contains(order.uid.as_str()), "{name} is requested for a claim that never existed");
         if order.class == "make" {
             let node = order.node.as_ref().map(Name::to_string).unwrap_or_default();
-            let is_chosen = self.chosen.contains(&(order.uid.to_string(), node));
-            assert!(is_chosen, "{name} is requested on {:?}, which was not selected", order.node);
+            let is_selected = self.selected_nodes.contains(&(order.uid.to_string(), node));
+            assert!(is_selected, "{name} is requested on {:?}, which was not selected", order.node);
         }
         let open = self.open.entry(name.to_owned()).or_default();
         for before in open.iter().filter(|before| !before.is_overtaken) {
-            assert_eq!(before.asked, asked, "{name}: parameters changed while the outcome was unknown");
+            assert_eq!(before.parameters, parameters, "{name}: parameters changed while the outcome was unknown");
         }
-        let is_its = |handle: &String| handle.starts_with(&format!("{name}@"));
-        for (handle, volume_stored) in
-            self.stored.iter().filter(|(handle, volume_stored)| is_its(handle) && !volume_stored.is_overtaken)
-        {
-            let is_same = volume_stored.asked.as_ref().is_none_or(|before| *before == asked);
+        let belongs = |handle: &String| handle.starts_with(&format!("{name}@"));
+        for (handle, stored) in self.stored.iter().filter(|(handle, stored)| belongs(handle) && !stored.is_overtaken) {
+            let is_same = stored.parameters.as_ref().is_none_or(|before| *before == parameters);
             assert!(
                 is_same,
-                "{handle} exists, but other parameters are requested: {asked:?}, not {:?}",
-                volume_stored.asked
+                "{handle} exists, but other parameters are requested: {parameters:?}, not {:?}",
+                stored.parameters
             );
         }
         open.retain(|before| before.participant != caller.participant);
-        open.push(OpenCall { participant: caller.participant, asked, is_overtaken: false });
+        open.push(OpenCall { participant: caller.participant, parameters, is_overtaken: false });
     }
 
     /// A call was carried out.
@@ -211,10 +206,10 @@ impl StorageLedger {
         let (had, has) = (handles(before), handles(after));
         for handle in has.values().filter(|handle| !had.values().any(|old| old == *handle)) {
             let Request::RunOperation(Operation::Make(order, prepared)) = request else { continue };
-            let asked = Some(CreateParameters::of(order, prepared));
+            let parameters = Some(CreateParameters::of(order, prepared));
             let others = self.definite_answers.get(name).into_iter().flatten();
             let is_overtaken = others.into_iter().any(|participant| *participant != caller.participant);
-            self.stored.insert(handle.clone(), StoredVolume { asked, is_overtaken, known_by: BTreeSet::new() });
+            self.stored.insert(handle.clone(), StoredVolume { parameters, is_overtaken, known_by: BTreeSet::new() });
         }
         for (name, handle) in had.iter().filter(|(_, handle)| !has.values().any(|new| new == *handle)) {
             self.removed(before, name, handle, request);
@@ -237,9 +232,9 @@ impl StorageLedger {
     pub fn answer_received(&mut self, caller: Caller, request: &Request, answer: &Answer) {
         let Request::RunOperation(Operation::Make(order, _)) = request else { return };
         if matches!(answer, Answer::Done(Ok(_))) {
-            let is_its = |handle: &String| handle.starts_with(&format!("{}@", order.volume));
-            for (_, volume_stored) in self.stored.iter_mut().filter(|(handle, _)| is_its(handle)) {
-                volume_stored.known_by.insert(caller);
+            let belongs = |handle: &String| handle.starts_with(&format!("{}@", order.volume));
+            for (_, stored) in self.stored.iter_mut().filter(|(handle, _)| belongs(handle)) {
+                stored.known_by.insert(caller);
             }
         }
     }
@@ -274,9 +269,9 @@ impl StorageLedger {
             assert!(!has_intent(claim), "{key} still has an intent: {claim}\n{history}");
             let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
             let is_delayed = text(class, "/volumeBindingMode") == "WaitForFirstConsumer";
-            let can_be_made = !is_deleting(claim) && text(claim, "/spec/volumeName").is_empty();
-            let is_due = can_be_made && (!is_delayed || selected.is_some());
-            assert!(!is_due, "{key} has no volume: {claim}\n{history}");
+            let can_be_provisioned = !is_deleting(claim) && text(claim, "/spec/volumeName").is_empty();
+            let is_missing = can_be_provisioned && (!is_delayed || selected.is_some());
+            assert!(!is_missing, "{key} has no volume: {claim}\n{history}");
         }
         for (key, volume) in of_kind(cluster, Kind::Volume).filter(|(_, volume)| !handle(volume).is_empty()) {
             let is_left = text(volume, "/status/phase") == "Released"
@@ -288,10 +283,9 @@ impl StorageLedger {
             let has_volume = of_kind(cluster, Kind::Volume).any(|(_, volume)| handle(volume) == handle_of);
             let its = |claim: &Value| name.as_str() == format!("pvc-{}", uid(claim));
             let has_intent_left = of_kind(cluster, Kind::Claim).any(|(_, claim)| has_intent(claim) && its(claim));
-            let is_lost = self.stored.get(handle_of).is_some_and(|volume_stored| {
+            let is_lost = self.stored.get(handle_of).is_some_and(|stored| {
                 let is_running = |caller: &Caller| incarnations.get(caller.participant) == Some(&caller.incarnation);
-                volume_stored.is_overtaken
-                    && (self.user_volumes.contains(name) || !volume_stored.known_by.iter().any(is_running))
+                stored.is_overtaken && (self.user_volumes.contains(name) || !stored.known_by.iter().any(is_running))
             });
             let is_leaked = !has_volume && !has_intent_left && !is_lost && !self.retained.contains(handle_of);
             assert!(!is_leaked, "{handle_of} is leaked: {self:?}\n{history}");

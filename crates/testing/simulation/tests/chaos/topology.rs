@@ -83,10 +83,10 @@ fn check_pod_binding(known: &Cache, cluster: &SimulatedCluster, bind: &Bind) {
     assert!(is_schedulable(known, node), "{key} was bound to {node}, which is unschedulable");
     let there =
         |other: &Pod| [&other.node, &other.scheduling.nominated].contains(&node) || other.meta.uid == pod.meta.uid;
-    let taken: i128 =
+    let requested: i128 =
         active_pods(known).filter(|other| there(other)).map(|other| other.scheduling.needs.cpu_millis).sum();
     let allocatable = known.node(node).map(|node| node.allocatable.cpu_millis).unwrap_or_default();
-    assert!(taken <= allocatable, "{key} was bound to {node}, which has no capacity left");
+    assert!(requested <= allocatable, "{key} was bound to {node}, which has no capacity left");
     assert!(can_run_on(known, cluster, pod, node), "the volumes of {key} are not reachable from {node}");
     for volume in &pod.volumes {
         let claim = known.claim(&pod.claim_key(volume)).expect("the pod's claim is known");
@@ -149,10 +149,10 @@ pub fn check_carried_out(
 pub fn check_node_capacity(cluster: &SimulatedCluster, request: &Request) {
     let Request::Bind(bind) = request else { return };
     let Some(node) = cluster.get(&ObjectKey::cluster(Kind::Node, bind.node().clone())) else { return };
-    let (taken, allocatable) = (taken(cluster, bind.node()), cpu(node, "/status/allocatable/cpu"));
+    let (requested, allocatable) = (requested_cpu(cluster, bind.node()), cpu(node, "/status/allocatable/cpu"));
     assert!(
-        taken <= allocatable,
-        "after {}, pods request {taken} of {allocatable} CPUs of {}",
+        requested <= allocatable,
+        "after {}, pods request {requested} of {allocatable} CPUs of {}",
         bind.target(),
         bind.node()
     );
@@ -166,12 +166,12 @@ fn needs(pod: &Value) -> u64 {
     cpu(pod, "/spec/containers/0/resources/requests/cpu")
 }
 
-fn is_over(pod: &Value) -> bool {
+fn is_completed(pod: &Value) -> bool {
     matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
 }
 
-fn taken(cluster: &SimulatedCluster, node: &str) -> u64 {
-    let there = |pod: &&Value| text(pod, "/spec/nodeName") == node && !is_over(pod);
+fn requested_cpu(cluster: &SimulatedCluster, node: &str) -> u64 {
+    let there = |pod: &&Value| text(pod, "/spec/nodeName") == node && !is_completed(pod);
     of_kind(cluster, Kind::Pod).map(|(_, pod)| pod).filter(there).map(needs).sum()
 }
 
@@ -185,7 +185,7 @@ fn claim_key(name: &str) -> ObjectKey {
 /// nominated node.
 pub fn check_stable(cluster: &SimulatedCluster) {
     for (key, pod) in of_kind(cluster, Kind::Pod) {
-        if !text(pod, "/spec/nodeName").is_empty() || is_deleting(pod) || is_over(pod) {
+        if !text(pod, "/spec/nodeName").is_empty() || is_deleting(pod) || is_completed(pod) {
             continue;
         }
         assert_eq!(text(pod, "/status/nominatedNodeName"), "", "{key} still has a nominated node");
@@ -200,8 +200,8 @@ pub fn check_stable(cluster: &SimulatedCluster) {
 
 fn pod_fits(cluster: &SimulatedCluster, pod: &Value, node: &Name, state: &Value) -> bool {
     let is_open = state["spec"]["unschedulable"] != true;
-    let has_room =
-        taken(cluster, node) + reserved_cpu(cluster, node) + needs(pod) <= cpu(state, "/status/allocatable/cpu");
+    let has_room = requested_cpu(cluster, node) + reserved_cpu(cluster, node) + needs(pod)
+        <= cpu(state, "/status/allocatable/cpu");
     let may_go = required_node(pod).is_none_or(|only| only == node.as_str());
     is_open && has_room && may_go && claims_fit(cluster, pod, &claims_of(pod), node, &mut Vec::new())
 }
@@ -219,7 +219,7 @@ fn reserved_cpu(cluster: &SimulatedCluster, node: &Name) -> u64 {
     };
     let has_one =
         |pod: &&Value| claims_of(pod).iter().any(|(name, _)| cluster.get(&claim_key(name)).is_some_and(waits));
-    let waiting = |pod: &&Value| text(pod, "/spec/nodeName").is_empty() && !is_deleting(pod) && !is_over(pod);
+    let waiting = |pod: &&Value| text(pod, "/spec/nodeName").is_empty() && !is_deleting(pod) && !is_completed(pod);
     of_kind(cluster, Kind::Pod).map(|(_, pod)| pod).filter(waiting).filter(has_one).map(needs).sum()
 }
 
@@ -229,7 +229,7 @@ fn claims_fit<'a>(
     pod: &Value,
     claims: &[(String, bool)],
     node: &Name,
-    given: &mut Vec<&'a ObjectKey>,
+    used_volumes: &mut Vec<&'a ObjectKey>,
 ) -> bool {
     let [(name, is_made), rest @ ..] = claims else { return true };
     let Some(claim) = cluster.get(&claim_key(name)).filter(|claim| !is_deleting(claim)) else { return false };
@@ -243,7 +243,7 @@ fn claims_fit<'a>(
         let reaches =
             volume.filter(is_its).is_some_and(|volume| required_node(volume).is_none_or(|only| only == node.as_str()));
         let is_bound = text(claim, "/status/phase") == "Bound";
-        return is_bound && reaches && claims_fit(cluster, pod, rest, node, given);
+        return is_bound && reaches && claims_fit(cluster, pod, rest, node, used_volumes);
     }
     let class = text(claim, "/spec/storageClassName");
     if !has_class(cluster, claim) {
@@ -252,15 +252,16 @@ fn claims_fit<'a>(
     match class {
         "make" => {
             let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
-            selected.is_none_or(|selected| selected == node.as_str()) && claims_fit(cluster, pod, rest, node, given)
+            selected.is_none_or(|selected| selected == node.as_str())
+                && claims_fit(cluster, pod, rest, node, used_volumes)
         }
         "late" => of_kind(cluster, Kind::Volume).any(|(key, volume)| {
-            if given.contains(&key) || !volume_fits(claim, volume, node) {
+            if used_volumes.contains(&key) || !volume_fits(claim, volume, node) {
                 return false;
             }
-            given.push(key);
-            let can = claims_fit(cluster, pod, rest, node, given);
-            given.pop();
+            used_volumes.push(key);
+            let can = claims_fit(cluster, pod, rest, node, used_volumes);
+            used_volumes.pop();
             can
         }),
         // Immediate binding does not depend on the pod.

@@ -52,7 +52,7 @@ impl Served {
     }
 
     /// Creates an object.
-    fn make(&mut self, key: &ObjectKey, object: &Value) -> Result<Value, Status> {
+    fn create_object(&mut self, key: &ObjectKey, object: &Value) -> Result<Value, Status> {
         let collection = ObjectKey { name: "".into(), ..key.clone() };
         self.send(Verb::Create, &collection, "", object)
     }
@@ -62,13 +62,13 @@ impl Served {
         let decoded = |object: &Value| decode(key.kind, object.to_string().as_bytes());
         let written = |answer: Result<Value, Status>| match answer {
             Ok(object) => Answer::Written(decoded(&object)),
-            Err(status) => Answer::Refused(refusal(&status)),
+            Err(status) => Answer::Refused(request_error(&status)),
         };
         match request {
             Request::Read(_) => match self.send(Verb::Get, &key, "", &Value::Null) {
                 Ok(object) => Answer::Read(Some(decoded(&object))),
                 Err(status) if status.http_code() == 404 => Answer::Read(None),
-                Err(status) => Answer::Refused(refusal(&status)),
+                Err(status) => Answer::Refused(request_error(&status)),
             },
             Request::List(listing) => {
                 let (_, objects) = self.read_all(listing.kind);
@@ -77,7 +77,7 @@ impl Served {
                 Answer::Listed(objects)
             }
             Request::Write(write) => written(self.write(write)),
-            Request::Create(create) => written(self.make(&key, &create.body)),
+            Request::Create(create) => written(self.create_object(&key, &create.body)),
             Request::Bind(bind) => {
                 let bound = self.send(Verb::Create, &key, "binding", &bind.body());
                 written(bound.and_then(|_| self.send(Verb::Get, &key, "", &Value::Null)))
@@ -88,7 +88,7 @@ impl Served {
                 let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
                 match self.send(Verb::Delete, &key, "", &options) {
                     Ok(object) => Answer::Deleted(Some(decoded(&object))),
-                    Err(status) => Answer::Refused(refusal(&status)),
+                    Err(status) => Answer::Refused(request_error(&status)),
                 }
             }
             Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
@@ -143,7 +143,7 @@ impl EngineApi for Served {
         let options = Options { resource_version: revision.to_string(), ..Options::default() };
         let watch = self.api.watch(&target(&ObjectKey::cluster(kind, ""), ""), &options);
         self.watches.insert(kind, watch.expect("a watch from the current revision starts"));
-        self.pending_events.retain(|told| told.kind() != kind);
+        self.pending_events.retain(|event| event.kind() != kind);
         (revision, objects.iter().map(|object| decode(kind, object)).collect())
     }
 
@@ -157,11 +157,11 @@ impl EngineApi for Served {
     fn answer(&mut self, request: &Request) -> Answer {
         let answer = self.carry_out(request);
         let (_, words) = describe(request);
-        let refused = if let Answer::Refused(refusal) = &answer { format!(": {refusal}") } else { String::new() };
-        if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
+        let rejected = if let Answer::Refused(error) = &answer { format!(": {error}") } else { String::new() };
+        if !matches!(request, Request::Read(_) | Request::List(_)) && rejected.is_empty() {
             self.effects += 1;
         }
-        self.history.push(words + &refused);
+        self.history.push(words + &rejected);
         answer
     }
 
@@ -194,22 +194,22 @@ impl UserApi for Served {
     }
 
     fn create(&mut self, key: &ObjectKey, object: Value) -> Result<String, ApiError> {
-        let made = self.make(key, &object).map_err(|status| refused(&status))?;
-        Ok(made["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
+        let created = self.create_object(key, &object).map_err(|status| api_error(&status))?;
+        Ok(created["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
     }
 
     fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), ApiError> {
         let patched = self.send(Verb::Patch(PatchType::Merge), key, "", patch);
-        patched.map(drop).map_err(|status| refused(&status))
+        patched.map(drop).map_err(|status| api_error(&status))
     }
 
     fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), ApiError> {
         let patched = self.send(Verb::Patch(PatchType::Merge), key, "status", patch);
-        patched.map(drop).map_err(|status| refused(&status))
+        patched.map(drop).map_err(|status| api_error(&status))
     }
 
     fn delete(&mut self, key: &ObjectKey) -> Result<(), ApiError> {
-        self.send(Verb::Delete, key, "", &Value::Null).map(drop).map_err(|status| refused(&status))
+        self.send(Verb::Delete, key, "", &Value::Null).map(drop).map_err(|status| api_error(&status))
     }
 
     fn get(&self, key: &ObjectKey) -> Option<Value> {
@@ -268,7 +268,7 @@ fn decode(kind: Kind, object: &[u8]) -> Object {
 }
 
 /// Converts a rejection as `bindery_runtime` does.
-fn refusal(status: &Status) -> RequestError {
+fn request_error(status: &Status) -> RequestError {
     match (status.http_code(), status.reason) {
         (404, _) => RequestError::NotFound,
         (409, "AlreadyExists") => RequestError::AlreadyExists,
@@ -277,7 +277,7 @@ fn refusal(status: &Status) -> RequestError {
     }
 }
 
-fn refused(status: &Status) -> ApiError {
+fn api_error(status: &Status) -> ApiError {
     match status.reason {
         "AlreadyExists" => ApiError::AlreadyExists,
         "NotFound" => ApiError::NotFound,

@@ -22,9 +22,9 @@ static STUCK: AtomicUsize = AtomicUsize::new(0);
 /// Woken pods.
 static WOKEN: AtomicUsize = AtomicUsize::new(0);
 
-struct Watched(Scheduler);
+struct Observed(Scheduler);
 
-impl RuleSet for Watched {
+impl RuleSet for Observed {
     fn profile(&self) -> Profile {
         self.0.profile()
     }
@@ -158,14 +158,14 @@ fn frees_resources(known: &Cache, change: &Change) -> bool {
 
 fn observed() -> Vec<Box<dyn RuleSet + Send>> {
     let deciding: [Box<dyn RuleSet + Send>; 2] =
-        [Box::new(Watched(Scheduler::default())), Box::new(Binder::new(Config::default()))];
+        [Box::new(Observed(Scheduler::default())), Box::new(Binder::new(Config::default()))];
     deciding.into_iter().chain(lifecycle_controllers()).collect()
 }
 
 #[test]
 fn explanations_agree_with_decisions_and_wakes_are_exact() {
     for case in crate::all() {
-        let outcome = check(&case.config(|rules| *rules = watched as Rules));
+        let outcome = check(&case.config(|rules| *rules = observed as Rules));
         assert!(outcome.is_ok(), "{}", outcome.expect_err("the case failed"));
     }
     let counts = [&PLACED, &STUCK, &WOKEN].map(|count| count.load(Ordering::Relaxed));

@@ -52,7 +52,7 @@ fn pod_shows_the_state_of_its_claims() {
               data       volume data; Bound to disk
               p-scratch  ephemeral volume scratch; a claim of that name exists, but was not created for this pod
               p-cache    ephemeral volume cache; its claim does not exist yet
-              node  claim data               claim p-scratch                                   claim p-cache                                     other checks
+              node  claim data                claim p-scratch                                   claim p-cache                                     other checks
               n1    bound to disk, reachable  PVC default/p-scratch was not created for pod default/p (pod is not owner)  waiting for ephemeral volume controller to create the persistentvolumeclaim \"p-cache\"  fits
             Smallest change: delete claim p-scratch, which was not created for this pod; and wait until the ephemeral volume controller creates claim p-cache. Then it can be scheduled on node n1.
         ",

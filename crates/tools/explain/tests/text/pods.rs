@@ -66,8 +66,8 @@ fn waiting_pod_shows_every_node_and_claim() {
               logs   volume logs; Pending: see bindery explain pvc/logs
               data   volume data; Bound to disk
               tmp    volume tmp; Pending: see bindery explain pvc/tmp
-              node  claim logs                                    claim data               claim tmp             other checks
-              n1    would use v1                                 bound to disk, reachable  would be provisioned  taint gpu=yes:NoSchedule
+              node  claim logs                                    claim data                claim tmp             other checks
+              n1    would use v1                                  bound to disk, reachable  would be provisioned  taint gpu=yes:NoSchedule
               n2    no matching volume; v2: needs 1Gi, has 500Mi  bound to disk, reachable  would be provisioned  fits
               n3    no matching volume                            bound to disk, reachable  would be provisioned  cpu: needs 2, 1 free of 1
             Smallest change: remove the taint gpu=yes:NoSchedule from node n1, or tolerate it. Then it can be scheduled on node n1.
@@ -90,7 +90,7 @@ fn assigned_pod_shows_its_volumes_on_the_node() {
             The pod has its node, for good.
               next  nothing, until something changes
               data  volume data; Bound to disk
-              node  claim data               other checks
+              node  claim data                other checks
               n1    bound to disk, reachable  fits
         ",
     );
@@ -148,13 +148,13 @@ fn similar_nodes_share_a_row() {
         "
             node                         claim c             other checks
             a0000 and 1,299 similar nodes  would use v0000    cpu: needs 2, 1 free of 1
-            b0000 and 11 nodes like it     no matching volume  cordoned; cpu: needs 2, 1 free of 1
-            Smallest change: ask for 1 less cpu, or give node a0000 as much more. Then it can be scheduled on node a0000.
+            b0000 and 11 similar nodes     no matching volume  cordoned; cpu: needs 2, 1 free of 1
+            Smallest change: request 1 less cpu, or add as much to node a0000. Then it can be scheduled on node a0000.
         ",
     );
     let key = PodKey { namespace: "default".into(), name: "p".into() };
     let all = explain_pod(&cache_of(&cluster, &[]), &key, usize::MAX).expect("the pod exists");
-    assert_eq!(all.matrix.expect("a table").rows.len(), 1_312, "each has a row when all are asked for");
+    assert_eq!(all.matrix.expect("a table").rows.len(), 1_312, "every node has a row");
     let few = explain_pod(&cache_of(&cluster, &[]), &key, 1).expect("the pod exists").matrix.expect("a table");
     assert_eq!((few.rows.len(), few.hidden), (1, 12));
 }
