@@ -93,7 +93,7 @@ pub struct ChaosRun {
 }
 
 /// How long the cluster may take to become stable: longer than every back-off.
-const REST: Duration = Duration::from_secs(600);
+const STABLE_AFTER: Duration = Duration::from_secs(600);
 
 pub fn pick<T>(items: &[T], number: u8) -> Option<&T> {
     items.get(usize::from(number) % items.len().max(1))
@@ -459,7 +459,7 @@ impl ChaosRun {
     /// volumes.
     pub fn recover(&mut self) {
         self.finish_storage_calls();
-        self.run_for(REST);
+        self.run_for(STABLE_AFTER);
         if self.provisioners() > 0 {
             return;
         }
@@ -470,7 +470,7 @@ impl ChaosRun {
             } else {
                 provisioner::reject(&mut self.cluster, claim);
             }
-            self.run_for(REST);
+            self.run_for(STABLE_AFTER);
         }
     }
 

@@ -239,6 +239,7 @@ proptest! {
         check(&[Role::Controllers], CLASSES, &lines, &faults);
     }
 
+    /// S14: the promises do not depend on there being one leader.
     #[test]
     fn promises_hold_with_two_leaders(
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
@@ -249,6 +250,7 @@ proptest! {
         check(&[Role::Controllers; 2], CLASSES, &lines, &faults);
     }
 
+    /// S12.
     #[test]
     fn objects_in_use_keep_their_protection_finalizer(
         engines in 1..=2usize,
@@ -258,6 +260,7 @@ proptest! {
         check(&[Role::Controllers; 2][..engines], CLASSES, &lines, &faults);
     }
 
+    /// S6, S8, S9.
     #[test]
     fn pods_are_scheduled_where_their_volumes_are_reachable(
         engines in 1..=2usize,
@@ -276,6 +279,7 @@ proptest! {
         check(&[Role::WithScheduler; 2][..engines], CROWDED_ALWAYS, &lines, &faults);
     }
 
+    /// S7: the same input gives the same decisions.
     #[test]
     fn same_faults_give_same_history(
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),

@@ -112,6 +112,7 @@ fn with_nodes<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
+    /// S4, S5, S10, L2, L3.
     #[test]
     fn no_provisioned_storage_is_leaked_or_lost(
         is_apart in any::<bool>(),

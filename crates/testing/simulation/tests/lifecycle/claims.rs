@@ -59,7 +59,7 @@ fn claims() -> Vec<Case> {
             )
             .after("")
             .requests(&[LIST, LET_GO, "write PersistentVolumeClaim default/claim2"]),
-        protected("finalizer removal fails -> controller retries, and looks again each time")
+        protected("finalizer removal fails -> controller retries, and lists pods again each time")
             .before(gone)
             .error("write", Kind::Claim, forbidden())
             .error("write", Kind::Claim, forbidden())
@@ -130,7 +130,7 @@ fn claims() -> Vec<Case> {
 
 /// A pod is watched, or its end.
 fn pods() -> Vec<Case> {
-    let held = |name, pod| {
+    let in_use = |name, pod| {
         protected(name)
             .before("pvc claim1#uid1 1Gi Pending protected deleting fin=example.com/mine")
             .late(pod)
@@ -141,8 +141,8 @@ fn pods() -> Vec<Case> {
     const USED: &str = "pvc claim1#uid1 1Gi Pending protected deleting
                         pod pod1 claim=claim1 node=node1 phase=Running";
     vec![
-        held("updated running Pod -> no action", "pod pod1 claim=claim1 node=node1 phase=Running"),
-        held("updated finished Pod -> finalizer is not removed", "pod pod1 claim=claim1 node=node1 phase=Succeeded"),
+        in_use("updated running Pod -> no action", "pod pod1 claim=claim1 node=node1 phase=Running"),
+        in_use("updated finished Pod -> finalizer is not removed", "pod pod1 claim=claim1 node=node1 phase=Succeeded"),
         released(
             "updated unscheduled Pod -> finalizer is removed",
             "pvc claim1#uid1 1Gi Pending protected deleting

@@ -55,23 +55,23 @@ fn upstream() -> Vec<Case> {
 }
 
 fn further() -> Vec<Case> {
-    let asks = |name, claim| grown(name, "claim1").before(claim).unchanged().requests(&[]);
+    let no_expansion = |name, claim| grown(name, "claim1").before(claim).unchanged().requests(&[]);
     vec![
-        asks("a deleted claim", "").events(&[]),
-        asks("a claim that is not bound", "pvc claim1#uid1 2Gi Pending vol=volume1 got=1Gi/RWO").events(&[]),
-        asks(
+        no_expansion("a deleted claim", "").events(&[]),
+        no_expansion("a claim that is not bound", "pvc claim1#uid1 2Gi Pending vol=volume1 got=1Gi/RWO").events(&[]),
+        no_expansion(
             "a claim with the requested capacity",
             "pv  volume1 2Gi Bound ->claim1#uid1 source=csi:x
              pvc claim1#uid1 2Gi Bound vol=volume1",
         )
         .events(&[]),
-        asks(
+        no_expansion(
             "a volume of another claim",
             "pv  volume1 1Gi Bound ->claim1#uid9 source=csi:x
              pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
         )
         .events(&[]),
-        asks(
+        no_expansion(
             "a volume that refers to the claim by another name: only the UID counts",
             "pv  volume1 1Gi Bound ->claim9#uid1 source=csi:x
              pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",

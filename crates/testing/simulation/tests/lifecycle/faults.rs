@@ -63,7 +63,7 @@ fn every_request_fails_once() -> Vec<Case> {
                  pvc pod1-vol#made-pod1-vol 1Gi Pending owner=uid2 protected",
             )
     };
-    let gone = |name| {
+    let deleting = |name| {
         together(name)
             .before(
                 "vac vac1 protected deleting
@@ -84,18 +84,19 @@ fn every_request_fails_once() -> Vec<Case> {
         protected("creating a claim: rejected, lost, and Retry-After")
             .error("create", Kind::Claim, no())
             .lost_answer("create", Kind::Claim),
-        all.iter().fold(gone("removing finalizers: rejected"), |case, kind| case.error("write", *kind, no())),
-        all.iter().fold(gone("removing finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
+        all.iter().fold(deleting("removing finalizers: rejected"), |case, kind| case.error("write", *kind, no())),
+        all.iter()
+            .fold(deleting("removing finalizers: answers are lost"), |case, kind| case.lost_answer("write", *kind)),
         lists
             .iter()
-            .fold(gone("removing finalizers: lists are rejected"), |case, kind| case.error("list", *kind, no())),
-        lists.iter().fold(gone("removing finalizers: lists are lost"), |case, kind| {
+            .fold(deleting("removing finalizers: lists are rejected"), |case, kind| case.error("list", *kind, no())),
+        lists.iter().fold(deleting("removing finalizers: lists are lost"), |case, kind| {
             case.error("list", *kind, RequestError::Lost)
         }),
-        gone("removing finalizers: a volume that is bound in the meantime is kept")
+        deleting("removing finalizers: a volume that is bound in the meantime is kept")
             .late("pv v 1Gi Bound ->claim9#uid9 protected deleting")
             .after("pv v 1Gi Bound ->claim9#uid9 protected deleting"),
-        gone("removing finalizers: another writer adds the finalizer again")
+        deleting("removing finalizers: another writer adds the finalizer again")
             .then(|cluster| put(cluster, "pv v 1Gi Available protected deleting"))
             .then(|cluster| cluster.delete(&ObjectKey::volume("v")))
             .after(""),

@@ -74,7 +74,7 @@ fn upstream() -> Vec<Case> {
             )
             .after(BOUND_UNUSED)
             .requests(&[LIST, UNUSED]),
-        reported("status update fails -> controller retries, and looks again each time")
+        reported("status update fails -> controller retries, and lists pods again each time")
             .before(BOUND)
             .error("write", Kind::Claim, RequestError::Error("forbidden: Mock error".into()))
             .error("write", Kind::Claim, RequestError::Error("forbidden: Mock error".into()))

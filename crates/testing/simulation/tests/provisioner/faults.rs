@@ -169,9 +169,9 @@ fn answers() -> Vec<Case> {
 }
 
 fn saving() -> Vec<Case> {
-    let refused =
+    let injected =
         |error: RequestError, is_applied| InjectedError { verb: "create", kind: Kind::Volume, error, is_applied };
-    let no = || refused(RequestError::Error("etcd is on fire".into()), false);
+    let no = || injected(RequestError::Error("etcd is on fire".into()), false);
     vec![
         case("the PersistentVolume cannot be created for a while: the storage is kept")
             .before(CLAIM)
@@ -181,7 +181,7 @@ fn saving() -> Vec<Case> {
             .end(MADE),
         case("the answer to creating the PersistentVolume is lost")
             .before(CLAIM)
-            .error(refused(RequestError::Lost, true))
+            .error(injected(RequestError::Lost, true))
             .end(MADE),
         case("a PersistentVolume of that name is created in the meantime with other storage: the unused storage is deleted")
             .before(CLAIM)

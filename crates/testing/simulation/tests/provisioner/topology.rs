@@ -162,9 +162,9 @@ fn topology_of_a_migrated_class_is_translated() {
         panic!("no volume is requested")
     };
     assert_eq!(order.provisioner, plugin);
-    let places = order.topology.expect("places").expect("some");
+    let topology = order.topology.expect("topology requirements").expect("some");
     let zone = "topology.ebs.csi.aws.com/zone";
-    assert_eq!(places.requisite, terms(&format!("{zone}:a {zone}:b")));
+    assert_eq!(topology.requisite, terms(&format!("{zone}:a {zone}:b")));
     assert!(
         matches!(decided(&format!("pvc c-0#u 1Gi Pending class=gold sp={plugin}")), Action::Settle),
         "the class belongs to the in-tree plugin"

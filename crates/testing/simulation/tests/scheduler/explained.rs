@@ -107,12 +107,12 @@ fn concerns(known: &Cache, change: &Change, pod: &Pod) -> bool {
             |pod: &Pod| (pod.scheduling.needs.clone(), pod.scheduling.labels.clone(), pod.scheduling.apart.clone());
         let moves = |before: &Pod| node_of(before).is_some() && node_of(before) != node_of(other);
         let leaves = |before: &Pod| moves(before) || !uses_resources(other) || shape(before) != shape(other);
-        let gives_back = before.is_some_and(|before| uses_resources(before) && leaves(before));
+        let frees_resources_by_leaving = before.is_some_and(|before| uses_resources(before) && leaves(before));
         let moves = |before: &Pod| node_of(before) != node_of(other) || before.deleting != other.deleting;
-        let comes = node_of(other).is_some() && before.is_none_or(|before| moves(before));
-        let wants_company = !(pod.scheduling.near.is_empty() && pod.scheduling.spread.is_empty());
+        let arrives = node_of(other).is_some() && before.is_none_or(|before| moves(before));
+        let depends_on_pods = !(pod.scheduling.near.is_empty() && pod.scheduling.spread.is_empty());
         let is_own = other.meta.uid == pod.meta.uid && other.key() == pod.key();
-        return is_own || is_stuck(pod) && (gives_back || comes && wants_company);
+        return is_own || is_stuck(pod) && (frees_resources_by_leaving || arrives && depends_on_pods);
     }
     let objects = change.after.iter().chain(&change.before);
     objects.into_iter().any(|object| concerns_by(known, object, pod)) || is_stuck(pod) && frees_resources(known, change)

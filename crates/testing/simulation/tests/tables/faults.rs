@@ -101,7 +101,7 @@ fn saving() -> Vec<Case> {
 
 /// The object that a claim waits for is created.
 fn awaited_objects() -> Vec<Case> {
-    let comes = |name, before| {
+    let created = |name, before| {
         claim(name, "claim1")
             .before(before)
             .unchanged()
@@ -110,12 +110,12 @@ fn awaited_objects() -> Vec<Case> {
             .stable("pvc claim1#uid1 1Gi Pending class=slow sp=vendor.com/slow")
     };
     vec![
-        comes("provision.class-missing: it comes", "pvc claim1#uid1 1Gi Pending class=slow"),
-        comes(
+        created("provision.class-missing: it created", "pvc claim1#uid1 1Gi Pending class=slow"),
+        created(
             "provision.no-plugin: the class is replaced",
             "sc slow kubernetes.io/unknown\n pvc claim1#uid1 1Gi Pending class=slow",
         ),
-        comes(
+        created(
             "provision.in-tree.data-source: the class is replaced",
             "sc slow kubernetes.io/host-path\n pvc claim1#uid1 1Gi Pending class=slow source=VolumeSnapshot",
         ),

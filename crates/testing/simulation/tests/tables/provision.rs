@@ -102,7 +102,7 @@ fn in_tree() -> Vec<Case> {
     ]
 }
 
-/// The plugin does not exist, or cannot serve the claim.
+/// The plugin does not exist, or does not support the claim.
 fn plugin_errors() -> Vec<Case> {
     vec![
         claim("11-2 plugin not found", "claim11-2")

@@ -9,7 +9,7 @@ use crate::case::{Case, claim, multi, volume};
 
 /// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    let groups = [gone(), claims(), volumes(), pairs(), classes(), waiting(), hand_offs(), migration()];
+    let groups = [missing_objects(), claims(), volumes(), pairs(), classes(), waiting(), hand_offs(), migration()];
     let more = [plugin_errors(), nodes(), taken_names(), requests(), not_deleted(), races(), scrubbing(), binding()];
     groups.into_iter().chain(more).flatten().collect()
 }
@@ -18,7 +18,7 @@ const BOUND: &str = "pv  volume1 1Gi Bound ->claim1#uid1 bbc
                      pvc claim1#uid1 1Gi Bound vol=volume1 bbc bc";
 
 /// Objects that do not exist.
-fn gone() -> Vec<Case> {
+fn missing_objects() -> Vec<Case> {
     vec![
         claim("claim.gone", "missing").before("").after("").events(&[]),
         volume("volume.gone", "nothing").before("").after("").events(&[]),
@@ -265,7 +265,7 @@ fn migration() -> Vec<Case> {
 
 // === Provisioning ===
 
-/// The plugin cannot serve the claim.
+/// The plugin does not support the claim.
 fn plugin_errors() -> Vec<Case> {
     vec![
         claim("provision.no-plugin: a plugin without a provisioner", "claim1")
@@ -361,7 +361,7 @@ fn requests() -> Vec<Case> {
             .after("pvc claim1#uid1 1Gi Pending class=external sp=vendor.com/my-volume")
     };
     vec![
-        ask("provision.external.ask: refused")
+        ask("provision.external.ask: rejected")
             .error("write", Kind::Claim, RequestError::Error("Mock update error".into()))
             .events(&[
                 "Warning ProvisioningFailed Error saving claim: Mock update error",

@@ -4,10 +4,10 @@ use crate::case::{Case, claim};
 
 /// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [gone(), unclaimed(), claimed()].into_iter().flatten().collect()
+    [missing_volumes(), unclaimed(), claimed()].into_iter().flatten().collect()
 }
 
-fn gone() -> Vec<Case> {
+fn missing_volumes() -> Vec<Case> {
     vec![
         claim("3-1 bound claim with missing VolumeName", "claim3-1")
             .before("pvc claim3-1#uid3-1 10Gi Bound bbc bc")

@@ -4,7 +4,7 @@ use crate::case::{Case, claim};
 
 /// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [missing(), served(), taken(), mismatch(), attributes()].into_iter().flatten().collect()
+    [missing(), suitable(), taken(), mismatch(), attributes()].into_iter().flatten().collect()
 }
 
 fn missing() -> Vec<Case> {
@@ -20,7 +20,7 @@ fn missing() -> Vec<Case> {
     ]
 }
 
-fn served() -> Vec<Case> {
+fn suitable() -> Vec<Case> {
     vec![
         claim("2-3 claim prebound to unbound volume", "claim2-3")
             .before(
