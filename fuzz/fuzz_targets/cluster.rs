@@ -1,4 +1,4 @@
-//! An engine in a cluster, with answers and word of changes in an order that the input chooses.
+//! An engine in a cluster, with answers and watch events in an order that the input chooses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl Cluster {
         }
     }
 
-    /// Does what a choice response, if it can be done just now.
+    /// Applies a choice, if it is possible now.
     fn step(&mut self, choice: u8) {
         let _ = match choice % 8 {
             0..=2 => self.answer(choice),
@@ -129,10 +129,10 @@ impl Cluster {
         self.open.remove_entry(&id)
     }
 
-    /// Tells the engine of one change, if there is one that it was not told of.
+    /// Delivers the next watch event to the engine, if any.
     fn watch(&mut self) -> bool {
-        let Some(told) = self.cluster.pending_events.pop_front() else { return false };
-        self.tell(told.into());
+        let Some(event) = self.cluster.pending_events.pop_front() else { return false };
+        self.tell(event.into());
         true
     }
 
@@ -157,6 +157,6 @@ impl Cluster {
                 return;
             }
         }
-        panic!("it does not come to rest: {:#?}", self.cluster.history.iter().rev().take(40).collect::<Vec<_>>());
+        panic!("the engine does not become idle: {:#?}", self.cluster.history.iter().rev().take(40).collect::<Vec<_>>());
     }
 }
