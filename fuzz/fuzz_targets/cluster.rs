@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, RequestError, RequestId};
-use bindery_simulation::World;
-use bindery_simulation::run::companions;
+use bindery_simulation::SimulatedCluster;
+use bindery_simulation::run::lifecycle_controllers;
 use bindery_rules_api::{Request, RuleSet};
 use bindery_model::{Kind, Object, ObjectKey};
 use serde_json::Value;
@@ -19,7 +19,7 @@ const CHOSEN_STEPS: usize = 150;
 const IDLE_STEPS_MAX: usize = 5_000;
 
 pub struct Cluster {
-    world: World,
+    cluster: SimulatedCluster,
     engine: Engine,
     open: BTreeMap<RequestId, Request>,
     later: VecDeque<(Kind, Value)>,
@@ -32,9 +32,9 @@ impl Cluster {
         // Enables host-path provisioning, so that its rules are covered.
         let config = BinderConfig { host_path_provisioner: true, ..BinderConfig::default() };
         let binder: Box<dyn RuleSet + Send> = Box::new(Binder::new(config));
-        let engine = Engine::new(Config::default(), std::iter::once(binder).chain(companions()).collect());
+        let engine = Engine::new(Config::default(), std::iter::once(binder).chain(lifecycle_controllers()).collect());
         let mut cluster = Cluster {
-            world: World::default(),
+            cluster: SimulatedCluster::default(),
             engine,
             open: BTreeMap::new(),
             later: VecDeque::new(),
@@ -59,23 +59,23 @@ impl Cluster {
     fn put(&mut self, kind: Kind, mut json: Value) {
         let Ok(object) = Object::from_json(kind, json.to_string().as_bytes()) else { return };
         let key = object.key();
-        if self.world.get(&key).is_some() && !json["metadata"]["deletionTimestamp"].is_null() {
-            self.world.delete(&key);
+        if self.cluster.get(&key).is_some() && !json["metadata"]["deletionTimestamp"].is_null() {
+            self.cluster.delete(&key);
         } else {
             // An API server gives every object a unique UID; all guarantees depend on it.
             let uid = json["metadata"]["uid"].as_str().unwrap_or_default();
             let is_taken = |(other, object): (&ObjectKey, &Value)| *other != key && object["metadata"]["uid"] == uid;
-            if uid.is_empty() || self.world.objects().any(is_taken) {
+            if uid.is_empty() || self.cluster.objects().any(is_taken) {
                 json["metadata"]["uid"] = key.to_string().into();
             }
-            self.world.put(kind, json);
+            self.cluster.put(kind, json);
         }
     }
 
     fn start(&mut self) {
-        self.world.untold.clear();
+        self.cluster.pending_events.clear();
         for kind in Kind::ALL {
-            let (version, objects) = self.world.list(kind);
+            let (version, objects) = self.cluster.list(kind);
             self.deliver(Input::Listed { kind, version, objects });
         }
         self.deliver(Input::Leader(true));
@@ -108,7 +108,7 @@ impl Cluster {
     /// Answers a request, if there is one.
     fn answer(&mut self, choice: u8) -> bool {
         let Some((id, request)) = self.take(choice) else { return false };
-        let answer = self.world.answer(&request);
+        let answer = self.cluster.answer(&request);
         self.deliver(Input::Answered(id, answer));
         true
     }
@@ -117,7 +117,7 @@ impl Cluster {
     fn lose(&mut self, choice: u8) -> bool {
         let Some((id, request)) = self.take(choice) else { return false };
         if choice & 64 != 0 {
-            self.world.answer(&request);
+            self.cluster.answer(&request);
         }
         let is_operation = matches!(request, Request::RunOperation(_));
         let error = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
@@ -133,7 +133,7 @@ impl Cluster {
 
     /// Delivers one watch event, if there is one.
     fn watch(&mut self) -> bool {
-        let Some(event) = self.world.untold.pop_front() else { return false };
+        let Some(event) = self.cluster.pending_events.pop_front() else { return false };
         self.deliver(event.into());
         true
     }
@@ -160,6 +160,6 @@ impl Cluster {
                 return;
             }
         }
-        panic!("the engine does not become idle: {:#?}", self.world.history.iter().rev().take(40).collect::<Vec<_>>());
+        panic!("the engine does not become idle: {:#?}", self.cluster.history.iter().rev().take(40).collect::<Vec<_>>());
     }
 }

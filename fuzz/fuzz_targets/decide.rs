@@ -10,7 +10,7 @@ mod cluster;
 
 use bindery_binder::Binder;
 use bindery_cache::Cache;
-use bindery_simulation::run::companions;
+use bindery_simulation::run::lifecycle_controllers;
 use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_model::{Kind, Object};
 use libfuzzer_sys::fuzz_target;
@@ -59,7 +59,7 @@ fn kind_of(line: &[u8]) -> Option<(Kind, Value)> {
 /// evaluated after each document. At the end, everything is deleted.
 fn decide_once(documents: &[(Kind, Value, bool)]) {
     let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
-    let sets: Vec<_> = std::iter::once(binder).chain(companions()).collect();
+    let sets: Vec<_> = std::iter::once(binder).chain(lifecycle_controllers()).collect();
     let live_reads = LiveReads::default();
     let mut known = Cache::new(bindery_matching::INDEX_POLICY);
     for (kind, json, _) in documents {

@@ -27,7 +27,7 @@ enum Task {
     Test {
         /// Fail if no real API server is available, instead of skipping the tests that need one.
         #[arg(long)]
-        require_lab: bool,
+        require_test_cluster: bool,
         /// Use a new seed for random tests, and print it for replay. By default every run tries the
         /// same cases.
         #[arg(long)]
@@ -71,7 +71,7 @@ enum Bench {
 
 fn main() -> ExitCode {
     let done = match Args::parse().task {
-        Task::Test { require_lab, fresh_seeds } => test(require_lab, fresh_seeds),
+        Task::Test { require_test_cluster, fresh_seeds } => test(require_test_cluster, fresh_seeds),
         Task::Assets => print_assets(),
         Task::Rules => write_rules(),
         Task::Manifests => write_manifests(),
@@ -119,18 +119,18 @@ fn bench(program: &str, command: &[&str], options: Vec<impl AsRef<OsStr>>) -> Re
 
 /// Runs all tests. Those that need a real API server are skipped without one, unless it is
 /// required.
-fn test(require_lab: bool, fresh_seeds: bool) -> Result<(), String> {
+fn test(require_test_cluster: bool, fresh_seeds: bool) -> Result<(), String> {
     let mut tests = Command::new(env!("CARGO"));
     tests.args(["test", "--workspace"]);
     match provide()? {
         Assets::Available(folder) => {
             tests.env(VARIABLE, folder);
         }
-        Assets::Unavailable(reason) if require_lab => return Err(reason),
+        Assets::Unavailable(reason) if require_test_cluster => return Err(reason),
         Assets::Unavailable(reason) => eprintln!("cargo xtask: tests on a real API server are skipped: {reason}"),
     }
-    if require_lab {
-        tests.env("BINDERY_REQUIRE_LAB", "1");
+    if require_test_cluster {
+        tests.env("BINDERY_REQUIRE_TEST_CLUSTER", "1");
     }
     if fresh_seeds {
         let seed = RandomState::new().hash_one(std::process::id());

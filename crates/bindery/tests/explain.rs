@@ -34,7 +34,7 @@ fn refused(args: &[&str]) -> (Option<i32>, String) {
 fn a_pending_claim_is_explained() {
     let expected = r#"default/data is Pending   [provision.no-plugin]
 The class names an in-tree provisioner that does not exist or cannot make volumes.
-  asks for  10Gi, ReadWriteOnce, Filesystem, class "fast"
+  requests  10Gi, ReadWriteOnce, Filesystem, class "fast"
   event     ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner
   next      nothing, until something changes
   pv-3      needs 10Gi, has 8Gi
@@ -78,10 +78,10 @@ fn programs_read_json() {
 
     let fields: Vec<&String> = explained.as_object().expect("it is an object").keys().collect();
     let stable = [
-        "beside",
         "bind",
         "candidates",
         "change",
+        "controllers",
         "events",
         "isDeleting",
         "kind",
@@ -106,14 +106,14 @@ fn a_pod_that_waits_is_explained() {
     let expected = r#"default/db is waiting for a node   [schedule.unschedulable]
 No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.
   event  FailedScheduling: 0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling.
-  next   writes Pod default/db
+  next   updates Pod default/db
   data   volume data; Pending: see bindery explain pvc/data
   logs   volume logs; Bound to nfs
-  node                    claim data                                     claim logs              beside its claims
-  n1                      would take disk-1                              bound to nfs, in reach  taint dedicated=batch:NoSchedule
-  n2                      no matching volume; disk-2: needs 10Gi, has 5Gi  bound to nfs, in reach  fits
-  n3 and 1 node like it   no matching volume                             bound to nfs, in reach  fits
-Smallest change: remove the taint dedicated=batch:NoSchedule from node n1, or tolerate it. Then it can be placed on node n1.
+  node                    claim data                                     claim logs              other checks
+  n1                      would use disk-1                              bound to nfs, reachable  taint dedicated=batch:NoSchedule
+  n2                      no matching volume; disk-2: needs 10Gi, has 5Gi  bound to nfs, reachable  fits
+  n3 and 1 similar node   no matching volume                             bound to nfs, reachable  fits
+Smallest change: remove the taint dedicated=batch:NoSchedule from node n1, or tolerate it. Then it can be scheduled on node n1.
 "#;
     let columns =
         |text: &str| text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
@@ -123,15 +123,15 @@ Smallest change: remove the taint dedicated=batch:NoSchedule from node n1, or to
     let json: Value = serde_json::from_str(&explain_in(PODS, &["pod/db", "-o", "json"])).expect("it writes JSON");
     assert_eq!(json["matrix"]["claims"], json!(["data", "logs"]));
     let row = json!({
-        "node": "n1", "others": 0, "fits": false, "rest": ["taint dedicated=batch:NoSchedule"],
-        "claims": [{"fits": true, "text": "would take disk-1"}, {"fits": true, "text": "bound to nfs, in reach"}],
+        "node": "n1", "similarNodes": 0, "fits": false, "otherReasons": ["taint dedicated=batch:NoSchedule"],
+        "claims": [{"fits": true, "text": "would use disk-1"}, {"fits": true, "text": "bound to nfs, reachable"}],
     });
     assert_eq!(json["matrix"]["rows"][0], row);
     let steps = ["remove the taint dedicated=batch:NoSchedule from node n1, or tolerate it"];
     assert_eq!(json["change"], json!({"node": "n1", "steps": steps}));
 
     let all = explain_in(PODS, &["pod/db", "--all"]);
-    assert!(all.contains("\n  n4 ") && !all.contains("like it"), "{all}");
+    assert!(all.contains("\n  n4 ") && !all.contains("similar"), "{all}");
     let placed = explain_in(PODS, &["pod/web"]);
     assert!(placed.starts_with("default/web is on node n2   [schedule.assigned]\n"), "{placed}");
 }

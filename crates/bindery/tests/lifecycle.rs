@@ -8,7 +8,7 @@ mod servers;
 
 use std::path::PathBuf;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Running};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, Running};
 use cluster::Cluster;
 use serde_json::Value;
 use servers::ApiServer;
@@ -34,7 +34,7 @@ impl Cluster {
     }
 
     fn apply(&self, objects: &str) {
-        self.test_cluster.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are created");
+        self.test_cluster.kubectl_with_input(objects, ["apply", "-f", "-"]).expect("objects are created");
     }
 
     fn kubectl(&self, words: &str) -> String {
@@ -51,7 +51,7 @@ impl Cluster {
     }
 
     fn is_deleted(&self, object: &str) {
-        self.kubectl(&format!("wait --for=delete {KUBECTL_PATIENCE} {object}"));
+        self.kubectl(&format!("wait --for=delete {KUBECTL_TIMEOUT} {object}"));
     }
 
     /// The messages and counts of an object's events with this reason.
@@ -217,7 +217,7 @@ fn a_claim_in_use_is_protected_from_deletion(api_server: ApiServer) {
     cluster.is_deleted("pvc/data");
     cluster.is_deleted("pv/disk");
     assert!(!folder.0.join("data").exists(), "the data was deleted");
-    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/more"));
+    cluster.kubectl(&format!("delete {KUBECTL_TIMEOUT} pvc/more"));
     cluster.is_deleted("pv/other");
 }
 
@@ -237,7 +237,7 @@ fn an_attributes_class_in_use_is_protected_from_deletion(api_server: ApiServer) 
         cluster.field("volumeattributesclass/quick", ".metadata.finalizers"),
         r#"["kubernetes.io/vac-protection"]"#
     );
-    cluster.kubectl(&format!("delete {KUBECTL_PATIENCE} pvc/data"));
+    cluster.kubectl(&format!("delete {KUBECTL_TIMEOUT} pvc/data"));
     cluster.is_deleted("volumeattributesclass/quick");
 }
 

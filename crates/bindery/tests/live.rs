@@ -5,7 +5,7 @@ mod service_account;
 
 use std::process::Command;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, comes_to_hold};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, Running, TestCluster, wait_until};
 use serde_json::Value;
 
 const OBJECTS: &str = r#"
@@ -39,17 +39,17 @@ fn state(controller: &Running, query: &str) -> Value {
 /// A cluster with objects, and a leading controller that has processed them.
 fn settled() -> Option<(TestCluster, Running)> {
     let test_cluster = service_account::cluster(TestCluster::builder())?;
-    test_cluster.kubectl_reading(OBJECTS, ["apply", "-f", "-"]).expect("objects are created");
+    test_cluster.kubectl_with_input(OBJECTS, ["apply", "-f", "-"]).expect("objects are created");
     let kubeconfig = format!("--kubeconfig={}", service_account::kubeconfig(&test_cluster, "controller").display());
     let args = ["controller", &kubeconfig, "--listen=127.0.0.1:0"];
     let controller = test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts");
-    let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
+    let wait = ["wait", "pvc/fits", "--for=jsonpath={.status.phase}=Bound", KUBECTL_TIMEOUT];
     test_cluster.kubectl(wait).expect("the claim is bound");
     let default = r#"{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}}}"#;
     test_cluster
         .kubectl(["patch", "storageclass", "slow", "--type=merge", "-p", default])
         .expect("the class is the default");
-    let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", KUBECTL_PATIENCE];
+    let wait = ["wait", "pvc/classless", "--for=jsonpath={.spec.storageClassName}=slow", KUBECTL_TIMEOUT];
     test_cluster.kubectl(wait).expect("the claim gets the default class");
     Some((test_cluster, controller))
 }
@@ -69,7 +69,7 @@ fn metrics_health_and_debug_state_are_served() {
     // Others may see the controller's write before it has the response.
     let mut metrics = String::new();
     let missing = |metrics: &str| expected.into_iter().find(|line| !metrics.lines().any(|expected| expected == *line));
-    let are_served = comes_to_hold(|| {
+    let are_served = wait_until(|| {
         metrics = get(&controller, "/metrics");
         missing(&metrics).is_none()
     });

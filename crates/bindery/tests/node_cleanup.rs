@@ -4,7 +4,7 @@
 
 mod servers;
 
-use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
+use bindery_test_cluster::{Running, TestCluster, wait_until};
 use serde_json::{Value, json};
 use servers::ApiServer;
 
@@ -59,13 +59,13 @@ impl World {
     }
 
     fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
-        assert!(comes_to_hold(holds), "timed out: {what}\n{}", self.cleanup.log());
+        assert!(wait_until(holds), "timed out: {what}\n{}", self.cleanup.log());
     }
 }
 
 fn create(test_cluster: &TestCluster, objects: &[Value]) {
     let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-    test_cluster.kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are created");
+    test_cluster.kubectl_with_input(&documents.join("\n---\n"), ["create", "-f", "-"]).expect("objects are created");
 }
 
 fn text(object: &Value, pointer: &str) -> String {

@@ -43,7 +43,7 @@ impl Cluster {
     fn create(&self, objects: &[Value]) {
         let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
         self.test_cluster
-            .kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"])
+            .kubectl_with_input(&documents.join("\n---\n"), ["create", "-f", "-"])
             .expect("objects are created");
     }
 

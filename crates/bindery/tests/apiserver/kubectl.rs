@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 
-use bindery_test_cluster::KUBECTL_PATIENCE;
+use bindery_test_cluster::KUBECTL_TIMEOUT;
 
 use crate::server::Server;
 
@@ -75,7 +75,7 @@ fn api_resources_names_every_kind() {
 fn create_and_get_wide() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     assert_eq!(server.create(VOLUME), "persistentvolume/pv-a created\n");
-    let again = server.kubectl_reading(VOLUME, &["create", "-f", "-"]).expect_err("it exists");
+    let again = server.kubectl_with_input(VOLUME, &["create", "-f", "-"]).expect_err("it exists");
     assert!(
         again.contains("(AlreadyExists): error when creating \"STDIN\": persistentvolumes \"pv-a\" already exists"),
         "{again}"
@@ -98,7 +98,7 @@ fn create_and_get_wide() {
 #[test]
 fn apply_twice_changes_nothing() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
-    let apply = |yaml: &str| server.kubectl_reading(yaml, &["apply", "-f", "-"]).expect("it is applied");
+    let apply = |yaml: &str| server.kubectl_with_input(yaml, &["apply", "-f", "-"]).expect("it is applied");
     assert_eq!(apply(CONFIG), "configmap/settings created\n");
     let version = || server.ok(&["get", "configmap", "settings", "-o", "jsonpath={.metadata.resourceVersion}"]);
     let first = version();
@@ -113,7 +113,7 @@ fn server_side_apply_reports_conflicts() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let apply = |yaml: &str, more: &[&str]| {
         let args = [&["apply", "--server-side", "-f", "-"], more].concat();
-        server.kubectl_reading(yaml, &args)
+        server.kubectl_with_input(yaml, &args)
     };
     assert_eq!(apply(CONFIG, &[]), Ok("configmap/settings serverside-applied\n".to_owned()));
     assert_eq!(apply(CONFIG, &[]), Ok("configmap/settings serverside-applied\n".to_owned()));
@@ -129,7 +129,7 @@ fn get_watch_prints_changes() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.create(VOLUME);
     // Wait for the binder's writes, so that the watch prints only what follows.
-    server.ok(&["wait", "pv/pv-a", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE]);
+    server.ok(&["wait", "pv/pv-a", "--for=jsonpath={.status.phase}=Available", KUBECTL_TIMEOUT]);
     let mut watch =
         server.kubectl_command(&["get", "pv", "--watch", "--output-watch-events"]).spawn().expect("kubectl starts");
     let mut lines = BufReader::new(watch.stdout.take().expect("stdout is piped")).lines();
@@ -220,7 +220,7 @@ fn wait_for_a_condition() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     server.create(CLAIM);
     let wait = server
-        .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE])
+        .kubectl_command(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_TIMEOUT])
         .spawn()
         .expect("kubectl starts");
     // Create the volume, so that the binder binds the claim.
@@ -266,9 +266,9 @@ fn explain_describes_fields() {
 fn unknown_fields_are_rejected() {
     let Some(server) = Server::up_for_kubectl(&[]) else { return };
     let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast");
-    let message = server.kubectl_reading(&strange, &["create", "-f", "-"]).expect_err("it is refused");
+    let message = server.kubectl_with_input(&strange, &["create", "-f", "-"]).expect_err("it is refused");
     assert!(message.contains("strict decoding error: unknown field \"spec.storageClass\""), "{message}");
-    let output = server.kubectl_reading(&strange, &["create", "--validate=warn", "-f", "-"]);
+    let output = server.kubectl_with_input(&strange, &["create", "--validate=warn", "-f", "-"]);
     assert_eq!(output, Ok("persistentvolumeclaim/data created\n".to_owned()));
 }
 
@@ -314,14 +314,14 @@ fn a_list_in_a_file_is_created() {
         let item = |text: &str| format!("  - {}\n", text.trim().replace('\n', "\n    "));
         format!("apiVersion: v1\nkind: List\nitems:\n{}", items.map(item).concat())
     };
-    let made = server.kubectl_reading(&list([CLAIM, CONFIG]), &["create", "-f", "-"]);
+    let made = server.kubectl_with_input(&list([CLAIM, CONFIG]), &["create", "-f", "-"]);
     assert_eq!(made.as_deref(), Ok("persistentvolumeclaim/data created\nconfigmap/settings created\n"));
-    let applied = server.kubectl_reading(&list([CLAIM, CONFIG]), &["apply", "-f", "-"]).expect("it is applied");
+    let applied = server.kubectl_with_input(&list([CLAIM, CONFIG]), &["apply", "-f", "-"]).expect("it is applied");
     assert!(
         applied.starts_with("persistentvolumeclaim/data ") && applied.contains("\nconfigmap/settings "),
         "{applied}"
     );
     let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast").replace("name: data", "name: strange");
-    let message = server.kubectl_reading(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
+    let message = server.kubectl_with_input(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
     assert!(message.contains("strict decoding error: unknown field \"spec.storageClass\""), "{message}");
 }

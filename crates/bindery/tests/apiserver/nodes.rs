@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use bindery_test_cluster::KUBECTL_PATIENCE;
+use bindery_test_cluster::KUBECTL_TIMEOUT;
 
 use crate::server::{Server, folder};
 
@@ -53,15 +53,15 @@ fn plain(name: &str, node: &str) -> String {
 fn up(more: &[&str]) -> Option<Server> {
     let server = Server::up_for_kubectl(&[&["--nodes", "3"], more].concat())?;
     for node in ["node-1", "node-2", "node-3"] {
-        server.ok(&["wait", "node", node, "--for=create", KUBECTL_PATIENCE]);
+        server.ok(&["wait", "node", node, "--for=create", KUBECTL_TIMEOUT]);
         // A node accepts pods once its lease exists.
-        server.ok(&["wait", "lease", node, "-n", "kube-node-lease", "--for=create", KUBECTL_PATIENCE]);
+        server.ok(&["wait", "lease", node, "-n", "kube-node-lease", "--for=create", KUBECTL_TIMEOUT]);
     }
     Some(server)
 }
 
 fn wait(server: &Server, what: &str, how: &str) {
-    server.ok(&["wait", what, &format!("--for={how}"), KUBECTL_PATIENCE]);
+    server.ok(&["wait", what, &format!("--for={how}"), KUBECTL_TIMEOUT]);
 }
 
 fn read(server: &Server, what: &str, path: &str) -> String {
@@ -122,7 +122,7 @@ fn a_pod_runs_once_its_claims_are_bound_until_it_is_deleted() {
     assert!(described.contains("Completed") && described.contains("Running"), "{described}");
 
     // Its grace period is an hour, which the simulated kubelet does not wait for.
-    server.ok(&["delete", "pod", "app", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod", "app", KUBECTL_TIMEOUT]);
     server.kubectl(&["get", "pod", "app"]).expect_err("it is deleted");
 }
 
@@ -138,7 +138,7 @@ fn pods_on_other_nodes_are_left_alone() {
     // A node that a user labels is simulated.
     wait(&server, "pod/c", "condition=Ready");
     wait(&server, "node/mine", "condition=Ready");
-    server.ok(&["delete", "pod", "c", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod", "c", KUBECTL_TIMEOUT]);
     assert_eq!(read(&server, "pod/a", ".status.phase"), "Pending");
     assert_eq!(read(&server, "pod/b", ".status.phase"), "Pending");
     assert_eq!(read(&server, "node/real", ".status.conditions"), "");
@@ -168,7 +168,7 @@ fn nodes_and_pods_survive_a_restart() {
     assert_eq!(state(&server), was, "the pod was not written and the node is the same");
     assert_eq!(read(&server, "node/node-1", ".metadata.labels.kept"), "yes");
     assert_ne!(read(&server, "pod/after", ".status.podIP"), read(&server, "pod/before", ".status.podIP"));
-    server.ok(&["delete", "pod", "before", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod", "before", KUBECTL_TIMEOUT]);
     server.stop();
     std::fs::remove_dir_all(folder).expect("it can be removed");
 }

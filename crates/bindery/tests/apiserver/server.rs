@@ -77,12 +77,12 @@ impl Server {
 
     /// Starts `bindery up` for a test that needs kubectl, or reports that the test is skipped.
     pub fn up_for_kubectl(args: &[&str]) -> Option<Server> {
-        if TestCluster::skips_test() { None } else { Some(Server::start_as("up", args)) }
+        if TestCluster::skip_test() { None } else { Some(Server::start_as("up", args)) }
     }
 
     /// Starts a server for a test that needs kubectl, or reports that the test is skipped.
     pub fn for_kubectl() -> Option<Server> {
-        if TestCluster::skips_test() { None } else { Some(Server::start()) }
+        if TestCluster::skip_test() { None } else { Some(Server::start()) }
     }
 
     /// Stops it with SIGTERM, and checks that it exits successfully.
@@ -122,7 +122,7 @@ impl Server {
     }
 
     /// Runs kubectl with this standard input.
-    pub fn kubectl_reading(&self, input: &str, args: &[&str]) -> Result<String, String> {
+    pub fn kubectl_with_input(&self, input: &str, args: &[&str]) -> Result<String, String> {
         let mut process = self.kubectl_command(args).stdin(Stdio::piped()).spawn().expect("kubectl starts");
         let mut stdin = process.stdin.take().expect("stdin is piped");
         stdin.write_all(input.as_bytes()).expect("kubectl reads");
@@ -137,7 +137,7 @@ impl Server {
 
     /// Creates objects, which must succeed.
     pub fn create(&self, yaml: &str) -> String {
-        self.kubectl_reading(yaml, &["create", "-f", "-"]).expect("objects are created")
+        self.kubectl_with_input(yaml, &["create", "-f", "-"]).expect("objects are created")
     }
 }
 

@@ -1,7 +1,7 @@
 //! `bindery up --nodes --node-storage` with kubectl: a simulated CSI driver, and nodes that run out
 //! of capacity.
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, eventually};
 
 use crate::server::{Server, folder};
 
@@ -32,7 +32,7 @@ fn wait(server: &Server, what: &str, how: &str) {
         Some("csistoragecapacity") => "kube-system",
         Some(_) | None => "default",
     };
-    server.ok(&["wait", what, &format!("--for={how}"), "-n", namespace, KUBECTL_PATIENCE]);
+    server.ok(&["wait", what, &format!("--for={how}"), "-n", namespace, KUBECTL_TIMEOUT]);
 }
 
 fn read(server: &Server, what: &str, path: &str) -> String {
@@ -81,7 +81,7 @@ fn a_claim_of_the_default_class_is_provisioned_for_its_pod() {
     let other = if node == "node-1" { "node-2" } else { "node-1" };
     has_capacity(&server, other, "10Gi");
 
-    server.ok(&["delete", "pod/data", "pvc/data", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod/data", "pvc/data", KUBECTL_TIMEOUT]);
     has_capacity(&server, &node, "10Gi");
     // The storage is deleted before the volume.
     eventually("no volume is left", || server.ok(&["get", "pv", "-o", "name"]).is_empty());
@@ -124,7 +124,7 @@ fn allocated_capacity_survives_a_restart() {
     assert_ne!(volume_node(&server, "after"), node, "the first node has no capacity for it");
     server.create(&claim_and_pod("late", "6Gi"));
     is_unschedulable(&server, "late");
-    server.ok(&["delete", "pod/before", "pvc/before", KUBECTL_PATIENCE]);
+    server.ok(&["delete", "pod/before", "pvc/before", KUBECTL_TIMEOUT]);
     runs(&server, "late");
     assert_eq!(volume_node(&server, "late"), node, "released capacity is used again");
     server.stop();

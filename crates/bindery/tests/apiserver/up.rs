@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use bindery_test_cluster::KUBECTL_PATIENCE;
+use bindery_test_cluster::KUBECTL_TIMEOUT;
 
 use crate::server::Server;
 
@@ -45,7 +45,7 @@ const OBJECTS: &str = r"
 fn a_claim_created_with_kubectl_is_bound() {
     let Some(mut server) = Server::up_for_kubectl(&[]) else { return };
     server.create(OBJECTS);
-    server.ok(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE]);
+    server.ok(&["wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", KUBECTL_TIMEOUT]);
     let table = server.ok(&["get", "pvc", "--no-headers"]);
     assert!(table.split_whitespace().take(4).eq(["data", "Bound", "disk", "2Gi"]), "{table}");
     server.stop();

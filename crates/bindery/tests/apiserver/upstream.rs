@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, assets};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, assets};
 
 use crate::server::Server;
 
@@ -81,7 +81,7 @@ fn upstream_controllers_and_scheduler_place_a_pod_with_its_volume() {
         Running::start(&server, "kube-controller-manager", &[controllers, "--pvclaimbinder-sync-period=1s"]);
     let _scheduler = Running::start(&server, "kube-scheduler", &[]);
     server.create(CLUSTER);
-    let wait = |what: &str, how: &str| server.ok(&["wait", what, &format!("--for={how}"), KUBECTL_PATIENCE]);
+    let wait = |what: &str, how: &str| server.ok(&["wait", what, &format!("--for={how}"), KUBECTL_TIMEOUT]);
     wait("pod/app", "jsonpath={.spec.nodeName}=node-1");
     wait("pvc/app-data", "jsonpath={.status.phase}=Bound");
     wait("pv/disk", "jsonpath={.status.phase}=Bound");

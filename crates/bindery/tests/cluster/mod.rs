@@ -1,6 +1,6 @@
 //! A cluster with running controllers, and tests that run on each API server.
 
-use bindery_test_cluster::{Running, TestCluster, comes_to_hold};
+use bindery_test_cluster::{Running, TestCluster, wait_until};
 
 use crate::servers;
 
@@ -34,7 +34,7 @@ impl Cluster {
     pub fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
         let tail = |program: &Running| program.log().lines().rev().take(15).collect::<Vec<_>>().join("\n");
         let log_tails = || self.programs.iter().map(tail).collect::<Vec<_>>().join("\n\n");
-        assert!(comes_to_hold(holds), "timed out: {what}\n{}", log_tails());
+        assert!(wait_until(holds), "timed out: {what}\n{}", log_tails());
     }
 }
 

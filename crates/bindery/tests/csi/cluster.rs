@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_simulation::oracle::Recorded;
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::StreamExt as _;
 use futures::stream::iter;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const AT_ONCE: usize = 16;
 /// twice that means idle.
 const QUIET: Duration = Duration::from_secs(10);
 /// If something still changes after this time, it never stops.
-const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
+const QUIET_WITHIN: Duration = TIMEOUT.saturating_mul(2);
 
 pub struct Cluster {
     server: Server,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving, When};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -232,8 +232,8 @@ impl<'a> Lane<'a> {
             self.choose(run, &seen).await;
             assert!(run.provisioner.ended().is_none(), "{}: it ended:\n{}", run.claim, run.provisioner.log());
             assert!(
-                began.elapsed() < PATIENCE,
-                "{}: after {PATIENCE:?} it does not hold that {what}: {:?}, volumes {:?}, at the driver {:?}\n{}",
+                began.elapsed() < TIMEOUT,
+                "{}: after {TIMEOUT:?} it does not hold that {what}: {:?}, volumes {:?}, at the driver {:?}\n{}",
                 run.claim,
                 seen.claim,
                 seen.volumes,

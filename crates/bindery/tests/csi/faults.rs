@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -169,8 +169,8 @@ impl<'a> Bench<'a> {
             }
             let Seen { claims, volumes, made, bound } = &seen;
             assert!(
-                began.elapsed() < PATIENCE,
-                "after {PATIENCE:?} it does not hold that {what}: {claims} claims, {} bound, {volumes} volumes, the driver has {made}\n{}",
+                began.elapsed() < TIMEOUT,
+                "after {TIMEOUT:?} it does not hold that {what}: {claims} claims, {} bound, {volumes} volumes, the driver has {made}\n{}",
                 bound.len(),
                 self.provisioner.log()
             );

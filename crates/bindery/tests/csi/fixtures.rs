@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::PATIENCE;
+use bindery_test_cluster::TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -67,7 +67,7 @@ pub async fn set_up(server: &Server) {
     }
     let began = Instant::now();
     while server.get(CONTENTS).await.is_err() {
-        assert!(began.elapsed() < PATIENCE, "the snapshot kinds are not served");
+        assert!(began.elapsed() < TIMEOUT, "the snapshot kinds are not served");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

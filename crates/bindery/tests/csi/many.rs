@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const NODES: usize = 10;
 /// How often the provisioner is killed while volumes are created, and again while they are deleted.
 const KILLS: usize = 10;
 /// A generous limit for the whole test.
-const WITHIN: Duration = PATIENCE.saturating_mul(4);
+const WITHIN: Duration = TIMEOUT.saturating_mul(4);
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -203,7 +203,7 @@ impl<'a> Bench<'a> {
         let began = Instant::now();
         let is_left = |claim: &Value| claim["metadata"]["finalizers"].as_array().map(Vec::len) != Some(1);
         while let Some(claim) = self.server.list(CLAIMS).await.into_iter().find(is_left) {
-            assert!(began.elapsed() < PATIENCE, "the claim keeps another finalizer: {claim}");
+            assert!(began.elapsed() < TIMEOUT, "the claim keeps another finalizer: {claim}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use bindery_csi::fake::{FakeDriver, Serving};
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -49,7 +49,7 @@ fn it_elects_a_leader_serves_metrics_hides_secrets_and_ends_with_its_driver() {
         }
 
         driver.cut();
-        let ended = leader.wait(PATIENCE).expect("it ends with its driver");
+        let ended = leader.wait(TIMEOUT).expect("it ends with its driver");
         assert!(!ended.success() && leader.log().contains("the connection to the CSI driver is lost"), "{}", leader.log());
     });
 }
@@ -76,7 +76,7 @@ fn invalid_flags_are_reported_immediately() {
         let mut program = test_cluster
             .start_program(env!("CARGO_BIN_EXE_bindery"), [&["provisioner", "csi", &kubeconfig], flags].concat())
             .expect("it starts");
-        let ended = program.wait(PATIENCE).expect("it ends");
+        let ended = program.wait(TIMEOUT).expect("it ends");
         assert!(!ended.success() && program.log().contains(expected), "{expected} is not in {}", program.log());
     }
 }

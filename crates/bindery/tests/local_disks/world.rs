@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use serde_json::{Value, json};
 
 use crate::machine::{FILE_SYSTEMS, Machine};
@@ -71,7 +71,7 @@ impl World {
     fn create(&self, objects: &[Value]) {
         let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
         self.test_cluster
-            .kubectl_reading(&documents.join("\n---\n"), ["create", "-f", "-"])
+            .kubectl_with_input(&documents.join("\n---\n"), ["create", "-f", "-"])
             .expect("objects are created");
     }
 
@@ -106,7 +106,7 @@ impl World {
             let logs: Vec<String> = self.deciders.iter().map(|decider| decider.log()).collect();
             let tail = |log: &String| log.lines().rev().take(20).collect::<Vec<_>>().join("\n");
             let tails: Vec<String> = logs.iter().map(tail).collect();
-            assert!(started.elapsed() < PATIENCE, "timed out: {what}\n{}", tails.join("\n\n"));
+            assert!(started.elapsed() < TIMEOUT, "timed out: {what}\n{}", tails.join("\n\n"));
             sleep(Duration::from_millis(50));
         }
     }
@@ -148,7 +148,7 @@ impl World {
             if started.elapsed() > Duration::from_secs(5) && self.are_published() {
                 return false;
             }
-            assert!(started.elapsed() < PATIENCE, "timed out: {lines} lines\n{}", provisioner.log());
+            assert!(started.elapsed() < TIMEOUT, "timed out: {lines} lines\n{}", provisioner.log());
         }
     }
 

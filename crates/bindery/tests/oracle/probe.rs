@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bindery_model::{ClaimKey, Kind, ObjectKey, PodKey};
-use bindery_test_cluster::PATIENCE;
+use bindery_test_cluster::TIMEOUT;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -48,7 +48,7 @@ impl Probe {
             if missing.is_empty() {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "timed out after {PATIENCE:?}: {missing:?} not processed");
+            assert!(since.elapsed() < TIMEOUT, "timed out after {TIMEOUT:?}: {missing:?} not processed");
             sleep(Duration::from_millis(100)).await;
         }
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_test_cluster::PATIENCE;
+use bindery_test_cluster::TIMEOUT;
 use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ use crate::probe::object;
 use crate::server::{EVENTS, Server, all_of};
 
 /// If there are still writes after this time, they never stop.
-const QUIET_WITHIN: Duration = PATIENCE.saturating_mul(2);
+const QUIET_WITHIN: Duration = TIMEOUT.saturating_mul(2);
 
 /// The silence, as a multiple of the controllers' reaction time: the machine may be slow or busy.
 const REACTIONS: u32 = 10;
@@ -78,7 +78,7 @@ impl Listener {
         let began = Instant::now();
         self.server.create(&key, &object(&key)).await.expect("a probe is created");
         while self.server.get(&key).await.is_ok_and(|volume| volume["status"]["phase"] != "Available") {
-            assert!(began.elapsed() < PATIENCE, "timed out: {key:?} not processed");
+            assert!(began.elapsed() < TIMEOUT, "timed out: {key:?} not processed");
             sleep(Duration::from_millis(10)).await;
         }
         began.elapsed()

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{PATIENCE, Running, TestCluster};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
 use futures::{StreamExt, TryStreamExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -91,7 +91,7 @@ impl Cluster {
             // Listed each time: the small volumes may be marked Available after all claims are
             // bound.
             while self.history.now(kind) != self.listed(kind).await {
-                assert!(started.elapsed() < PATIENCE, "timed out: the history is incomplete");
+                assert!(started.elapsed() < TIMEOUT, "timed out: the history is incomplete");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
@@ -137,7 +137,7 @@ fn claim(name: &str, gib: usize, padding: &str) -> Value {
 pub async fn eventually(what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < PATIENCE, "timed out: {}", what());
+        assert!(started.elapsed() < TIMEOUT, "timed out: {}", what());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_test_cluster::{PATIENCE, Running};
+use bindery_test_cluster::{TIMEOUT, Running};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ async fn a_standby_takes_over_from_a_killed_or_stopped_leader(api_server: ApiSer
     becomes_standby(&third).await;
     cluster.make_pairs("third", 20, 0).await;
     second.terminate().expect("signalled");
-    let ended = second.wait(PATIENCE).expect("it ends");
+    let ended = second.wait(TIMEOUT).expect("it ends");
     assert!(ended.success(), "{ended}: {}", second.log());
     assert_eq!(lines(&second, "lease released").len(), 1, "{}", second.log());
     becomes_leader(&third).await;

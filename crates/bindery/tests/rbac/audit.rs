@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use bindery_test_cluster::{PATIENCE, Running, TestCluster, comes_to_hold, eventually};
+use bindery_test_cluster::{TIMEOUT, Running, TestCluster, wait_until, eventually};
 use serde_json::Value;
 
 use crate::service_account;
@@ -93,7 +93,7 @@ impl Audited {
     /// except for those in `unseen`.
     pub fn end(mut self, roles: &[Value], unseen: &[(&str, &str)]) {
         self.program.terminate().expect("it is signalled");
-        let status = self.program.wait(PATIENCE).expect("it stops");
+        let status = self.program.wait(TIMEOUT).expect("it stops");
         let log = self.program.log();
         assert!(status.success(), "{status}:\n{log}");
         let forbidden: Vec<&str> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
@@ -102,7 +102,7 @@ impl Audited {
 
         // The last requests may be logged after their response.
         let mut useless = Vec::new();
-        comes_to_hold(|| {
+        wait_until(|| {
             useless = self.useless(roles, unseen);
             useless.is_empty()
         });
@@ -135,7 +135,7 @@ pub fn start_controller(test_cluster: &TestCluster) -> Running {
 
 /// Creates objects as the administrator.
 pub fn make(test_cluster: &TestCluster, objects: &str) {
-    test_cluster.kubectl_reading(objects, ["create", "-f", "-"]).expect("objects are created");
+    test_cluster.kubectl_with_input(objects, ["create", "-f", "-"]).expect("objects are created");
 }
 
 /// A field of an object; empty if it is missing.

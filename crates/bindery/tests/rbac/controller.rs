@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, TestCluster, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, Folder, json};
@@ -60,7 +60,7 @@ parameters: {iops: '7'}
 /// attributes class is deleted.
 fn exercise_lifecycle_controllers(test_cluster: &TestCluster, folder: &Folder) {
     let objects = volume("pod-scratch", "Retain", &folder.at("scratch")) + POD + ATTRIBUTES_CLASS;
-    test_cluster.kubectl_reading(&objects, ["apply", "-f", "-"]).expect("objects are created");
+    test_cluster.kubectl_with_input(&objects, ["apply", "-f", "-"]).expect("objects are created");
     eventually("the ephemeral volume's claim is bound and in use", || {
         let condition = "jsonpath={.status.phase} {.status.conditions[?(@.type==\"Unused\")].status}";
         test_cluster.kubectl(["get", "pvc/pod-scratch", "-o", condition]).is_ok_and(|found| found == "Bound False")
@@ -68,9 +68,9 @@ fn exercise_lifecycle_controllers(test_cluster: &TestCluster, folder: &Folder) {
     test_cluster.kubectl(["delete", "--wait=false", "pvc/pod-scratch"]).expect("it is deleted");
     test_cluster.kubectl(["get", "pvc/pod-scratch"]).expect("its pod protects it");
     test_cluster.kubectl(["delete", "--force", "--grace-period=0", "pod/pod"]).expect("the pod is deleted");
-    test_cluster.kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pvc/pod-scratch"]).expect("the claim is deleted");
+    test_cluster.kubectl(["wait", "--for=delete", KUBECTL_TIMEOUT, "pvc/pod-scratch"]).expect("the claim is deleted");
     test_cluster
-        .kubectl(["delete", KUBECTL_PATIENCE, "volumeattributesclass/quick", "pv/pod-scratch"])
+        .kubectl(["delete", KUBECTL_TIMEOUT, "volumeattributesclass/quick", "pv/pod-scratch"])
         .expect("they go");
 }
 
@@ -94,23 +94,23 @@ fn exercise_reclaim_policies(test_cluster: &TestCluster, folder: &Folder) {
         class("provisioned", "kubernetes.io/host-path"),
         claim("deleted") + &claim("recycled") + &claim("provisioned") + &claim("waiting"),
     ];
-    test_cluster.kubectl_reading(&objects.concat(), ["apply", "-f", "-"]).expect("objects are created");
+    test_cluster.kubectl_with_input(&objects.concat(), ["apply", "-f", "-"]).expect("objects are created");
     let claims = ["pvc/deleted", "pvc/recycled", "pvc/provisioned"];
-    let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", KUBECTL_PATIENCE];
+    let bound = ["wait", "--for=jsonpath={.status.phase}=Bound", KUBECTL_TIMEOUT];
     test_cluster.kubectl([&bound[..], &claims].concat()).expect("claims are bound");
     let provisioned =
         test_cluster.kubectl(["get", "pvc/provisioned", "-o", "jsonpath={.spec.volumeName}"]).expect("a claim");
 
-    test_cluster.kubectl([&["delete", KUBECTL_PATIENCE], &claims[..]].concat()).expect("claims are deleted");
+    test_cluster.kubectl([&["delete", KUBECTL_TIMEOUT], &claims[..]].concat()).expect("claims are deleted");
     test_cluster
-        .kubectl(["wait", "--for=delete", KUBECTL_PATIENCE, "pv/deleted", &format!("pv/{provisioned}")])
+        .kubectl(["wait", "--for=delete", KUBECTL_TIMEOUT, "pv/deleted", &format!("pv/{provisioned}")])
         .expect("volumes are deleted");
     assert!(!Path::new(&folder.at("deleted")).exists(), "and so is their backing storage");
 
     for phase in ["Failed", "Succeeded"] {
         finish_recycling(test_cluster, "pod/recycler-for-recycled", phase);
     }
-    let available = ["wait", "--for=jsonpath={.status.phase}=Available", KUBECTL_PATIENCE, "pv/recycled"];
+    let available = ["wait", "--for=jsonpath={.status.phase}=Available", KUBECTL_TIMEOUT, "pv/recycled"];
     test_cluster.kubectl(available).expect("the volume was recycled");
 }
 
@@ -124,7 +124,7 @@ fn repeat_events(test_cluster: &TestCluster) {
     };
     eventually("the missing class is reported", || event_count("ProvisioningFailed") == Some(1));
     let class = class("waiting", "example.com/not-running");
-    test_cluster.kubectl_reading(&class, ["apply", "-f", "-"]).expect("a class is created");
+    test_cluster.kubectl_with_input(&class, ["apply", "-f", "-"]).expect("a class is created");
     eventually("waiting for the provisioner is reported", || event_count("ExternalProvisioning").is_some());
     test_cluster.kubectl(["delete", "storageclass", "waiting"]).expect("the class is deleted");
     eventually("the missing class is counted", || event_count("ProvisioningFailed") == Some(2));

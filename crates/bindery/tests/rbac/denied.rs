@@ -17,7 +17,7 @@ impl Denied {
     /// command.
     pub fn start(command: &str, objects: &str) -> Option<Denied> {
         let test_cluster = service_account::test_cluster(TestCluster::builder())?;
-        test_cluster.kubectl_reading(objects, ["apply", "-f", "-"]).expect("objects are created");
+        test_cluster.kubectl_with_input(objects, ["apply", "-f", "-"]).expect("objects are created");
         let kubeconfig = service_account::kubeconfig(&test_cluster, command);
         let denied = Denied { test_cluster, kubeconfig };
         // RBAC takes effect a moment after the role is created.

@@ -1,6 +1,6 @@
 //! The local provisioner. Needs root to create a disk; skipped without.
 
-use bindery_test_cluster::{Disks, KUBECTL_PATIENCE, Running, TestCluster, eventually};
+use bindery_test_cluster::{Disks, KUBECTL_TIMEOUT, Running, TestCluster, eventually};
 
 use crate::audit::{Audited, event_count, field, json, make, start_controller};
 use crate::denied::Denied;
@@ -43,13 +43,13 @@ fn the_role_grants_exactly_what_is_used() {
     let first = uid();
     make(test_cluster, CLAIM);
     eventually("the claim is bound", || field(test_cluster, "pvc/precious", ".status.phase") == "Bound");
-    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim is deleted");
+    test_cluster.kubectl(["delete", KUBECTL_TIMEOUT, "pvc/precious"]).expect("the claim is deleted");
     eventually("the disk is cleaned, and a new volume is created", || !uid().is_empty() && !uid().contains(&first));
     // Again while the disk is missing: cleaning fails for two alternating reasons.
     make(test_cluster, CLAIM);
     eventually("the claim is bound", || field(test_cluster, "pvc/precious", ".status.phase") == "Bound");
     disks.unmount(&mount);
-    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc/precious"]).expect("the claim is deleted");
+    test_cluster.kubectl(["delete", KUBECTL_TIMEOUT, "pvc/precious"]).expect("the claim is deleted");
     let count = |words: &str| event_count(test_cluster, "VolumeFailedDelete", words);
     eventually("the missing mount is reported", || count("nothing is mounted there") == 1);
     std::fs::remove_dir(&mount).expect("a directory");

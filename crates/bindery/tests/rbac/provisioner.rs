@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_csi::fake::{FakeDriver, Serving};
-use bindery_test_cluster::{KUBECTL_PATIENCE, Running, TestCluster, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, Running, TestCluster, eventually};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -109,7 +109,7 @@ fn create_snapshot(test_cluster: &TestCluster) {
     let snapshot = "{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshot, metadata: {name: snap}, \
                     status: {boundVolumeSnapshotContentName: content, readyToUse: true}}";
     eventually("the snapshot kinds are served", || {
-        test_cluster.kubectl_reading(snapshot, ["apply", "-f", "-"]).is_ok()
+        test_cluster.kubectl_with_input(snapshot, ["apply", "-f", "-"]).is_ok()
             && test_cluster.kubectl(["get", "volumesnapshotcontents"]).is_ok()
     });
     let uid = field(test_cluster, "volumesnapshot/snap", ".metadata.uid");
@@ -173,7 +173,7 @@ fn the_role_grants_exactly_what_is_used() {
     provision_volumes(test_cluster);
     eventually("the remaining capacity is published", || is_published("95Gi"));
 
-    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims are deleted");
+    test_cluster.kubectl(["delete", KUBECTL_TIMEOUT, "pvc", "--all"]).expect("the claims are deleted");
     eventually("the volumes are deleted", || {
         test_cluster.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty())
     });
@@ -207,7 +207,7 @@ fn the_role_suffices_in_node_deployment() {
     eventually("the remaining capacity is published", || {
         capacities(&test_cluster) == [("98Gi".to_owned(), "csi-driver".to_owned())]
     });
-    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc", "--all"]).expect("the claims are deleted");
+    test_cluster.kubectl(["delete", KUBECTL_TIMEOUT, "pvc", "--all"]).expect("the claims are deleted");
     eventually("the volumes are deleted", || {
         test_cluster.kubectl(["get", "pv", "-o=name"]).is_ok_and(|volumes| volumes.is_empty())
     });

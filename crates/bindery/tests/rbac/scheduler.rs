@@ -1,6 +1,6 @@
 //! The scheduler.
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, TestCluster, eventually};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, TestCluster, eventually};
 use serde_json::Value;
 
 use crate::audit::{Audited, field, json, make, start_controller};
@@ -62,7 +62,7 @@ fn repeat_events(test_cluster: &TestCluster) {
     eventually("the missing claim is reported", || event_count("not found") == Some(1));
     make(test_cluster, &claim("absent", "nowhere"));
     eventually("the unbound claim is reported", || event_count("unbound immediate").is_some());
-    test_cluster.kubectl(["delete", KUBECTL_PATIENCE, "pvc/absent"]).expect("the claim is deleted");
+    test_cluster.kubectl(["delete", KUBECTL_TIMEOUT, "pvc/absent"]).expect("the claim is deleted");
     eventually("the missing claim is counted", || event_count("not found") == Some(2));
 }
 

@@ -53,10 +53,10 @@ fn mounts_inside_a_volume_are_left_alone() {
     fs::write(volume.join("a/file"), "data").expect("written");
     // Another file system, and another directory of the same one: neither device nor inode
     // distinguishes it.
-    disks.mount_there(&outside, &volume.join("a/b/bound"));
+    disks.mount_existing(&outside, &volume.join("a/b/bound"));
     fs::create_dir_all(volume.join("c/d")).expect("created");
     fs::write(volume.join("c/d/file"), "data").expect("written");
-    disks.mount_there(&volume.join("c"), &volume.join("again"));
+    disks.mount_existing(&volume.join("c"), &volume.join("again"));
     assert!(seen(&root, "volume").is_mount_point);
 
     let error = locked(&root, "volume").clean().expect_err("mounts cannot be removed");
@@ -181,7 +181,7 @@ fn device_in_use_is_not_touched() {
     let made = std::process::Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device).output();
     assert!(made.expect("mkfs runs").status.success());
     let mounted = disks.folder().join("mounted");
-    disks.mount_there(&device, &mounted);
+    disks.mount_existing(&device, &mounted);
     fs::write(mounted.join("precious"), "data").expect("written");
     fs::create_dir_all(&root).expect("created");
     symlink(&device, root.join("device")).expect("linked");

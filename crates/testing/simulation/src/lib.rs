@@ -1,24 +1,27 @@
-//! A world in memory to run the engine in.
+//! A simulated cluster to run the engine in.
 //!
-//! [`World`] stands for the API server and for what lies outside it: it keeps objects as JSON, answers requests at once, refuses
-//! stale writes, tells what changed, and has plugins that do as they are told. Whoever else answers an engine is an
-//! [`Answerer`] too. [`notation`] writes states down in a line an
-//! object, for tests to read as the domain. [`run`] runs an engine in a world until it is quiet, with restarts where one likes, and
-//! [`twins`] runs two. [`table`] checks cases that are written down in tables.
-//! [`provisioner`] makes volumes, or fails to.
+//! | module | what it provides |
+//! |---|---|
+//! | [`SimulatedCluster`] | API server and storage in memory: objects as JSON, conditional writes, watch events, scripted operations |
+//! | [`EngineApi`], [`user_api`] | the interfaces of a cluster for an engine and for a user; the embedded API server implements them, too |
+//! | [`notation`] | a notation with one line per object |
+//! | [`run`], [`two_leaders`] | run one engine, or two engines that both act as leader, until nothing happens anymore |
+//! | [`table`] | table tests: a state, what happens, the state after |
+//! | [`storage`], [`provisioner`] | a storage backend with scripted responses; an external provisioner |
+//! | [`oracle`] | states recorded with the upstream controllers |
 //!
-//! This room does not know any rule. It is never part of what is shipped.
+//! This crate contains no rules. It is used in tests only.
 
-mod answerer;
-pub mod cluster;
+mod engine_api;
 pub mod notation;
 pub mod oracle;
 pub mod provisioner;
 pub mod run;
+mod simulated_cluster;
 pub mod storage;
 pub mod table;
-pub mod twins;
-mod world;
+pub mod two_leaders;
+pub mod user_api;
 
-pub use answerer::Answerer;
-pub use world::{Injected, Told, World, describe};
+pub use engine_api::EngineApi;
+pub use simulated_cluster::{InjectedError, SimulatedCluster, WatchEvent, describe};

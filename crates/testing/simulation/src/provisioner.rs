@@ -1,66 +1,65 @@
-//! The external provisioner of `example.com`: what it is asked for, and what it does then.
+//! The external provisioner `example.com`: its pending claims, and its responses.
 
 use bindery_model::{Annotation, Kind, ObjectKey};
 use serde_json::{Value, json};
 
-use crate::{World, notation};
+use crate::{SimulatedCluster, notation};
 
-/// A volume that is to be made.
+/// A claim that waits for the provisioner.
 #[derive(Debug, Clone)]
-pub struct Asked {
-    /// The claim that it is for.
+pub struct PendingClaim {
+    /// The claim.
     pub claim: ObjectKey,
-    /// That claim's UID.
+    /// The UID of the claim.
     pub uid: String,
-    /// The node that must be able to reach it.
+    /// The selected node.
     pub node: String,
     class: String,
     size: String,
 }
 
-/// The volumes that are to be made: for claims with a provisioner and a node that have none yet.
-pub fn asked(world: &World) -> Vec<Asked> {
-    let note = |claim: &Value, annotation: Annotation| {
-        claim["metadata"]["annotations"][annotation.key()].as_str().map(str::to_owned)
-    };
+/// Claims with a provisioner and a selected node that have no volume yet.
+pub fn pending(cluster: &SimulatedCluster) -> Vec<PendingClaim> {
+    let annotation =
+        |claim: &Value, key: Annotation| claim["metadata"]["annotations"][key.key()].as_str().map(str::to_owned);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let claims = world.objects().filter(|(key, claim)| {
-        key.kind == Kind::Claim && claim["spec"]["volumeName"].is_null() && !is_made(world, claim)
+    let claims = cluster.objects().filter(|(key, claim)| {
+        key.kind == Kind::Claim && claim["spec"]["volumeName"].is_null() && !is_provisioned(cluster, claim)
     });
-    let asked = claims.filter_map(|(key, claim)| {
-        note(claim, Annotation::StorageProvisioner)?;
-        Some(Asked {
+    let pending = claims.filter_map(|(key, claim)| {
+        annotation(claim, Annotation::StorageProvisioner)?;
+        Some(PendingClaim {
             claim: key.clone(),
             uid: text(&claim["metadata"]["uid"]),
-            node: note(claim, Annotation::SelectedNode)?,
+            node: annotation(claim, Annotation::SelectedNode)?,
             class: text(&claim["spec"]["storageClassName"]),
             size: text(&claim["spec"]["resources"]["requests"]["storage"]),
         })
     });
-    asked.collect()
+    pending.collect()
 }
 
-/// Whether a volume was made for a claim, though the claim may not have it yet.
-fn is_made(world: &World, claim: &Value) -> bool {
+/// Whether a volume was provisioned for a claim, even if it is not bound yet.
+fn is_provisioned(cluster: &SimulatedCluster, claim: &Value) -> bool {
     let is_its = |volume: &Value| {
         volume["spec"]["claimRef"]["uid"] == claim["metadata"]["uid"]
             && !volume["metadata"]["annotations"][Annotation::ProvisionedBy.key()].is_null()
     };
-    world.objects().any(|(key, volume)| key.kind == Kind::Volume && is_its(volume))
+    cluster.objects().any(|(key, volume)| key.kind == Kind::Volume && is_its(volume))
 }
 
-/// It makes a volume, for the node that was selected.
-pub fn make(world: &mut World, asked: &Asked, name: &str) {
-    let Asked { claim, uid, node, class, size } = asked;
+/// Creates a volume for the selected node.
+pub fn provision(cluster: &mut SimulatedCluster, claim_of: &PendingClaim, name: &str) {
+    let PendingClaim { claim, uid, node, class, size } = claim_of;
     let volume = format!(
         "pv {name} {size} Pending ->{}#{uid} class={class} policy=Delete source=csi:example.com by=example.com on={node}",
         claim.name
     );
-    notation::add(world, &volume);
+    notation::add(cluster, &volume);
 }
 
-/// It cannot make a volume: it takes the node away from the claim.
-pub fn refuse(world: &mut World, asked: &Asked) {
+/// Provisioning fails: the provisioner removes the selected node, so that the pod is rescheduled.
+pub fn reject(cluster: &mut SimulatedCluster, claim_of: &PendingClaim) {
     let node = Annotation::SelectedNode.key();
-    world.edit(&asked.claim, json!({"metadata": {"annotations": {node: null}}}));
+    cluster.edit(&claim_of.claim, json!({"metadata": {"annotations": {node: null}}}));
 }

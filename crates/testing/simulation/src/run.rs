@@ -1,4 +1,4 @@
-//! Running rules in a world: one key once, or an engine until it is quiet.
+//! Runs rules in a cluster: one sync of one key, or an engine until nothing happens anymore.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -9,20 +9,20 @@ use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, E
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{Action, Event, Failure, LiveReads, OperationOutput, Request, RuleSet, Task};
 
-use crate::{Answerer, World};
+use crate::{EngineApi, SimulatedCluster};
 
 /// What happened while rules ran.
 #[derive(Debug, Default, Clone)]
 pub struct Report {
     /// The rules that applied, and the steps that were sent.
     pub rules: BTreeSet<&'static str>,
-    /// What was published, in order.
+    /// The published events, in order.
     pub events: Vec<Event>,
 }
 
 impl Report {
-    /// Adds what happened in another run.
-    pub fn take_in(&mut self, other: Report) {
+    /// Adds the report of another run.
+    pub fn merge(&mut self, other: Report) {
         self.rules.extend(other.rules);
         self.events.extend(other.events);
     }
@@ -42,22 +42,23 @@ impl Report {
     }
 }
 
-/// A mirror of the world, without the objects that word has not come of.
-pub fn mirror_of(world: &World, unseen: &[ObjectKey]) -> Cache {
+/// A cache with the objects of the cluster, without those that no watch event has delivered yet.
+pub fn cache_of(cluster: &SimulatedCluster, unseen: &[ObjectKey]) -> Cache {
     let mut known = Cache::new(bindery_matching::INDEX_POLICY);
     for kind in Kind::ALL {
-        let (version, mut objects) = world.list(kind);
+        let (version, mut objects) = cluster.list(kind);
         objects.retain(|object| !unseen.contains(&object.key()));
         known.listed(kind, version, objects);
     }
     known
 }
 
-/// Looks at one key, and goes on with it until it comes to rest: what upstream calls one sync. Nothing else is looked at.
-pub fn sync_once(world: &mut World, known: &mut Cache, rules: &dyn RuleSet, key: &ObjectKey) -> Report {
+/// Decides about one key until there is nothing left to do, as one sync of the upstream
+/// controllers. No other key is decided about.
+pub fn sync_once(cluster: &mut SimulatedCluster, known: &mut Cache, rules: &dyn RuleSet, key: &ObjectKey) -> Report {
     let mut report = Report::default();
     let mut live_reads = LiveReads::default();
-    // Far more steps than any sync takes: a loop is a defect.
+    // Far more steps than any sync needs.
     for _ in 0..100 {
         let verdict = rules.decide(known, key, &live_reads);
         report.rule(verdict.rule);
@@ -67,22 +68,22 @@ pub fn sync_once(world: &mut World, known: &mut Cache, rules: &dyn RuleSet, key:
         match verdict.action {
             Action::Idle | Action::Retry(_) => return report,
             Action::Pause(_) => live_reads.note_pause(),
-            // Another key is none of this one's business.
+            // Other keys are not decided about here.
             Action::HandOff(claim) => live_reads.note_hand_off(claim),
             Action::Request(request) => {
                 report.step(&request);
-                let answer = world.answer(&request);
-                if !take_in(known, &mut live_reads, &mut report, request, answer) {
+                let answer = cluster.answer(&request);
+                if !apply_answer(known, &mut live_reads, &mut report, request, answer) {
                     return report;
                 }
             }
         }
     }
-    panic!("a sync of {key} does not end: {:#?}", world.history);
+    panic!("a sync of {key} does not end: {:#?}", cluster.history);
 }
 
-/// Takes in an answer; `false` when the sync ends with it.
-fn take_in(
+/// Applies an answer to the cache; `false` when the sync ends with it.
+fn apply_answer(
     known: &mut Cache,
     live_reads: &mut LiveReads,
     report: &mut Report,
@@ -104,7 +105,7 @@ fn take_in(
             known.answered(object);
             live_reads.note_outcome(create.task, Ok(OperationOutput::default()));
             report.events.extend(create.then);
-            // A volume that it made is another object's business; a pod may want another claim.
+            // A new volume belongs to another key, but a pod may need further claims.
             return matches!(create.task, Task::CreateClaim(_));
         }
         (Request::Create(create), Answer::Rejected(refusal)) => {
@@ -143,21 +144,21 @@ fn take_in(
     true
 }
 
-/// When an engine is cut off from the world and another takes its place.
+/// When the engine is replaced by a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
     /// Never.
     Never,
-    /// Once, after so many effects, before word of the last one comes back.
-    FailureEffect(usize),
+    /// Once, after this many effects, before the last answer is delivered.
+    AfterEffect(usize),
 }
 
-/// Makes the rule sets of an engine, as often as there is a new one.
+/// Creates the rule sets of a new engine.
 pub type Rules<'a> = &'a dyn Fn() -> Vec<Box<dyn RuleSet + Send>>;
 
-/// The controllers that work beside the binder.
-pub fn companions() -> Vec<Box<dyn RuleSet + Send>> {
-    // The states that were recorded know nothing of the `Unused` condition.
+/// The rule sets of the lifecycle controllers.
+pub fn lifecycle_controllers() -> Vec<Box<dyn RuleSet + Send>> {
+    // The recorded states do not contain the `Unused` condition.
     let claims = ClaimProtection { reports_unused: false };
     vec![
         Box::new(Ephemeral),
@@ -168,10 +169,10 @@ pub fn companions() -> Vec<Box<dyn RuleSet + Send>> {
     ]
 }
 
-/// An engine in a world.
-pub struct Run<'a, W = World> {
-    /// The world.
-    pub world: W,
+/// An engine in a cluster.
+pub struct Run<'a, W = SimulatedCluster> {
+    /// The cluster.
+    pub cluster: W,
     /// The engine.
     pub engine: Engine,
     /// What happened so far.
@@ -184,16 +185,16 @@ pub struct Run<'a, W = World> {
     tick_at: Option<Moment>,
 }
 
-impl<'a, W: Answerer> Run<'a, W> {
-    /// Starts an engine in a world: it lists everything, and leads.
-    pub fn start(world: W, rules: Rules<'a>, restart: Restart) -> Run<'a, W> {
-        Run::start_with(Config::default(), world, rules, restart)
+impl<'a, W: EngineApi> Run<'a, W> {
+    /// Starts an engine that has listed everything and is the leader.
+    pub fn start(cluster: W, rules: Rules<'a>, restart: Restart) -> Run<'a, W> {
+        Run::start_with(Config::default(), cluster, rules, restart)
     }
 
-    /// Starts an engine that is set up in some way.
-    pub fn start_with(config: Config, world: W, rules: Rules<'a>, restart: Restart) -> Run<'a, W> {
+    /// The same with a configuration.
+    pub fn start_with(config: Config, cluster: W, rules: Rules<'a>, restart: Restart) -> Run<'a, W> {
         let mut run = Run {
-            world,
+            cluster,
             engine: Engine::new(config.clone(), rules()),
             report: Report::default(),
             rules,
@@ -209,13 +210,13 @@ impl<'a, W: Answerer> Run<'a, W> {
 
     fn list(&mut self) {
         for kind in Kind::ALL {
-            let (version, objects) = self.world.list(kind);
-            self.tell(Input::Listed { kind, version, objects });
+            let (version, objects) = self.cluster.list(kind);
+            self.handle(Input::Listed { kind, version, objects });
         }
-        self.tell(Input::Leader(true));
+        self.handle(Input::Leader(true));
     }
 
-    /// Cuts the engine off, and has another take its place.
+    /// Replaces the engine. Answers to the old one are lost.
     pub fn replace_engine(&mut self) {
         self.restart = Restart::Never;
         self.inbox.clear();
@@ -224,12 +225,12 @@ impl<'a, W: Answerer> Run<'a, W> {
         self.list();
     }
 
-    /// Tells the engine something.
-    pub fn tell(&mut self, input: Input) {
+    /// Passes an input to the engine, and records its outputs.
+    pub fn handle(&mut self, input: Input) {
         for output in self.engine.handle(self.now, input) {
             match output {
                 Output::Send(id, request) => self.inbox.push_back((id, request)),
-                Output::Publish(notice) => self.report.events.push(notice),
+                Output::Publish(event) => self.report.events.push(event),
                 Output::TickAt(moment) => self.tick_at = Some(moment),
                 Output::Decided(decided) => {
                     self.report.rule(decided.rule);
@@ -240,46 +241,46 @@ impl<'a, W: Answerer> Run<'a, W> {
         }
     }
 
-    /// Answers and tells until nothing is under way. Time does not pass.
+    /// Delivers answers and watch events until none are left. Time does not pass.
     pub fn until_idle(&mut self) {
-        self.go_on(true);
+        self.process(true);
     }
 
-    /// Answers until nothing is under way, while the watch says nothing.
+    /// Delivers answers, but no watch events, until none are left.
     pub fn until_idle_without_watch(&mut self) {
-        self.go_on(false);
+        self.process(false);
     }
 
-    fn go_on(&mut self, watches: bool) {
+    fn process(&mut self, watches: bool) {
         for _ in 0..100_000 {
-            if let Some(told) = watches.then(|| self.world.told()).flatten() {
-                self.tell(told.into());
+            if let Some(event) = watches.then(|| self.cluster.next_watch_event()).flatten() {
+                self.handle(event.into());
             } else if let Some((id, request)) = self.inbox.pop_front() {
-                let answer = self.world.answer(&request);
-                if let Restart::FailureEffect(effects) = self.restart
-                    && self.world.effects() >= effects
+                let answer = self.cluster.answer(&request);
+                if let Restart::AfterEffect(effects) = self.restart
+                    && self.cluster.effects() >= effects
                 {
                     self.replace_engine();
                 } else {
-                    self.tell(Input::Answered(id, answer));
+                    self.handle(Input::Answered(id, answer));
                 }
             } else {
                 return;
             }
         }
-        let history = self.world.history();
-        panic!("the engine does not come to rest: {:#?}", &history[..50.min(history.len())]);
+        let history = self.cluster.history();
+        panic!("the engine does not become idle: {:#?}", &history[..50.min(history.len())]);
     }
 
-    /// Lets time pass, as far as the next tick.
+    /// Advances the time to the next tick.
     pub fn tick(&mut self) {
         self.now = self.tick_at.unwrap_or(self.now + Duration::from_secs(1)).max(self.now);
-        self.world.pass(self.now);
-        self.tell(Input::Tick);
+        self.cluster.set_time(self.now);
+        self.handle(Input::Tick);
         self.until_idle();
     }
 
-    /// Goes on until nothing happens any more, ten minutes of resyncs and retries included.
+    /// Runs until idle, and then for ten minutes with resyncs and retries.
     pub fn until_stable(&mut self) {
         self.until_idle();
         let end = self.now + Duration::from_secs(600);
@@ -288,8 +289,8 @@ impl<'a, W: Answerer> Run<'a, W> {
         }
     }
 
-    /// Goes on, with what is due within so long.
-    pub fn settle(&mut self, duration: Duration) {
+    /// Runs everything that is due within this duration.
+    pub fn run_for(&mut self, duration: Duration) {
         let end = self.now + duration;
         self.until_idle();
         while self.tick_at.is_some_and(|moment| moment <= end) {
@@ -297,12 +298,12 @@ impl<'a, W: Answerer> Run<'a, W> {
         }
     }
 
-    /// When the engine has something to do next, if nothing happens before.
+    /// The time of the next tick that the engine has requested.
     pub fn next_tick(&self) -> Option<Moment> {
         self.tick_at
     }
 
-    /// What time it is.
+    /// The current time.
     pub fn now(&self) -> Moment {
         self.now
     }

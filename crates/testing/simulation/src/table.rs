@@ -1,4 +1,4 @@
-//! Tables of cases: a state, what happens, the state after. One function checks a case in all ways of running it.
+//! Table tests: a state, what change, the state after. Each case is checked in several ways.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{Failure, FailureEffect, OperationOutput, RuleSet, Task};
 
-use crate::run::{Report, Restart, Run, mirror_of, sync_once};
-use crate::twins::Twins;
-use crate::{Injected, World, notation};
+use crate::run::{Report, Restart, Run, cache_of, sync_once};
+use crate::two_leaders::TwoLeaders;
+use crate::{InjectedError, SimulatedCluster, notation};
 
-/// Who decides in a case, and how it is set up.
+/// The rule sets of a case.
 pub trait Setup: Clone {
-    /// The rule sets, as often as there is a new engine.
+    /// The rule sets for a new engine.
     fn rules(&self) -> Vec<Box<dyn RuleSet + Send>>;
 }
 
@@ -31,31 +31,31 @@ impl Setup for fn() -> Vec<Box<dyn RuleSet + Send>> {
     }
 }
 
-/// A state, what is looked at, and the state after.
+/// A test case: a state, the object to sync, and the state after.
 #[derive(Clone)]
 pub struct Case<C> {
-    /// Upstream's number, and what it is about.
+    /// Upstream's number, and a description.
     name: &'static str,
-    /// What is looked at in the first way of running it; `None` when only the end counts.
+    /// The key of the single sync; `None` when only the final state is checked.
     sync: Option<ObjectKey>,
     before: &'static str,
     after: Option<&'static str>,
     stable: Option<&'static str>,
-    places: Option<&'static [&'static str]>,
+    pods: Option<&'static [&'static str]>,
     events: Option<&'static [&'static str]>,
     unseen: Vec<ObjectKey>,
-    meanwhile: Option<fn(&mut World)>,
-    then: Vec<fn(&mut World)>,
+    unseen_change: Option<fn(&mut SimulatedCluster)>,
+    then: Vec<fn(&mut SimulatedCluster)>,
     script: Vec<(Task, Vec<Result<OperationOutput, Failure>>)>,
-    errors: Vec<Injected>,
-    history: Option<&'static [&'static str]>,
+    errors: Vec<InjectedError>,
+    requests: Option<&'static [&'static str]>,
     late: &'static str,
-    is_for_two: bool,
+    has_two_leaders: bool,
     config: C,
 }
 
 impl<C: Setup> Case<C> {
-    /// A case, with what is looked at in the first way of running it; `None` when only the end counts.
+    /// A case, with the key of the single sync; `None` when only the final state is checked.
     pub fn new(name: &'static str, sync: Option<ObjectKey>, config: C) -> Case<C> {
         Case {
             name,
@@ -63,77 +63,78 @@ impl<C: Setup> Case<C> {
             before: "",
             after: None,
             stable: None,
-            places: None,
+            pods: None,
             events: None,
             unseen: Vec::new(),
-            meanwhile: None,
+            unseen_change: None,
             then: Vec::new(),
             script: Vec::new(),
             errors: Vec::new(),
-            history: None,
+            requests: None,
             late: "",
-            is_for_two: false,
+            has_two_leaders: false,
             config,
         }
     }
 
-    /// The state at the start.
+    /// The initial state.
     pub fn before(mut self, lines: &'static str) -> Case<C> {
         self.before = lines;
         self
     }
 
-    /// The state after one look: claims and volumes only, all of them. Unless [`Case::stable`] says otherwise, it is also the
-    /// state when nothing happens any more.
+    /// All claims and volumes after one sync. Unless [`Case::stable`] is set, it is also the final
+    /// state.
     pub fn after(mut self, lines: &'static str) -> Case<C> {
         self.after = Some(lines);
         self
     }
 
-    /// Nothing changes.
+    /// The state after one sync, and the final state, are the initial state.
     pub fn unchanged(self) -> Case<C> {
         let before = self.before;
         self.after(before)
     }
 
-    /// The state when nothing happens any more, where that is another than after one look.
+    /// The final state, if it is not the state after one sync.
     pub fn stable(mut self, lines: &'static str) -> Case<C> {
         self.stable = Some(lines);
         self
     }
 
-    /// Where the pods are when nothing happens any more, as [`notation::places`] has it: the beginning of each line.
-    pub fn places(mut self, pods: &'static [&'static str]) -> Case<C> {
-        self.places = Some(pods);
+    /// The nodes of the pods in the final state: the beginning of each line of
+    /// [`notation::pod_nodes`].
+    pub fn pods(mut self, pods: &'static [&'static str]) -> Case<C> {
+        self.pods = Some(pods);
         self
     }
 
-    /// What one look publishes, each as `Type Reason`, optionally followed by the beginning of its message.
-    /// In a case in which only the end counts: what is published in all.
+    /// The events of one sync, or of the whole run if only the final state is checked. Each is
+    /// `Type Reason`, optionally followed by the beginning of its message.
     pub fn events(mut self, events: &'static [&'static str]) -> Case<C> {
         self.events = Some(events);
         self
     }
 
-    /// Objects that exist, and that word has not come of.
+    /// Objects that no watch event has delivered yet.
     pub fn unseen(mut self, keys: &[ObjectKey]) -> Case<C> {
         self.unseen = keys.to_vec();
         self
     }
 
-    /// What happens in the world just before the look, and what word has not come of.
-    pub fn meanwhile(mut self, happens: fn(&mut World)) -> Case<C> {
-        self.meanwhile = Some(happens);
+    /// A change just before the sync that no watch event has delivered yet.
+    pub fn unseen_change(mut self, change: fn(&mut SimulatedCluster)) -> Case<C> {
+        self.unseen_change = Some(change);
         self
     }
 
-    /// What happens in the world once all is quiet. May be called several times.
-    pub fn then(mut self, happens: fn(&mut World)) -> Case<C> {
-        self.then.push(happens);
+    /// A change once the cluster is stable. May be called several times.
+    pub fn then(mut self, change: fn(&mut SimulatedCluster)) -> Case<C> {
+        self.then.push(change);
         self
     }
 
-    /// How operations of a task go, one after the other; `Err` with the error. Those after the last go well.
+    /// The outcomes of the operations of a task, in order. Further operations succeed.
     pub fn script(mut self, task: Task, outcomes: &[Result<(), &str>]) -> Case<C> {
         let outcomes =
             outcomes.iter().map(|outcome| outcome.map(|()| OperationOutput::default()).map_err(Failure::new)).collect();
@@ -141,170 +142,178 @@ impl<C: Setup> Case<C> {
         self
     }
 
-    /// The first operation of a task fails: the storage is still in use. Those after it go well.
+    /// The first operation of a task fails because the storage is in use. Further operations
+    /// succeed.
     pub fn script_in_use(mut self, task: Task, error: &str) -> Case<C> {
         let failure = Failure::new(error).with(FailureEffect::InUse);
         self.script.push((task, vec![Err(failure)]));
         self
     }
 
-    /// An error that the API server answers with, once.
-    pub fn error(mut self, verb: &'static str, kind: Kind, refusal: RequestError) -> Case<C> {
-        self.errors.push(Injected { verb, kind, refusal, is_done: false });
+    /// An error that the API server returns once.
+    pub fn error(mut self, verb: &'static str, kind: Kind, error: RequestError) -> Case<C> {
+        self.errors.push(InjectedError { verb, kind, error, is_applied: false });
         self
     }
 
-    /// The API server does what it is asked, once, and its answer is lost.
+    /// The answer to one request is lost, although it was carried out.
     pub fn lost_answer(mut self, verb: &'static str, kind: Kind) -> Case<C> {
-        self.errors.push(Injected { verb, kind, refusal: RequestError::Lost, is_done: true });
+        self.errors.push(InjectedError { verb, kind, error: RequestError::Lost, is_applied: true });
         self
     }
 
-    /// What is sent, in words: the beginning of each request, in order, where nothing is restarted.
-    pub fn history(mut self, requests: &'static [&'static str]) -> Case<C> {
-        self.history = Some(requests);
+    /// The requests of a run without restarts: the beginning of each, in order.
+    pub fn requests(mut self, requests: &'static [&'static str]) -> Case<C> {
+        self.requests = Some(requests);
         self
     }
 
-    /// What is there from the start, and what word comes of only when all is quiet.
+    /// Objects that exist from the start, but are watched only once the engine is idle.
     pub fn late(mut self, lines: &'static str) -> Case<C> {
         self.late = lines;
         self
     }
 
-    /// Two engines that both lead come to the same end.
-    pub fn for_two(mut self) -> Case<C> {
-        self.is_for_two = true;
+    /// The case is also checked with two engines that both act as leader.
+    pub fn with_two_leaders(mut self) -> Case<C> {
+        self.has_two_leaders = true;
         self
     }
 
-    /// How who decides is set up.
+    /// Changes the configuration of the rule sets.
     pub fn config(mut self, change: fn(&mut C)) -> Case<C> {
         change(&mut self.config);
         self
     }
 
-    fn world(&self) -> World {
-        let mut world = notation::parse(self.before);
-        world.script = self.script.iter().map(|(task, outcomes)| (*task, outcomes.iter().cloned().collect())).collect();
-        world.errors = self.errors.iter().cloned().collect();
-        world
+    fn cluster(&self) -> SimulatedCluster {
+        let mut cluster = notation::parse(self.before);
+        cluster.script =
+            self.script.iter().map(|(task, outcomes)| (*task, outcomes.iter().cloned().collect())).collect();
+        cluster.errors = self.errors.iter().cloned().collect();
+        cluster
     }
 }
 
-/// Checks a case in all ways: once, until stable, with a restart after every effect, and with two engines where it says so. Returns the rules that applied, or what is wrong.
+/// Checks a case with one sync, until stable, with a restart after every effect, and on request
+/// with two leaders. Returns the rules that applied, or the difference.
 pub fn check<C: Setup>(case: &Case<C>) -> Result<BTreeSet<&'static str>, String> {
     let mut rules = BTreeSet::new();
     if let Some(key) = &case.sync {
         rules.extend(once(case, key)?.rules);
     }
     let end = case.stable.or(case.after);
-    assert!(end.is_some() || case.places.is_some(), "a case says how it ends");
+    assert!(end.is_some() || case.pods.is_some(), "a case has a final state");
     let (effects, report) = until_stable(case, Restart::Never, end)?;
     if case.sync.is_none() {
         check_events(case, "until stable", &report)?;
     }
-    if case.is_for_two {
-        rules.extend(with_two(case, end)?.rules);
+    if case.has_two_leaders {
+        rules.extend(check_two_leaders(case, end)?.rules);
     }
     rules.extend(report.rules);
     for effect in 1..=effects {
-        rules.extend(until_stable(case, Restart::FailureEffect(effect), end)?.1.rules);
+        rules.extend(until_stable(case, Restart::AfterEffect(effect), end)?.1.rules);
     }
     Ok(rules)
 }
 
 fn once<C: Setup>(case: &Case<C>, key: &ObjectKey) -> Result<Report, String> {
-    let mut world = case.world();
-    let mut known = mirror_of(&world, &case.unseen);
-    if let Some(happens) = case.meanwhile {
-        happens(&mut world);
+    let mut cluster = case.cluster();
+    let mut known = cache_of(&cluster, &case.unseen);
+    if let Some(change) = case.unseen_change {
+        change(&mut cluster);
     }
-    notation::add(&mut world, case.late);
+    notation::add(&mut cluster, case.late);
     let mut report = Report::default();
     for set in case.config.rules().iter().filter(|set| set.profile().decides().any(|kind| kind == key.kind)) {
-        report.take_in(sync_once(&mut world, &mut known, set.as_ref(), key));
+        report.merge(sync_once(&mut cluster, &mut known, set.as_ref(), key));
     }
-    compare(case, "once", &world, case.after.expect("a case says how one look ends"))?;
+    compare(case, "once", &cluster, case.after.expect("a case has a state after one sync"))?;
     check_events(case, "once", &report)?;
     Ok(report)
 }
 
 fn until_stable<C: Setup>(case: &Case<C>, restart: Restart, end: Option<&str>) -> Result<(usize, Report), String> {
     let rules = || case.config.rules();
-    let mut world = case.world();
-    if let Some(happens) = case.meanwhile {
-        happens(&mut world);
+    let mut cluster = case.cluster();
+    if let Some(change) = case.unseen_change {
+        change(&mut cluster);
     }
-    let mut run = Run::start(world, &rules, restart);
+    let mut run = Run::start(cluster, &rules, restart);
     if !case.late.is_empty() {
-        notation::add(&mut run.world, case.late);
+        notation::add(&mut run.cluster, case.late);
         run.until_idle_without_watch();
     }
     run.until_stable();
-    for happens in &case.then {
-        happens(&mut run.world);
+    for change in &case.then {
+        change(&mut run.cluster);
         run.until_stable();
     }
     let way = format!("until stable, restart {restart:?}");
-    compare_end(case, &way, &run.world, end)?;
+    compare_end(case, &way, &run.cluster, end)?;
     if restart == Restart::Never {
-        check_history(case, &way, &run.world)?;
+        check_requests(case, &way, &run.cluster)?;
     }
-    // Promise L6: no more effects, and no more events.
-    let (effects, events) = (run.world.effects, run.report.events.len());
+    // Promise L6: a stable cluster causes no further writes and no events.
+    let (effects, events) = (run.cluster.effects, run.report.events.len());
     run.until_stable();
-    let is_quiet = run.world.effects == effects && run.report.events.len() == events;
-    let tail = run.world.history.iter().rev().take(8).collect::<Vec<_>>();
-    fail_unless(is_quiet, case, &way, || format!("it does not come to rest: {tail:#?}"))?;
-    // A resync that finds something has found a missed wake.
+    let is_stable = run.cluster.effects == effects && run.report.events.len() == events;
+    let tail = run.cluster.history.iter().rev().take(8).collect::<Vec<_>>();
+    fail_unless(is_stable, case, &way, || format!("it does not become stable: {tail:#?}"))?;
+    // A resync that finds work has found a missed wake.
     let finds = run.engine.stats().resync_finds;
-    fail_unless(finds == 0, case, &way, || format!("a resync found {finds} things to do: {tail:#?}"))?;
+    fail_unless(finds == 0, case, &way, || format!("a resync found {finds} missed changes: {tail:#?}"))?;
     Ok((effects, run.report))
 }
 
-/// Both engines decide about everything, and hear of what the other did.
-fn with_two<C: Setup>(case: &Case<C>, end: Option<&str>) -> Result<Report, String> {
-    let mut world = case.world();
-    if let Some(happens) = case.meanwhile {
-        happens(&mut world);
+/// Both engines decide about everything and receive the watch events of both.
+fn check_two_leaders<C: Setup>(case: &Case<C>, end: Option<&str>) -> Result<Report, String> {
+    let mut cluster = case.cluster();
+    if let Some(change) = case.unseen_change {
+        change(&mut cluster);
     }
-    notation::add(&mut world, case.late);
-    let mut twins = Twins::start(world, &|| case.config.rules());
-    twins.until_stable();
-    for happens in &case.then {
-        happens(&mut twins.world);
-        twins.until_stable();
+    notation::add(&mut cluster, case.late);
+    let mut two_leaders = TwoLeaders::start(cluster, &|| case.config.rules());
+    two_leaders.until_stable();
+    for change in &case.then {
+        change(&mut two_leaders.cluster);
+        two_leaders.until_stable();
     }
-    compare_end(case, "two engines", &twins.world, end)?;
-    let effects = twins.world.effects;
-    twins.until_stable();
-    fail_unless(twins.world.effects == effects, case, "two engines", || "they do not come to rest".into())?;
-    Ok(twins.report)
+    compare_end(case, "two engines", &two_leaders.cluster, end)?;
+    let effects = two_leaders.cluster.effects;
+    two_leaders.until_stable();
+    fail_unless(two_leaders.cluster.effects == effects, case, "two engines", || "they do not become stable".into())?;
+    Ok(two_leaders.report)
 }
 
-fn check_history<C: Setup>(case: &Case<C>, way: &str, world: &World) -> Result<(), String> {
-    let Some(expected) = case.history else { return Ok(()) };
-    let found = &world.history;
+fn check_requests<C: Setup>(case: &Case<C>, way: &str, cluster: &SimulatedCluster) -> Result<(), String> {
+    let Some(expected) = case.requests else { return Ok(()) };
+    let found = &cluster.history;
     let matches = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
     fail_unless(matches, case, way, || format!("requests found: {found:#?}\nexpected: {expected:#?}"))
 }
 
-fn compare<C: Setup>(case: &Case<C>, way: &str, world: &World, expected: &str) -> Result<(), String> {
-    let (found, expected) = (notation::render(world), notation::normalize(expected));
+fn compare<C: Setup>(case: &Case<C>, way: &str, cluster: &SimulatedCluster, expected: &str) -> Result<(), String> {
+    let (found, expected) = (notation::render(cluster), notation::normalize(expected));
     fail_unless(found == expected, case, way, || {
-        let history = world.history.join("\n    ");
+        let history = cluster.history.join("\n    ");
         format!("found:\n{found}\nexpected:\n{expected}\nhistory:\n    {history}")
     })
 }
 
-fn compare_end<C: Setup>(case: &Case<C>, way: &str, world: &World, end: Option<&str>) -> Result<(), String> {
-    end.map_or(Ok(()), |end| compare(case, way, world, end))?;
-    let Some(expected) = case.places else { return Ok(()) };
-    let found = notation::places(world);
+fn compare_end<C: Setup>(
+    case: &Case<C>,
+    way: &str,
+    cluster: &SimulatedCluster,
+    end: Option<&str>,
+) -> Result<(), String> {
+    end.map_or(Ok(()), |end| compare(case, way, cluster, end))?;
+    let Some(expected) = case.pods else { return Ok(()) };
+    let found = notation::pod_nodes(cluster);
     let matches = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
     fail_unless(matches, case, way, || {
-        let history = world.history.join("\n    ");
+        let history = cluster.history.join("\n    ");
         format!("pods found: {found:#?}\nexpected: {expected:#?}\nhistory:\n    {history}")
     })
 }
@@ -314,7 +323,7 @@ fn check_events<C: Setup>(case: &Case<C>, way: &str, report: &Report) -> Result<
     let found: Vec<String> = report
         .events
         .iter()
-        .map(|notice| format!("{} {} {}", notice.event_type.as_str(), notice.reason.as_str(), notice.message))
+        .map(|event| format!("{} {} {}", event.event_type.as_str(), event.reason.as_str(), event.message))
         .collect();
     let matches = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
     fail_unless(matches, case, way, || format!("events found: {found:#?}\nexpected: {expected:#?}"))

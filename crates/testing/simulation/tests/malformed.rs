@@ -1,114 +1,114 @@
-//! Objects that make no sense, next to a claim and a volume that do: the engine leaves the former alone and says why, and the
-//! latter are bound, served and let go as if nothing were.
+//! S15: malformed objects next to valid ones. The engine leaves the malformed objects alone and
+//! names the invalid field; the valid objects are bound, served and deleted as usual.
 
 use bindery_binder::Binder;
 use bindery_engine::Input;
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::RuleSet;
-use bindery_simulation::run::{Restart, Run, companions};
-use bindery_simulation::{World, notation};
+use bindery_simulation::run::{Restart, Run, lifecycle_controllers};
+use bindery_simulation::{SimulatedCluster, notation};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The healthy objects: a pair to be bound, a pod to be served, a claim to go. Their names occur nowhere else, so that no other
-/// object has a right to any of them.
+/// The valid objects: a pair to bind, a pod with an ephemeral volume, a claim to delete. Their
+/// names occur nowhere else, so that no other object refers to them.
 const HEALTHY: &str = "sc healthy-class kubernetes.io/no-provisioner
                        pv healthy-volume 1Gi Pending class=healthy-class
                        pvc healthy/claim#healthy-uid 1Gi Pending class=healthy-class
-                       pvc healthy/gone#healthy-gone 1Gi Lost vol=healthy-none guarded deleting
+                       pvc healthy/gone#healthy-gone 1Gi Lost vol=healthy-none protected deleting
                        pod healthy/pod#healthy-pod eph=vol:9Gi:healthy-class node=healthy-node";
 
 fn controllers() -> Vec<Box<dyn RuleSet + Send>> {
     let binder: Box<dyn RuleSet + Send> = Box::new(Binder::default());
-    std::iter::once(binder).chain(companions()).collect()
+    std::iter::once(binder).chain(lifecycle_controllers()).collect()
 }
 
 fn decode(kind: Kind, object: &Value) -> Object {
-    Object::from_json(kind, object.to_string().as_bytes()).expect("it has a name")
+    Object::from_json(kind, object.to_string().as_bytes()).expect("the object has a name")
 }
 
-/// Runs an engine among the healthy pair and these objects, until it is at rest. An API server makes versions that are numbers; the
-/// objects that are `watched` come as they are, as if from one that does not.
-fn run(objects: &[(Kind, Value)], watched: &[(Kind, Value)]) -> World {
-    let mut world = World::default();
+/// Runs an engine with the valid objects and these ones until it is stable. The simulated cluster
+/// sets numeric versions; the objects in `watched` are delivered unchanged.
+fn run(objects: &[(Kind, Value)], watched: &[(Kind, Value)]) -> SimulatedCluster {
+    let mut cluster = SimulatedCluster::default();
     for (kind, object) in objects {
-        world.put(*kind, object.clone());
+        cluster.put(*kind, object.clone());
     }
-    notation::add(&mut world, HEALTHY);
-    let mut run = Run::start(world, &controllers, Restart::Never);
+    notation::add(&mut cluster, HEALTHY);
+    let mut run = Run::start(cluster, &controllers, Restart::Never);
     for (kind, object) in watched {
-        run.tell(Input::Watched(decode(*kind, object)));
+        run.handle(Input::Watched(decode(*kind, object)));
     }
     run.until_stable();
-    assert_healthy(&run.world);
+    assert_healthy(&run.cluster);
     for (kind, object) in objects.iter().chain(watched) {
         assert_left_alone(&run, *kind, object);
     }
-    run.world
+    run.cluster
 }
 
-fn assert_healthy(world: &World) {
+fn assert_healthy(cluster: &SimulatedCluster) {
     let pair = |line: &&str| line.contains("healthy");
-    let found: Vec<String> = notation::render(world).lines().filter(pair).map(str::to_owned).collect();
+    let found: Vec<String> = notation::render(cluster).lines().filter(pair).map(str::to_owned).collect();
     assert_eq!(
         found,
         [
-            "pv healthy-volume 1Gi Bound ->healthy/claim#healthy-uid class=healthy-class guarded bbc",
-            "pvc healthy/claim#healthy-uid 1Gi Bound vol=healthy-volume class=healthy-class guarded bbc bc",
-            "pvc healthy/pod-vol#made-pod-vol 9Gi Pending class=healthy-class guarded owner=healthy-pod",
+            "pv healthy-volume 1Gi Bound ->healthy/claim#healthy-uid class=healthy-class protected bbc",
+            "pvc healthy/claim#healthy-uid 1Gi Bound vol=healthy-volume class=healthy-class protected bbc bc",
+            "pvc healthy/pod-vol#made-pod-vol 9Gi Pending class=healthy-class protected owner=healthy-pod",
         ]
     );
 }
 
-/// An object that the decoder saw a flaw in is as it was, and every verdict about it names the field.
+/// A malformed object is unchanged, and every verdict about it names the field.
 fn assert_left_alone(run: &Run<'_>, kind: Kind, object: &Value) {
     let key = decode(kind, object).key();
     let known = run.engine.known();
-    // A sound one may have been deleted, and a later one of the same name may have taken its place.
+    // A valid one may have been deleted, or replaced by another object of the same name.
     let Some(shown) = known.object(&key) else { return };
     for (set, verdict) in run.engine.would_decide(&key) {
         let rule = verdict.rule.name;
         let Some(flaw) = shown.field_error() else {
-            // A bound claim may have a volume that has one.
+            // The volume of a bound claim may be malformed.
             let note = verdict.note.unwrap_or_default();
             let is_another =
                 note.split_once(": ").is_some_and(|(name, _)| name != key.name && rule.starts_with("expansion"));
-            assert!(!rule.ends_with("malformed") || is_another, "{key} has no flaw: {set} says {rule}");
+            assert!(!rule.ends_with("malformed") || is_another, "{key} is valid, but {set} reports {rule}");
             continue;
         };
-        assert!(rule.ends_with("malformed"), "{key}: {flaw}, and {set} says {rule}");
-        // Those who have nothing to do for it need not be asked; the binder says so in any case.
-        let is_said = set != "persistentvolume-binder" || run.report.rules.contains(rule);
-        assert!(is_said, "the engine said so too");
+        assert!(rule.ends_with("malformed"), "{key}: {flaw}, but {set} reports {rule}");
+        // Rule sets that have nothing to do need not report it; the binder always does.
+        let is_reported = set != "persistentvolume-binder" || run.report.rules.contains(rule);
+        assert!(is_reported, "the engine did not report it");
         let note = verdict.note.unwrap_or_default();
         assert!(!flaw.field.is_empty() && note.starts_with(&flaw.field), "{key}: {note:?} names {:?}", flaw.field);
     }
     let Some(flaw) = shown.field_error() else { return };
-    let touched = run.world.history.iter().any(|words| words.starts_with(&format!("write {key} ")));
-    assert!(!touched, "{key} was written though it has a flaw: {flaw}");
+    let touched = run.cluster.history.iter().any(|words| words.starts_with(&format!("write {key} ")));
+    assert!(!touched, "{key} was written though it is malformed: {flaw}");
 }
 
-// === Known flaws ===
+// === Known field errors ===
 
-/// A sound object, with something wrong.
+/// A valid object with an invalid field.
 fn broken(kind: Kind, name: &str, patch: &Value) -> Value {
     let lines = match kind {
         Kind::Claim => format!("pvc other/{name}#uid-{name} 1Gi Pending class="),
         Kind::Volume => format!("pv {name} 1Gi Available"),
         Kind::Pod => format!("pod other/{name}#uid-{name} eph=vol:1Gi: claim={name} node=node1"),
-        Kind::AttributesClass => format!("vac {name} guarded deleting"),
+        Kind::AttributesClass => format!("vac {name} protected deleting"),
         Kind::Class | Kind::Node | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            panic!("not decided about")
+            panic!("no decision")
         }
     };
-    let world = notation::parse(&lines);
-    let mut object = world.objects().next().expect("a line is an object").1.clone();
+    let cluster = notation::parse(&lines);
+    let mut object = cluster.objects().next().expect("a line is an object").1.clone();
     json_patch::merge(&mut object, patch);
     object
 }
 
 #[test]
-fn every_flaw_is_named_and_the_rest_goes_on() {
+fn every_field_error_is_reported_and_other_objects_proceed() {
     let long = "1".repeat(5_000);
     let cases = [
         (Kind::Volume, json!({"spec": {"capacity": {"storage": "10Xi"}}}), "spec.capacity.storage"),
@@ -154,15 +154,15 @@ fn every_flaw_is_named_and_the_rest_goes_on() {
     for (place, (kind, patch, field)) in cases.iter().enumerate() {
         let object = broken(*kind, &format!("bad-{place}"), patch);
         let decoded = decode(*kind, &object);
-        let flaw = decoded.field_error().unwrap_or_else(|| panic!("{patch} has a flaw"));
-        assert!(flaw.field.starts_with(field), "{flaw} is about {field}");
+        let flaw = decoded.field_error().unwrap_or_else(|| panic!("{patch} is accepted"));
+        assert!(flaw.field.starts_with(field), "{flaw} is not about {field}");
         objects.push((*kind, object));
     }
     run(&objects, &[]);
 }
 
 #[test]
-fn a_version_that_is_no_number_is_named() {
+fn non_numeric_version_is_reported() {
     let odd = json!({"metadata": {"resourceVersion": "xxx"}});
     let huge = json!({"metadata": {"resourceVersion": "18446744073709551616"}});
     let watched: Vec<_> = [(Kind::Volume, &odd), (Kind::Claim, &odd), (Kind::Volume, &huge), (Kind::Claim, &huge)]
@@ -178,7 +178,7 @@ fn a_version_that_is_no_number_is_named() {
 }
 
 #[test]
-fn what_is_odd_but_makes_sense_is_no_flaw() {
+fn unusual_but_valid_objects_are_accepted() {
     let notes = "x".repeat(1 << 20);
     let patches = [
         (Kind::Volume, json!({"spec": {"capacity": null}})),
@@ -206,14 +206,15 @@ fn what_is_odd_but_makes_sense_is_no_flaw() {
     for (kind, object) in &objects {
         assert_eq!(decode(*kind, object).field_error(), None);
     }
-    let world = run(&objects, &[]);
-    let keeps_notes = |key: &ObjectKey| world.get(key).is_some_and(|o| o["metadata"]["annotations"]["notes"] == notes);
-    assert!(keeps_notes(&ObjectKey::volume("odd-5")), "what we do not know is nobody's to lose");
+    let cluster = run(&objects, &[]);
+    let keeps_unknown_fields =
+        |key: &ObjectKey| cluster.get(key).is_some_and(|o| o["metadata"]["annotations"]["notes"] == notes);
+    assert!(keeps_unknown_fields(&ObjectKey::volume("odd-5")), "unknown fields are kept");
 }
 
-// === Any objects ===
+// === Random objects ===
 
-/// Words that objects really have, so that much of what is made up gets deep into the decoder and the rules.
+/// Field names and values of real objects, so that random objects get past the first checks.
 const WORDS: &str = "metadata spec status annotations labels finalizers capacity storage accessModes claimRef phase volumeMode \
      resources requests selector matchLabels matchExpressions operator key values hostPath path volumes name namespace uid a b \
      ReadWriteOnce ReadOnlyMany Available Bound Released Pending Lost Block Delete Recycle Retain In Exists 10Gi 1Gi 1e400 -3 \
@@ -240,7 +241,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A field of an object, and what may stand there that ought not to.
+/// A field of an object, and invalid values for it.
 fn any_field() -> impl Strategy<Value = Value> {
     let paths = [
         "spec/capacity/storage",
@@ -280,7 +281,7 @@ fn any_field() -> impl Strategy<Value = Value> {
         .prop_map(|(path, value)| path.rsplit('/').fold(value, |value, key| json!({key: value})))
 }
 
-/// An object of any kind: made up wholly, or sound but for a field or two.
+/// An object of any kind: random, or valid except for a field or two.
 fn any_object(names: &[&'static str]) -> impl Strategy<Value = (Kind, Value)> + use<> {
     let name = prop::sample::select(names.to_vec());
     let kind = prop::sample::select(Kind::ALL.to_vec());
@@ -300,7 +301,7 @@ fn any_object(names: &[&'static str]) -> impl Strategy<Value = (Kind, Value)> + 
     prop_oneof![1 => made_up, 3 => patched]
 }
 
-/// An object whose version orders nothing.
+/// An object with a version that is not a number.
 fn any_unversioned() -> impl Strategy<Value = (Kind, Value)> {
     let version = prop::sample::select(vec!["", "0", "xxx", "-1", "1.5", "99999999999999999999999"]);
     (any_object(&["d"]), version).prop_map(|((kind, mut object), version)| {
@@ -313,7 +314,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_object_keeps_the_others_from_being_bound(
+    fn no_malformed_object_blocks_the_valid_ones(
         objects in prop::collection::vec(any_object(&["a", "b", "c"]), 1..6), watched in prop::option::of(any_unversioned()),
     ) {
         run(&objects, &watched.into_iter().collect::<Vec<_>>());

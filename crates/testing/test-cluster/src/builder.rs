@@ -1,19 +1,19 @@
-//! How a lab is to be: its API server, the server's flags, its users; and how a test comes by one.
+//! Configures and starts a test cluster: API server, flags, users.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::assets;
-use crate::guard::Home;
-use crate::lab::TestCluster;
 use crate::port::Port;
 use crate::server::Serving;
+use crate::test_cluster::TestCluster;
 use crate::users::{ADMIN, User};
+use crate::watchdog::Workspace;
 
-/// Another program may take the port between our look at it and the API server's: how often another is tried.
+/// How many ports are tried, because another program may bind the port before the API server does.
 const PORTS_TRIED: u32 = 3;
 
-/// A lab to be.
+/// Builds a [`TestCluster`].
 #[derive(Default)]
 pub struct Builder {
     users: Vec<(String, Vec<String>)>,
@@ -22,27 +22,28 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The API server is the one that is embedded in `program`, a `bindery`, instead of a kube-apiserver with its etcd. It knows
-    /// no user but the administrator, and grants no rights: see [`TestCluster::kubeconfig_of`].
+    /// Uses the API server embedded in `program`, a `bindery` binary, instead of kube-apiserver and
+    /// etcd. It has no users except the administrator, and no RBAC: see
+    /// [`TestCluster::kubeconfig_of`].
     pub fn embedded(mut self, program: impl Into<PathBuf>) -> Self {
         self.embedded = Some(program.into());
         self
     }
 
-    /// Adds a user, who may do what RBAC grants to its name and groups; a service account is
-    /// `system:serviceaccount:NAMESPACE:NAME`, of the group `system:serviceaccounts`.
+    /// Adds a user with the rights that RBAC grants to its name and groups. A service account is
+    /// `system:serviceaccount:NAMESPACE:NAME` in the group `system:serviceaccounts`.
     pub fn user(mut self, name: &str, groups: &[&str]) -> Self {
         self.users.push((name.to_owned(), groups.iter().map(|&group| group.to_owned()).collect()));
         self
     }
 
-    /// Adds a flag for the API server. It comes after the lab's own, and so outweighs them.
+    /// Adds a flag of the API server, which overrides the default ones.
     pub fn api_server_flag(mut self, flag: impl Into<String>) -> Self {
         self.api_server_flags.push(flag.into());
         self
     }
 
-    /// Starts it, and returns when it is ready. It is an error if the programs are not there.
+    /// Starts the test cluster, and returns when it is ready.
     pub fn start(&self) -> Result<TestCluster, String> {
         let folder = assets::find()?.ok_or_else(assets::none)?;
         let mut tries = 1;
@@ -56,29 +57,30 @@ impl Builder {
         }
     }
 
-    /// Starts it for a test, or gives `None` where [`TestCluster::skips_test`].
+    /// Starts the test cluster for a test; `None` if [`TestCluster::skip_test`].
     ///
     /// # Panics
     ///
-    /// If a lab cannot be started, or if `BINDERY_REQUIRE_LAB` is set and the programs are not there.
+    /// If it cannot be started, or if `BINDERY_REQUIRE_TEST_CLUSTER` is set and binaries are
+    /// missing.
     pub fn for_test(&self) -> Option<TestCluster> {
-        if TestCluster::skips_test() {
+        if TestCluster::skip_test() {
             return None;
         }
         match self.start() {
-            Ok(lab) => Some(lab),
-            Err(error) => panic!("the lab did not start: {error}"),
+            Ok(cluster) => Some(cluster),
+            Err(error) => panic!("cannot start the test cluster: {error}"),
         }
     }
 
     fn start_on(&self, programs: &Path, port: Port) -> Result<TestCluster, String> {
-        let home = Arc::new(Home::create()?);
+        let workspace = Arc::new(Workspace::create()?);
         let server_url = format!("https://127.0.0.1:{}", port.number);
         let Serving { api_server, backend, program, flags, kubeconfig } = match &self.embedded {
-            Some(program) => Serving::embedded(&home, program, port.number, &self.api_server_flags)?,
-            None => Serving::kubernetes(&home, programs, port.number, &self.api_server_flags, self.all_users())?,
+            Some(program) => Serving::embedded(&workspace, program, port.number, &self.api_server_flags)?,
+            None => Serving::kubernetes(&workspace, programs, port.number, &self.api_server_flags, self.all_users())?,
         };
-        let mut lab = TestCluster {
+        let mut cluster = TestCluster {
             api_server,
             backend,
             api_server_program: program,
@@ -87,18 +89,18 @@ impl Builder {
             server_url,
             kubeconfig,
             programs: programs.to_path_buf(),
-            home,
+            workspace,
         };
-        lab.wait_until_ready()?;
-        Ok(lab)
+        cluster.wait_until_ready()?;
+        Ok(cluster)
     }
 
-    /// The administrator, and then those that were asked for.
+    /// The administrator, and the added users.
     fn all_users(&self) -> Vec<User> {
-        let asked = self
+        let added = self
             .users
             .iter()
             .map(|(name, groups)| User::new(name, &groups.iter().map(String::as_str).collect::<Vec<_>>()));
-        std::iter::once(User::new(ADMIN, &["system:masters"])).chain(asked).collect()
+        std::iter::once(User::new(ADMIN, &["system:masters"])).chain(added).collect()
     }
 }

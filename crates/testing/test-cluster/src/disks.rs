@@ -1,4 +1,4 @@
-//! Disks for tests: files that are block devices, by the kernel's loop driver, with file systems on them. Gone with whoever made them.
+//! Block devices and file systems for tests, on loop devices. They are removed on drop.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What has to be there besides the kernel's part: programs of util-linux, and one for each file system.
+/// The required programs: util-linux, and one for each file system.
 const PROGRAMS: [&str; 6] = ["mount", "umount", "losetup", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 
-/// Where programs of administrators are, which not everybody has in the PATH.
+/// Directories of administration programs that may be missing in PATH.
 const MORE_PATH: &str = "/usr/sbin:/sbin";
 
-/// Disks, and a folder that they are in. They are unmounted, detached and removed when this is dropped.
+/// Disks in a temporary directory. They are unmounted, detached and removed on drop.
 pub struct Disks {
     folder: PathBuf,
     mounted: Vec<PathBuf>,
@@ -21,34 +21,36 @@ pub struct Disks {
 }
 
 impl Disks {
-    /// For a test; `None` where there can be none, and that is said on standard error.
+    /// Disks for a test; `None` if they are not supported here, which is reported on standard
+    /// error.
     ///
     /// # Panics
     ///
-    /// If the system refuses what it has said that it can do; or if only programs are missing, and `BINDERY_REQUIRE_LAB` is set.
+    /// If a system call fails, or if programs are missing and `BINDERY_REQUIRE_TEST_CLUSTER` is
+    /// set.
     pub fn for_test() -> Option<Disks> {
         if let Some(missing) = missing() {
-            let is_demanded = std::env::var_os(crate::lab::REQUIRE).is_some() && missing.starts_with("mkfs");
-            assert!(!is_demanded, "{} is set, but real disks need {missing}", crate::lab::REQUIRE);
+            let is_required = std::env::var_os(crate::test_cluster::REQUIRE).is_some() && missing.starts_with("mkfs");
+            assert!(!is_required, "{} is set, but real disks need {missing}", crate::test_cluster::REQUIRE);
             let test = std::thread::current().name().unwrap_or("a test").to_owned();
-            // Not by eprintln!, which the test harness keeps to itself when a test passes.
+            // The test harness would capture eprintln! of a passing test.
             let _ = std::io::stderr().write_all(format!("skipped: {test}: real disks need {missing}\n").as_bytes());
             return None;
         }
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("bindery-disks-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder for disks");
-        let folder = folder.canonicalize().expect("the folder is there");
+        std::fs::create_dir_all(&folder).expect("create the directory");
+        let folder = folder.canonicalize().expect("the directory exists");
         Some(Disks { folder, mounted: Vec::new(), devices: Vec::new(), count: 0 })
     }
 
-    /// The folder, in which a test may make what it likes.
+    /// The temporary directory, which tests can use freely.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A file that can be made a disk of. It takes room only where it is written to.
+    /// Creates a sparse file for a disk.
     fn image(&mut self, mib: u64) -> PathBuf {
         self.count += 1;
         let path = self.folder.join(format!("image-{}", self.count));
@@ -57,7 +59,7 @@ impl Disks {
         path
     }
 
-    /// A block device of that size.
+    /// Creates a block device.
     pub fn device(&mut self, mib: u64) -> PathBuf {
         let image = self.image(mib);
         let device = PathBuf::from(run("losetup", &["--find".as_ref(), "--show".as_ref(), image.as_ref()]).trim());
@@ -65,7 +67,7 @@ impl Disks {
         device
     }
 
-    /// Mounts a new disk with that file system on a new directory.
+    /// Creates a file system and mounts it.
     pub fn mount(&mut self, file_system: &str, mib: u64, at: &Path) {
         let image = self.image(mib);
         let quiet = if file_system == "ext4" { "-F" } else { "-f" };
@@ -75,15 +77,15 @@ impl Disks {
         self.mounted.push(at.to_path_buf());
     }
 
-    /// Mounts a device, or binds a directory, on a directory.
-    pub fn mount_there(&mut self, what: &Path, at: &Path) {
+    /// Mounts a device, or bind-mounts a directory.
+    pub fn mount_existing(&mut self, what: &Path, at: &Path) {
         std::fs::create_dir_all(at).expect("a directory to mount on");
         let how = if what.is_dir() { "--bind" } else { "--read-write" };
         run("mount", &[how.as_ref(), what.as_ref(), at.as_ref()]);
         self.mounted.push(at.to_path_buf());
     }
 
-    /// Unmounts what is mounted on a directory.
+    /// Unmounts a directory.
     pub fn unmount(&mut self, at: &Path) {
         run("umount", &[at.as_ref()]);
         self.mounted.retain(|mounted| mounted != at);
@@ -102,19 +104,19 @@ impl Drop for Disks {
     }
 }
 
-/// What is missing for real disks, in words.
+/// What is missing for real disks.
 fn missing() -> Option<String> {
     if std::fs::metadata("/proc/self").map_or(1, |itself| itself.uid()) != 0 {
         return Some("root".into());
     }
-    let is_there = |program: &&str| command(program).arg("--version").output().is_ok();
-    if let Some(program) = PROGRAMS.iter().find(|program| !is_there(program)) {
+    let is_installed = |program: &&str| command(program).arg("--version").output().is_ok();
+    if let Some(program) = PROGRAMS.iter().find(|program| !is_installed(program)) {
         return Some(format!("{program}: install util-linux, e2fsprogs, xfsprogs and btrfs-progs"));
     }
     let known = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let is_known = |name: &&str| known.lines().any(|line| line.trim() == *name);
     if let Some(name) = ["ext4", "xfs", "btrfs"].into_iter().find(|name| !is_known(name) && !loads(name)) {
-        return Some(format!("a kernel that knows {name}"));
+        return Some(format!("a kernel with {name}"));
     }
     let found = command("losetup").arg("--find").output();
     match found {
@@ -124,7 +126,7 @@ fn missing() -> Option<String> {
     }
 }
 
-/// Has the kernel load what it can have as a module.
+/// Loads a kernel module.
 fn loads(module: &str) -> bool {
     command("modprobe").arg(module).status().is_ok_and(|status| status.success())
 }

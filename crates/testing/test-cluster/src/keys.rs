@@ -1,7 +1,7 @@
-//! The keys of a lab: a certificate authority, the API server's certificate, and the key that signs service account tokens.
+//! The keys of a test cluster: certificate authority, serving certificate, service account key.
 //!
-//! The API server could make a certificate itself, but then only a client that waits for it could know whom to trust; and an
-//! elliptic key is there at once, where the API server's own takes a good part of a second.
+//! The API server could create a certificate itself, but clients would have to wait for it, and
+//! creating its RSA key takes a good part of a second.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-/// The files, all of them in the lab's folder.
+/// The files in the directory of the test cluster.
 pub(crate) struct Keys {
     pub(crate) ca: PathBuf,
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
     /// Signs the tokens of service accounts.
     pub(crate) service_accounts: PathBuf,
-    /// Verifies them.
+    /// Verifies the tokens.
     pub(crate) service_accounts_public: PathBuf,
 }
 
 impl Keys {
-    /// Makes new ones.
+    /// Creates new keys.
     pub(crate) fn create(folder: &Path) -> Result<Self, String> {
-        let failed = |error: rcgen::Error| format!("the lab's keys could not be made: {error}");
+        let failed = |error: rcgen::Error| format!("cannot create the keys of the test cluster: {error}");
         let authority_key = KeyPair::generate().map_err(failed)?;
         let authority = authority_params();
         let authority_pem = authority.self_signed(&authority_key).map_err(failed)?.pem();
@@ -54,7 +54,7 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-/// Writes a file that only we can read, and gives its path back.
+/// Writes a file with mode 0600, and returns its path.
 pub(crate) fn write_private(path: &Path, text: &str) -> Result<PathBuf, String> {
     let open = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     open.and_then(|mut file| file.write_all(text.as_bytes()))

@@ -1,40 +1,43 @@
-//! An API server for tests: a real one, or the one that is embedded in `bindery`.
+//! API servers for tests: kube-apiserver, or the one embedded in `bindery`.
 //!
-//! A [`TestCluster`] is an etcd and a kube-apiserver of their own, on loopback, with RBAC, in a folder of their own. It is there in
-//! seconds, and it is gone when the `TestCluster` is dropped or the process that started it ends, however it ends: a shell beside it
-//! sees the end and clears up (see `guard.rs`). Other programs (kube-controller-manager, kube-scheduler, `bindery`) run
-//! beside it under the same care.
+//! A [`TestCluster`] starts etcd and kube-apiserver on loopback, with RBAC, in a temporary
+//! directory. It is ready within seconds. All processes and files are removed when the
+//! `TestCluster` is dropped or when its process ends in any way (see `watchdog.rs`). Other programs
+//! (kube-controller-manager, kube-scheduler, `bindery`) can be started in it and are cleaned up in
+//! the same way.
 //!
-//! The programs come from `KUBEBUILDER_ASSETS`, or from the cache that `cargo xtask assets` fills. A test begins with
+//! The binaries come from `KUBEBUILDER_ASSETS`, or from the cache of `cargo xtask assets`. A test
+//! starts with
 //!
 //! ```no_run
 //! # use bindery_test_cluster::TestCluster;
-//! let Some(lab) = TestCluster::for_test() else { return }; // says that it skips, or fails where the lab is demanded
-//! let kubeconfig = format!("--kubeconfig={}", lab.kubeconfig().display());
-//! let controllers = lab.start_program("kube-controller-manager", [kubeconfig.as_str(), "--leader-elect=false"]);
-//! println!("{}", lab.kubectl(["get", "persistentvolumes"]).expect("volumes"));
+//! let Some(cluster) = TestCluster::for_test() else { return }; // skipped without binaries
+//! let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig().display());
+//! let flags = [kubeconfig.as_str(), "--leader-elect=false"];
+//! let controllers = cluster.start_program("kube-controller-manager", flags);
+//! println!("{}", cluster.kubectl(["get", "persistentvolumes"]).expect("volumes"));
 //! # drop(controllers);
 //! ```
 //!
-//! With [`Builder::embedded`] the same tests run on the API server that is embedded in `bindery`, under the same care.
+//! With [`Builder::embedded`] the same tests run on the API server embedded in `bindery`.
 //!
-//! This room does not know volumes and claims, nor the other crates: it is for tests and benchmarks, and no part of what ships.
+//! This crate is used in tests and benchmarks only, and depends on no other crate of the workspace.
 
 pub mod assets;
 mod builder;
 mod disks;
 mod etcd;
-mod guard;
 mod keys;
-mod lab;
-mod patience;
 mod port;
 mod running;
 mod server;
+mod test_cluster;
 mod users;
+mod wait;
+mod watchdog;
 
 pub use builder::Builder;
 pub use disks::Disks;
-pub use lab::TestCluster;
-pub use patience::{KUBECTL_PATIENCE, PATIENCE, comes_to_hold, eventually};
 pub use running::Running;
+pub use test_cluster::TestCluster;
+pub use wait::{KUBECTL_TIMEOUT, TIMEOUT, eventually, wait_until};

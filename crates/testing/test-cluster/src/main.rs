@@ -1,19 +1,23 @@
-//! `bindery-test-cluster`: a real API server by hand, until this program ends.
+//! `bindery-test-cluster`: runs a test cluster until it is interrupted.
 
 use std::process::ExitCode;
 
 use bindery_test_cluster::TestCluster;
 
 fn main() -> ExitCode {
-    let lab = match TestCluster::start() {
-        Ok(lab) => lab,
+    let cluster = match TestCluster::start() {
+        Ok(cluster) => cluster,
         Err(error) => {
             eprintln!("bindery-test-cluster: {error}");
             return ExitCode::FAILURE;
         }
     };
-    println!("export KUBECONFIG={}", lab.kubeconfig().display());
-    println!("# {}, processes {:?}; it ends with this program (Ctrl-C)", lab.server_url(), lab.pids());
+    println!("export KUBECONFIG={}", cluster.kubeconfig().display());
+    println!(
+        "# API server {}, processes {:?}. Press Ctrl-C to stop and remove it.",
+        cluster.server_url(),
+        cluster.pids()
+    );
     loop {
         std::thread::park();
     }

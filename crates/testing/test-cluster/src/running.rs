@@ -1,4 +1,4 @@
-//! A program that runs beside the API server.
+//! A running program of a test cluster.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,57 +10,57 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::guard::Home;
-use crate::patience::comes_to_hold;
+use crate::wait::wait_until;
+use crate::watchdog::Workspace;
 
-/// A program that was started beside a lab's API server. It is killed when this is dropped.
+/// A program that was started in a test cluster. It is killed on drop.
 pub struct Running {
     name: String,
     child: Child,
     log: PathBuf,
     ended: Option<ExitStatus>,
-    home: Arc<Home>,
+    workspace: Arc<Workspace>,
 }
 
 impl Running {
     pub(crate) fn start(
-        home: &Arc<Home>,
+        workspace: &Arc<Workspace>,
         program: &Path,
         args: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<Self, String> {
         let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
-        let log = home.folder().join(format!("{name}-{}.log", home.next_number()));
+        let log = workspace.folder().join(format!("{name}-{}.log", workspace.next_number()));
         let unwritable = |error| format!("{}: {error}", log.display());
         let output = File::create(&log).map_err(unwritable)?;
         let errors = output.try_clone().map_err(unwritable)?;
-        let mut child = home.spawn(program, args, |command| {
+        let mut child = workspace.spawn(program, args, |command| {
             command.stdout(Stdio::from(output)).stderr(Stdio::from(errors));
         })?;
         drop(child.stdin.take());
-        Ok(Self { name, child, log, ended: None, home: Arc::clone(home) })
+        Ok(Self { name, child, log, ended: None, workspace: Arc::clone(workspace) })
     }
 
-    /// The program's name, without folders.
+    /// The name of the program, without directories.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its process.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has written until now, to either output.
+    /// Its output so far, standard output and standard error.
     pub fn log(&self) -> String {
         std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// The file that it writes to. It goes with the lab.
+    /// The file with its output. It is removed with the test cluster.
     pub fn log_file(&self) -> &Path {
         &self.log
     }
 
-    /// What it serves over plain HTTP at a path, without the head of the answer: at the address that it logs in a line of JSON, as
+    /// The body of an HTTP GET at the address that the program has logged in a line of JSON, as
     /// `bindery` does.
     pub fn page(&self, path: &str) -> Result<String, String> {
         let address = || {
@@ -69,21 +69,21 @@ impl Running {
             logged.next().map(|(address, _)| address.to_owned())
         };
         let mut found = None;
-        comes_to_hold(|| {
+        wait_until(|| {
             found = address();
             found.is_some()
         });
-        let address = found.ok_or_else(|| format!("{} has logged no address", self.name))?;
+        let address = found.ok_or_else(|| format!("{} has not logged an address", self.name))?;
         let failed = |error: std::io::Error| format!("http://{address}{path}: {error}");
         let mut connection = TcpStream::connect(&address).map_err(failed)?;
         connection.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).map_err(failed)?;
         let mut answer = String::new();
         connection.read_to_string(&mut answer).map_err(failed)?;
-        let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("no answer but {answer:?}"))?;
+        let (_, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("invalid HTTP answer: {answer:?}"))?;
         Ok(body.to_owned())
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none()
             && let Ok(Some(status)) = self.child.try_wait()
@@ -93,7 +93,7 @@ impl Running {
         self.ended
     }
 
-    /// Waits for its end. It is an error if it still runs after `at_most`.
+    /// Waits until it has ended, for at most `at_most`.
     pub fn wait(&mut self, at_most: Duration) -> Result<ExitStatus, String> {
         let started = Instant::now();
         loop {
@@ -102,36 +102,36 @@ impl Running {
             }
             if started.elapsed() > at_most {
                 return Err(format!(
-                    "{} still runs after {at_most:?}; its last words:\n{}",
+                    "{} is still running after {at_most:?}; the end of its log:\n{}",
                     self.name,
-                    self.last_words()
+                    self.log_tail()
                 ));
             }
             sleep(Duration::from_millis(10));
         }
     }
 
-    /// Asks it to end (SIGTERM), and returns at once: [`Running::wait`] tells how it did.
+    /// Sends SIGTERM, and returns at once: use [`Running::wait`] for the exit status.
     pub fn terminate(&mut self) -> Result<(), String> {
         self.signal("TERM")
     }
 
-    /// Sends a signal by its name, without `SIG`: `STOP` and `CONT` make a program pause that others take for dead.
+    /// Sends a signal by its name without `SIG`, for example `STOP` and `CONT` to pause a program.
     pub fn signal(&mut self, signal: &str) -> Result<(), String> {
         match self.ended() {
-            Some(status) => Err(format!("{} has ended already ({status})", self.name)),
-            None => self.home.signal(signal, self.pid()),
+            Some(status) => Err(format!("{} has already ended ({status})", self.name)),
+            None => self.workspace.signal(signal, self.pid()),
         }
     }
 
-    /// Kills it and whatever it has started, as `kill -9` does, and returns when it is gone.
+    /// Kills it and its process group with SIGKILL, and returns when it has ended.
     pub fn kill(&mut self) -> Result<ExitStatus, String> {
         if let Some(status) = self.ended() {
             return Ok(status);
         }
-        // The group is killed by the guard, the program itself from here: it is gone when this returns.
-        let _ = self.home.signal("KILL", self.pid());
-        let failed = |error| format!("{} could not be killed: {error}", self.name);
+        // The watchdog kills the group; the program itself is killed and waited for here.
+        let _ = self.workspace.signal("KILL", self.pid());
+        let failed = |error| format!("cannot kill {}: {error}", self.name);
         self.child.kill().map_err(failed)?;
         let status = self.child.wait().map_err(failed)?;
         self.note_end(status);
@@ -139,7 +139,7 @@ impl Running {
     }
 
     /// The end of its log, for messages.
-    pub(crate) fn last_words(&self) -> String {
+    pub(crate) fn log_tail(&self) -> String {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(10)..].join("\n")
@@ -147,7 +147,7 @@ impl Running {
 
     fn note_end(&mut self, status: ExitStatus) {
         self.ended = Some(status);
-        self.home.forget(self.child.id());
+        self.workspace.forget(self.child.id());
     }
 }
 

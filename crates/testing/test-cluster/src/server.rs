@@ -1,82 +1,82 @@
-//! What serves: a kube-apiserver with its etcd, or the API server that is embedded in `bindery`.
+//! The API server of a test cluster: kube-apiserver with etcd, or the one embedded in `bindery`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::etcd;
-use crate::guard::Home;
 use crate::keys::Keys;
 use crate::running::Running;
 use crate::users::{User, write_kubeconfig, write_tokens};
+use crate::watchdog::Workspace;
 
-/// What stands behind a lab's API server.
+/// The storage and the users of an API server.
 pub(crate) enum Backend {
-    /// An etcd, and users that RBAC grants rights to.
+    /// etcd, and users with RBAC.
     Kubernetes(Kubernetes),
-    /// Nothing: the server keeps everything itself.
+    /// Part of the API server.
     Embedded,
 }
 
-/// What stands behind a kube-apiserver.
+/// The storage and the users of kube-apiserver.
 pub(crate) struct Kubernetes {
     etcd: Running,
     ca: PathBuf,
-    /// The administrator comes first.
+    /// The first user is the administrator.
     users: Vec<User>,
 }
 
-/// An API server that was started, and all that it takes to start it again.
+/// A started API server, and what is needed to start it again.
 pub(crate) struct Serving {
     pub(crate) api_server: Running,
     pub(crate) backend: Backend,
     pub(crate) program: PathBuf,
     pub(crate) flags: Vec<String>,
-    /// The administrator's.
+    /// The kubeconfig of the administrator.
     pub(crate) kubeconfig: PathBuf,
 }
 
 impl Serving {
-    /// Starts an etcd and a kube-apiserver. The administrator comes first among the users.
+    /// Starts etcd and kube-apiserver. The first user is the administrator.
     pub(crate) fn kubernetes(
-        home: &Arc<Home>,
+        workspace: &Arc<Workspace>,
         programs: &Path,
         port: u16,
-        more_flags: &[String],
+        extra_flags: &[String],
         users: Vec<User>,
     ) -> Result<Serving, String> {
-        let (folder, program) = (home.folder(), programs.join("kube-apiserver"));
-        let etcd = Running::start(home, &programs.join("etcd"), etcd::args(folder))?;
+        let (folder, program) = (workspace.folder(), programs.join("kube-apiserver"));
+        let etcd = Running::start(workspace, &programs.join("etcd"), etcd::args(folder))?;
         let keys = Keys::create(folder)?;
         let mut flags = kubernetes_flags(folder, &keys, &write_tokens(folder, &users)?, port);
-        flags.extend_from_slice(more_flags);
+        flags.extend_from_slice(extra_flags);
         let server_url = format!("https://127.0.0.1:{port}");
         let kubeconfig = write_kubeconfig(&folder.join("kubeconfig"), &server_url, &keys.ca, &users[0].token)?;
-        let api_server = Running::start(home, &program, &flags)?;
+        let api_server = Running::start(workspace, &program, &flags)?;
         let backend = Backend::Kubernetes(Kubernetes { etcd, ca: keys.ca, users });
         Ok(Serving { api_server, backend, program, flags, kubeconfig })
     }
 
-    /// Starts the API server that a `bindery` has in it.
+    /// Starts the API server embedded in a `bindery` binary.
     pub(crate) fn embedded(
-        home: &Arc<Home>,
+        workspace: &Arc<Workspace>,
         program: &Path,
         port: u16,
-        more_flags: &[String],
+        extra_flags: &[String],
     ) -> Result<Serving, String> {
-        let kubeconfig = home.folder().join("kubeconfig");
+        let kubeconfig = workspace.folder().join("kubeconfig");
         let mut flags = vec![
             "apiserver".to_owned(),
             format!("--listen=127.0.0.1:{port}"),
             format!("--write-kubeconfig={}", kubeconfig.display()),
         ];
-        flags.extend_from_slice(more_flags);
-        let api_server = Running::start(home, program, &flags)?;
+        flags.extend_from_slice(extra_flags);
+        let api_server = Running::start(workspace, program, &flags)?;
         Ok(Serving { api_server, backend: Backend::Embedded, program: program.to_path_buf(), flags, kubeconfig })
     }
 }
 
 impl Backend {
-    /// The etcd, where there is one.
+    /// The etcd, if there is one.
     pub(crate) fn etcd(&self) -> Option<&Running> {
         match self {
             Backend::Kubernetes(kubernetes) => Some(&kubernetes.etcd),
@@ -84,7 +84,7 @@ impl Backend {
         }
     }
 
-    /// The same, to be looked after.
+    /// The same, mutable.
     pub(crate) fn etcd_mut(&mut self) -> Option<&mut Running> {
         match self {
             Backend::Kubernetes(kubernetes) => Some(&mut kubernetes.etcd),
@@ -94,15 +94,15 @@ impl Backend {
 }
 
 impl Kubernetes {
-    /// Writes a kubeconfig for a user into a folder.
+    /// Writes a kubeconfig for a user.
     pub(crate) fn kubeconfig_of(&self, user: &str, folder: &Path, server_url: &str) -> Result<PathBuf, String> {
         let (number, known) = self
             .users
             .iter()
             .enumerate()
             .find(|(_, known)| known.name == user)
-            .ok_or_else(|| format!("the lab knows no user {user:?}: name it when the lab is built"))?;
-        // By number, because the name of a service account is none for a file.
+            .ok_or_else(|| format!("the test cluster has no user {user:?}: add it with Builder::user"))?;
+        // By number, because the name of a service account is not a good file name.
         write_kubeconfig(&folder.join(format!("kubeconfig-{number}")), server_url, &self.ca, &known.token)
     }
 }
@@ -111,7 +111,7 @@ fn kubernetes_flags(folder: &Path, keys: &Keys, tokens: &Path, port: u16) -> Vec
     vec![
         format!("--etcd-servers=unix://{}", etcd::socket(folder).display()),
         "--bind-address=127.0.0.1".to_owned(),
-        // Told, it need not look for a network, which a machine that tests may lack; and nobody asks for endpoints.
+        // Avoids the search for a network interface, which may be missing; endpoints are not used.
         "--advertise-address=127.0.0.1".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         format!("--secure-port={port}"),
@@ -124,9 +124,9 @@ fn kubernetes_flags(folder: &Path, keys: &Keys, tokens: &Path, port: u16) -> Vec
         format!("--service-account-key-file={}", keys.service_accounts_public.display()),
         format!("--service-account-signing-key-file={}", keys.service_accounts.display()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        // NoObserver makes service accounts here, so pods must do without.
+        // No controller creates service accounts, so pods must do without.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
-        // What is tested and measured is the client, so the server does not hold it back.
+        // Clients are tested and measured, so the server must not limit them.
         "--enable-priority-and-fairness=false".to_owned(),
         "--max-requests-inflight=4000".to_owned(),
         "--max-mutating-requests-inflight=2000".to_owned(),

@@ -1,4 +1,4 @@
-//! One line for every candidate, the nearest first, and groups for those that get no line.
+//! One line for every candidate, the best first, and groups for those that get no line.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,40 @@ use bindery_model::{Claim, Kind, Name, Volume};
 
 use crate::{Candidate, More};
 
-/// A candidate and how near it is.
+/// A candidate and its rank.
 pub(crate) struct Ranked {
-    pub nearness: Nearness,
+    pub rank: Rank,
     pub candidate: Candidate,
-    /// What it has in common with others, for those that get no line.
+    /// The group it is counted in when it gets no line.
     pub group: String,
 }
 
-/// How near a candidate is to being the one: by its standing, then by how many tests it fails, then by the first that it fails,
-/// then by how far its capacity is off.
+/// The order of candidates: by tier, then by the number of failed checks, then by the first failed
+/// check, then by the difference in capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Nearness {
-    pub standing: Standing,
-    pub failed: usize,
-    pub first: usize,
-    pub capacity_off_nanos: u128,
+pub(crate) struct Rank {
+    pub tier: Tier,
+    pub failed_count: usize,
+    pub first_failed: usize,
+    pub capacity_difference_nanos: u128,
 }
 
-/// What stands between a claim and a volume, roughly.
+/// How close a claim and a volume are to being bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Standing {
-    /// Nothing: they are bound, or would be.
+pub(crate) enum Tier {
+    /// They are bound, or would be.
     Chosen,
-    /// Another choice.
+    /// All checks pass, but another candidate is preferred.
     Fits,
-    /// Some test.
-    Free,
-    /// Another claim.
-    Taken,
-    /// The class: it was never meant for it.
+    /// A check fails.
+    Mismatched,
+    /// The volume is reserved for another claim.
+    Reserved,
+    /// The volume has another class.
     OtherClass,
 }
 
-/// The volumes for a claim that looks for one. `chosen` is the one that it would be bound to.
+/// The candidates for a claim without a volume. `chosen` is the one that it would be bound to.
 pub(crate) fn volumes(known: &Cache, request: &MatchCriteria<'_>, chosen: Option<&Name>) -> Vec<Ranked> {
     let chosen = chosen.and_then(|name| known.volume(name)).map(AsRef::as_ref);
     let keys = known.keys(Kind::Volume);
@@ -49,49 +49,49 @@ pub(crate) fn volumes(known: &Cache, request: &MatchCriteria<'_>, chosen: Option
     volumes.map(|volume| rank(known, request, chosen, volume)).collect()
 }
 
-/// The volume that a claim names. Neither its labels nor its phase count: who names a volume gets it.
+/// The volume that `spec.volumeName` of a claim names: neither its labels nor its phase matter.
 pub(crate) fn named(known: &Cache, claim: &Claim, name: &Name, is_chosen: bool) -> Ranked {
     let Some(volume) = known.volume(name) else {
         let why = vec!["does not exist".to_owned()];
-        return ranked(name.to_string(), Standing::Free, false, why, "that do not exist".into());
+        return ranked(name.to_string(), Tier::Mismatched, false, why, "that do not exist".into());
     };
     let plain = Request { claim, selector: None, modes: claim.modes.set(), delayed: false, node: None };
     let mut failed = mismatches(&plain, volume);
     failed.retain(|mismatch| !matches!(mismatch, Mismatch::Phase(_)));
     if is_chosen || failed.is_empty() {
-        let why = if is_chosen { "named by the claim" } else { "fits, but is another claim's" };
-        return ranked(name.to_string(), Standing::Chosen, true, vec![why.into()], String::new());
+        let why = if is_chosen { "named by the claim" } else { "fits, but is reserved for another claim" };
+        return ranked(name.to_string(), Tier::Chosen, true, vec![why.into()], String::new());
     }
-    of_misfits(volume.name().to_string(), &failed, 0)
+    mismatched(volume.name().to_string(), &failed, 0)
 }
 
 fn rank(known: &Cache, request: &MatchCriteria<'_>, chosen: Option<&Volume>, volume: &Volume) -> Ranked {
     let (claim, name) = (request.claim, volume.name().to_string());
-    // Which volumes a delayed claim can have is worth knowing: its pod's scheduler chooses among them.
+    // A delayed claim is not rejected here: the scheduler chooses among the volumes that fit.
     let failed = mismatches(&Request { delayed: false, ..*request }, volume);
     if let Some(chosen) = chosen.filter(|chosen| chosen.name() == volume.name()) {
         let why = if chosen.refers_to(claim) { "reserved for the claim" } else { "fits" };
-        return ranked(name, Standing::Chosen, true, vec![why.into()], String::new());
+        return ranked(name, Tier::Chosen, true, vec![why.into()], String::new());
     }
-    let off = (volume.size().nanos() - claim.requested().nanos()).unsigned_abs();
+    let difference = (volume.size().nanos() - claim.requested().nanos()).unsigned_abs();
     if !failed.is_empty() {
-        return of_misfits(name, &failed, off);
+        return mismatched(name, &failed, difference);
     }
     if !volume.refers_to(claim) && known.is_requested_by_name(volume) {
-        let wanted_by = known.claims_naming(volume.name()).map(|other| other.key().to_string());
-        let why = format!("wanted by {}", wanted_by.collect::<Vec<_>>().join(", "));
-        return ranked(name, Standing::Taken, false, vec![why], "wanted by other claims by name".into());
+        let named_by = known.claims_naming(volume.name()).map(|other| other.key().to_string());
+        let why = format!("named by {}", named_by.collect::<Vec<_>>().join(", "));
+        return ranked(name, Tier::Reserved, false, vec![why], "named by other claims".into());
     }
     let why = match chosen {
         Some(chosen) => format!("fits, but {}", comes_first(claim, chosen, volume)),
         None => "fits: a scheduler may choose it for the claim's pod".into(),
     };
-    let mut fits = ranked(name, Standing::Fits, true, vec![why], "that fit too".into());
-    fits.nearness.capacity_off_nanos = off;
+    let mut fits = ranked(name, Tier::Fits, true, vec![why], "that also fit".into());
+    fits.rank.capacity_difference_nanos = difference;
     fits
 }
 
-/// Why one volume that fits is chosen before another.
+/// Why one suitable volume is preferred to another.
 fn comes_first(claim: &Claim, chosen: &Volume, other: &Volume) -> String {
     let name = chosen.name();
     if chosen.refers_to(claim) {
@@ -105,25 +105,25 @@ fn comes_first(claim: &Claim, chosen: &Volume, other: &Volume) -> String {
     }
 }
 
-/// A candidate that fails tests. The class is told last, unless it is all there is to tell.
-pub(crate) fn of_misfits(name: String, failed: &[Mismatch<'_>], capacity_off_nanos: u128) -> Ranked {
+/// A candidate that fails checks.
+pub(crate) fn mismatched(name: String, failed: &[Mismatch<'_>], capacity_difference_nanos: u128) -> Ranked {
     let is_class = |mismatch: &&Mismatch<'_>| matches!(mismatch, Mismatch::Class(_));
     let is_taken = |mismatch: &Mismatch<'_>| matches!(mismatch, Mismatch::ReservedFor(_));
     let main = failed.iter().find(is_class).or(failed.first());
-    let standing = match main {
-        Some(Mismatch::Class(_)) => Standing::OtherClass,
-        Some(_) if failed.iter().any(is_taken) => Standing::Taken,
-        Some(_) | None => Standing::Free,
+    let tier = match main {
+        Some(Mismatch::Class(_)) => Tier::OtherClass,
+        Some(_) if failed.iter().any(is_taken) => Tier::Reserved,
+        Some(_) | None => Tier::Mismatched,
     };
     let why = failed.iter().map(ToString::to_string).collect();
-    let (order, group) = main.map(in_common).unwrap_or_default();
-    let mut ranked = ranked(name, standing, false, why, group);
-    ranked.nearness = Nearness { failed: failed.len(), first: order, capacity_off_nanos, ..ranked.nearness };
+    let (order, group) = main.map(group).unwrap_or_default();
+    let mut ranked = ranked(name, tier, false, why, group);
+    ranked.rank = Rank { failed_count: failed.len(), first_failed: order, capacity_difference_nanos, ..ranked.rank };
     ranked
 }
 
-/// Where a test stands in the order of nearness, and what all that fail it have in common.
-fn in_common(mismatch: &Mismatch<'_>) -> (usize, String) {
+/// The rank of a failed check, and the group of the candidates that fail it.
+fn group(mismatch: &Mismatch<'_>) -> (usize, String) {
     match mismatch {
         Mismatch::Delayed => (0, "that wait for a pod".into()),
         Mismatch::TooSmall { .. } => (1, "that are too small".into()),
@@ -133,25 +133,25 @@ fn in_common(mismatch: &Mismatch<'_>) -> (usize, String) {
         Mismatch::VolumeMode { .. } => (5, "of another volume mode".into()),
         Mismatch::AttributesClass { .. } => (6, "of another attributes class".into()),
         Mismatch::Deleting => (7, "that are being deleted".into()),
-        Mismatch::Malformed(_) => (8, "that cannot be read".into()),
+        Mismatch::Malformed(_) => (8, "that are invalid".into()),
         Mismatch::ReservedFor(_) => (9, "reserved for other claims".into()),
-        Mismatch::Unreachable => (11, "that cannot be reached from the node".into()),
+        Mismatch::Unreachable => (11, "not reachable from the node".into()),
         Mismatch::Class(class) if class.is_empty() => (10, "without a class".into()),
         Mismatch::Class(class) => (10, format!("of class {:?}", class.as_str())),
     }
 }
 
-pub(crate) fn ranked(name: String, standing: Standing, fits: bool, why: Vec<String>, group: String) -> Ranked {
-    let nearness = Nearness { standing, failed: 0, first: 0, capacity_off_nanos: 0 };
-    Ranked { nearness, candidate: Candidate { name, fits, why }, group }
+pub(crate) fn ranked(name: String, tier: Tier, fits: bool, why: Vec<String>, group: String) -> Ranked {
+    let rank = Rank { tier, failed_count: 0, first_failed: 0, capacity_difference_nanos: 0 };
+    Ranked { rank, candidate: Candidate { name, fits, why }, group }
 }
 
-/// The lines and the groups. When not all get a line, those of another class are grouped first.
+/// The lines and the groups. If there are too many candidates, those of another class get no line.
 pub(crate) fn lines(mut all: Vec<Ranked>, lines_max: usize) -> (Vec<Candidate>, Vec<More>) {
-    all.sort_by(|a, b| (a.nearness, &a.candidate.name).cmp(&(b.nearness, &b.candidate.name)));
+    all.sort_by(|a, b| (a.rank, &a.candidate.name).cmp(&(b.rank, &b.candidate.name)));
     let mut shown = all.len();
     if shown > lines_max {
-        let near = all.iter().filter(|ranked| ranked.nearness.standing < Standing::OtherClass).count();
+        let near = all.iter().filter(|ranked| ranked.rank.tier < Tier::OtherClass).count();
         shown = near.min(lines_max);
     }
     let mut groups: BTreeMap<String, usize> = BTreeMap::new();

@@ -4,12 +4,12 @@ use bindery_binder::{Binder, matching, rules};
 use bindery_cache::Cache;
 use bindery_matching::MatchCriteria;
 use bindery_model::{Claim, ClaimKey, Kind, Name};
-use bindery_rules_api::{Action, Event, Request as Ask, Verdict};
+use bindery_rules_api::{Action, Event, Request as ApiRequest, Verdict};
 
 use crate::candidates::{self, Ranked};
-use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
+use crate::{Bind, Explanation, NotFound, lifecycle, next_step, terms, waiting};
 
-/// Why a claim is as it is, and at most so many candidates one by one.
+/// Explains a claim. At most `lines_max` candidate volumes get a line.
 pub fn explain_claim(
     binder: &Binder,
     known: &Cache,
@@ -17,8 +17,8 @@ pub fn explain_claim(
     lines_max: usize,
 ) -> Result<Explanation, NotFound> {
     let claim = known.claim(key).ok_or_else(|| NotFound(key.clone().into()))?;
-    let verdict = next::verdict(binder, known, &key.clone().into());
-    let bound = next::bound_volume(claim, &verdict);
+    let verdict = next_step::verdict(binder, known, &key.clone().into());
+    let bound = next_step::bound_volume(claim, &verdict);
     let terms = terms::of_claim(claim);
     let candidates = if claim.field_error.is_some() || verdict.rule == &rules::CLAIM_BOUND {
         Vec::new()
@@ -41,12 +41,12 @@ pub fn explain_claim(
         note: verdict.note.clone(),
         events: events(&verdict),
         provisioning: None,
-        waits_for: beside::claim_goes_when(known, claim)
-            .or_else(|| waits::claim(known, claim, &verdict, &terms, bind.as_ref())),
+        waits_for: lifecycle::claim_deletion(known, claim)
+            .or_else(|| waiting::claim(known, claim, &verdict, &terms, bind.as_ref())),
         is_deleting: claim.deleting,
-        beside: beside::of_claim(known, claim),
+        controllers: lifecycle::of_claim(known, claim),
         terms: claim.field_error.is_none().then_some(terms),
-        next: next::next(&verdict),
+        next: next_step::of_verdict(&verdict),
         bind,
         candidates,
         more,
@@ -59,35 +59,37 @@ fn candidates_of(known: &Cache, claim: &Claim, chosen: Option<&Name>) -> Vec<Ran
     if let Some(name) = &claim.volume {
         return vec![candidates::named(known, claim, name, chosen.is_some())];
     }
-    // Where the class or the selector makes no sense, nothing can be said of any volume.
+    // With an invalid class or selector, no volume can be judged.
     let delayed = matching::is_delayed(known, claim);
     let request = delayed.ok().filter(|_| claim.needs_volume()).and_then(|delayed| MatchCriteria::of(claim, delayed).ok());
     request.map(|request| candidates::volumes(known, &request, chosen)).unwrap_or_default()
 }
 
-/// Other claims that would take the same volume, as long as it is nobody's.
+/// Other claims that would bind to the same volume while it is not reserved.
 fn rivals(binder: &Binder, known: &Cache, claim: &Claim, name: &Name) -> Vec<String> {
     let Some(volume) = known.volume(name).filter(|volume| volume.claim_ref.is_none()) else { return Vec::new() };
     let class = Some(volume.class());
     let classless = volume.class().is_empty().then(|| known.claims_needing_volume(None)).into_iter().flatten();
     let looking = known.claims_needing_volume(class).chain(classless).filter_map(|key| known.claim(key));
     let others = looking.chain(known.claims_naming(name)).filter(|other| other.meta != claim.meta);
-    let would_take = |other: &&std::sync::Arc<Claim>| {
-        let verdict = next::verdict(binder, known, &other.key().into());
-        next::bound_volume(other, &verdict).is_some_and(|(volume, _)| volume == *name)
+    let would_bind = |other: &&std::sync::Arc<Claim>| {
+        let verdict = next_step::verdict(binder, known, &other.key().into());
+        next_step::bound_volume(other, &verdict).is_some_and(|(volume, _)| volume == *name)
     };
-    others.filter(would_take).map(|other| other.key().to_string()).collect()
+    others.filter(would_bind).map(|other| other.key().to_string()).collect()
 }
 
-/// What a verdict tells as events, now or once its write has succeeded.
+/// The events of a verdict: those published now, and those published once its write has succeeded.
 pub(crate) fn events(verdict: &Verdict) -> Vec<String> {
     let later: &[Event] = match &verdict.action {
-        Action::Request(Ask::Write(write)) => &write.then,
-        Action::Request(Ask::Create(create)) => &create.then,
-        Action::Request(Ask::Bind(bind)) => &bind.then,
-        Action::Request(Ask::Delete(_) | Ask::Read(_) | Ask::List(_) | Ask::RunOperation(_)) => &[],
+        Action::Request(ApiRequest::Write(write)) => &write.then,
+        Action::Request(ApiRequest::Create(create)) => &create.then,
+        Action::Request(ApiRequest::Bind(bind)) => &bind.then,
+        Action::Request(
+            ApiRequest::Delete(_) | ApiRequest::Read(_) | ApiRequest::List(_) | ApiRequest::RunOperation(_),
+        ) => &[],
         Action::Idle | Action::HandOff(_) | Action::Retry(_) | Action::Pause(_) => &[],
     };
-    let said = |notice: &Event| format!("{}: {}", notice.reason.as_str(), notice.message);
-    verdict.events.iter().chain(later).map(said).collect()
+    let text = |event: &Event| format!("{}: {}", event.reason.as_str(), event.message);
+    verdict.events.iter().chain(later).map(text).collect()
 }

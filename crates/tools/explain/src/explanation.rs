@@ -1,11 +1,11 @@
-//! An explanation, as programs read it: its fields keep their names and meanings.
+//! An explanation as data. Its JSON form is an interface: field names and meanings are stable.
 
 use bindery_model::Name;
 use serde::Serialize;
 
 use crate::Provisioning;
 
-/// Why an object is as it is.
+/// Why an object is in its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
@@ -15,116 +15,117 @@ pub struct Explanation {
     pub namespace: Name,
     /// Its name.
     pub name: Name,
-    /// The phase that its status tells; of a pod whether it has a node, or how it ended.
+    /// The phase in its status; for a pod whether it has a node, or how it ended.
     pub phase: String,
-    /// Whether somebody deleted it.
+    /// Whether it is being deleted.
     pub is_deleting: bool,
     /// The rule that applies.
     pub rule: &'static str,
-    /// What the rule does, and why.
+    /// The rule's sentence: what it does, and why.
     pub reason: &'static str,
-    /// What is particular about this case: an error, a flaw.
+    /// Details of this case, such as an error or an invalid field.
     pub note: Option<String>,
-    /// What the rule tells as events.
+    /// The events that the rule publishes.
     pub events: Vec<String>,
-    /// What a claim asks for, or a volume offers; nothing when a field of it cannot be understood.
+    /// What a claim requests, or a volume provides; `None` when a field is invalid.
     pub terms: Option<Terms>,
-    /// What is done next.
-    pub next: Next,
-    /// Who it is bound to, or would be.
+    /// The next step.
+    pub next: NextStep,
+    /// The claim or volume that it is bound to, or would be.
     pub bind: Option<Bind>,
-    /// What the controllers beside the binder say of it.
-    pub beside: Vec<Beside>,
-    /// For a claim that waits for its provisioner, how that goes. Whoever has events fills it in.
+    /// What the lifecycle controllers decide about it.
+    pub controllers: Vec<ControllerDecision>,
+    /// The state of provisioning, for a claim. Filled in by callers that have events.
     pub provisioning: Option<Provisioning>,
-    /// What has to happen for it to go on, in a sentence.
+    /// What it waits for, as one sentence.
     pub waits_for: Option<String>,
-    /// For a claim the volumes that it could have, for a volume the claims that could have it, the nearest first; for a pod the
-    /// claims of its volumes, in order.
+    /// For a claim the candidate volumes, for a volume the candidate claims, the best first; for a
+    /// pod the claims of its volumes, in order.
     pub candidates: Vec<Candidate>,
-    /// Candidates that got no line, in groups.
+    /// Groups of candidates that got no line.
     pub more: Vec<More>,
-    /// For a pod, the nodes and what they have for its claims; for one that has its node, that node only.
+    /// For a pod, what each node offers its claims; for a pod with a node, only that node.
     pub matrix: Option<Matrix>,
-    /// The smallest change that would let a pod that waits be placed.
+    /// For a waiting pod, the smallest change that would make it schedulable.
     pub change: Option<Change>,
 }
 
-/// What a claim asks for, or a volume offers. What is not there was not said.
+/// What a claim requests, or a volume provides. Unset fields were not specified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Terms {
-    /// How much.
+    /// The requested size, or the capacity.
     pub storage: Option<String>,
-    /// In which ways it can be mounted.
+    /// The access modes.
     pub access_modes: Vec<&'static str>,
-    /// File system or block device.
+    /// `Filesystem` or `Block`.
     pub volume_mode: &'static str,
-    /// Its class; empty for a claim that wants a volume without one.
+    /// The class; empty for a claim that requires a volume without a class.
     pub class: Option<Name>,
-    /// Which labels, for a claim.
+    /// The label selector of a claim.
     pub selector: Option<String>,
-    /// Its attributes class.
+    /// The VolumeAttributesClass.
     pub attributes_class: Option<Name>,
-    /// What becomes of a volume without its claim.
+    /// The reclaim policy of a volume.
     pub reclaim_policy: Option<String>,
 }
 
-/// What is done next.
+/// The next step of the controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Next {
-    /// In a word: `nothing`, `write`, `create`, `delete`, `read`, `list`, `operate`, `offer` or `retry`.
+pub struct NextStep {
+    /// One of `nothing`, `write`, `create`, `bind`, `delete`, `read`, `list`, `operation`,
+    /// `hand-off` and `retry`.
     pub action: &'static str,
-    /// Which step that is, by the name of its rule.
+    /// The name of the rule that describes the step.
     pub step: Option<&'static str>,
-    /// In words.
+    /// The step as text.
     pub text: String,
 }
 
-/// What a controller beside the binder says of an object.
+/// What a lifecycle controller decides about an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Beside {
-    /// Which controller.
+pub struct ControllerDecision {
+    /// The name of the controller.
     pub controller: &'static str,
     /// The rule that applies.
     pub rule: &'static str,
-    /// What the rule does, and why.
+    /// The rule's sentence: what it does, and why.
     pub reason: &'static str,
-    /// What is particular about this case.
+    /// Details of this case.
     pub note: Option<String>,
-    /// What the rule tells as events.
+    /// The events that the rule publishes.
     pub events: Vec<String>,
-    /// What is done next.
-    pub next: Next,
+    /// The next step.
+    pub next: NextStep,
 }
 
-/// Who belongs to whom.
+/// A bind of a claim and a volume, complete or expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bind {
-    /// The other one: a volume's name, or a claim's namespace and name.
+    /// The name of the volume, or the namespace and name of the claim.
     pub to: String,
-    /// Whether everything is written. If not, the next step is one of the bind.
+    /// Whether the bind is complete. If not, the next step is one of its writes.
     pub is_done: bool,
-    /// Claims that would take the same volume: who is decided about first has it.
+    /// Claims that would bind to the same volume: the claim that is decided first gets it.
     pub rivals: Vec<String>,
 }
 
-/// A volume that a claim could have, or a claim that could have a volume.
+/// A volume that a claim could bind to, or a claim that could bind to a volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
-    /// Its name; of a claim with the namespace.
+    /// Its name; for a claim with the namespace.
     pub name: String,
-    /// Whether it passes every test.
+    /// Whether it passes every check.
     pub fits: bool,
-    /// Why it is the one, or is not: first the first test that fails, and by how much.
+    /// Why it is chosen or rejected: the failed checks, in order.
     pub why: Vec<String>,
 }
 
-/// Candidates that got no line.
+/// A group of candidates that got no line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct More {
@@ -134,50 +135,51 @@ pub struct More {
     pub what: String,
 }
 
-/// What every node has for the claims of a pod that waits for one.
+/// What each node offers the claims of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Matrix {
     /// The pod's claims: the columns.
     pub claims: Vec<String>,
-    /// Nodes, the nearest first.
+    /// The nodes; those with the fewest obstacles come first.
     pub rows: Vec<Row>,
-    /// How many nodes got no row.
+    /// How many nodes are not in any row.
     pub hidden: usize,
 }
 
-/// A node, for all of its sort.
+/// A node, representing all nodes with the same obstacles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
     /// The node.
     pub node: String,
-    /// How many others there are of which the same is to be said.
-    pub others: usize,
-    /// Whether the pod can be placed there.
+    /// How many other nodes this row stands for.
+    pub similar_nodes: usize,
+    /// Whether the pod can be scheduled there.
     pub fits: bool,
-    /// What it has for each claim.
-    pub claims: Vec<Cell>,
-    /// What else stands against it.
-    pub rest: Vec<String>,
+    /// What it offers each claim.
+    pub claims: Vec<ClaimOnNode>,
+    /// Failed checks that are not about claims.
+    pub other_reasons: Vec<String>,
 }
 
-/// What a node has for a claim.
+/// What a node offers a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cell {
-    /// Whether it has something.
+pub struct ClaimOnNode {
+    /// Whether the claim can be bound or provisioned on the node.
     pub fits: bool,
-    /// What it has, or why it has nothing.
+    /// The volume, or why there is none.
     pub text: String,
 }
 
-/// The smallest change that was found to make a pod schedulable: it was tried, with the scheduler's own tests.
+/// The smallest known change that makes a pod schedulable, verified with the scheduler's own
+/// checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// The node that the pod could be placed on then.
+    /// The node that the pod could then be scheduled on.
     pub node: String,
-    /// What to do, all of it.
+    /// The steps; all of them are necessary.
     pub steps: Vec<String>,
 }

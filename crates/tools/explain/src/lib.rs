@@ -1,39 +1,41 @@
-//! Why a claim, a volume or a pod is as it is.
+//! Explains the state of a claim, a volume or a pod.
 //!
-//! An [`Explanation`] comes from the very functions that decide: the rule and what is next from the rule sets' `decide`, the
-//! reasons against a volume from the tests that matching makes. So it says that a claim would bind to a volume exactly when the
-//! binder would bind it. [`explain_claim`], [`explain_volume`] and [`explain_pod`] make one, its `Display` is what a person reads, and it can be
-//! serialized for programs.
+//! An [`Explanation`] is derived from the functions that decide: the rule and the next step come
+//! from the rule sets' `decide`, the reasons against a volume from the checks of matching. A claim
+//! is therefore said to bind to a volume exactly when the binder would bind it. [`explain_claim`],
+//! [`explain_volume`] and [`explain_pod`] create explanations; `Display` is the text for operators,
+//! and serde the form for programs.
 //!
-//! This room does not know where objects come from, nor any rule of its own: it has no client, no clock and no file, and whatever
-//! it says is read off a verdict. It changes nothing and sends nothing. What it is shown counts as read just now: where a rule
-//! wants a live read, it is told what is shown.
+//! This crate has no client, no clock, no files and no rules. It changes nothing. The given cache
+//! counts as current: live reads of a rule are answered from it.
 
-mod beside;
 mod candidates;
-mod cells;
-mod change;
+mod cell_text;
 mod claim;
 mod explanation;
-mod matrix;
-mod next;
+mod lifecycle;
+mod next_step;
+mod node_matrix;
 mod pod;
 mod provisioning;
+mod smallest_change;
 mod table;
 mod terms;
 mod text;
 mod volume;
-mod waits;
+mod waiting;
 
 use bindery_model::ObjectKey;
 
 pub use claim::explain_claim;
-pub use explanation::{Beside, Bind, Candidate, Cell, Change, Explanation, Matrix, More, Next, Row, Terms};
+pub use explanation::{
+    Bind, Candidate, Change, ClaimOnNode, ControllerDecision, Explanation, Matrix, More, NextStep, Row, Terms,
+};
 pub use pod::explain_pod;
-pub use provisioning::{Provisioning, Said, provisioning};
+pub use provisioning::{LastEvent, Provisioning, provisioning};
 pub use volume::explain_volume;
 
-/// How many lines candidates get, unless all are asked for.
+/// The default number of candidate lines and table rows.
 pub const LINES: usize = 10;
 
 /// There is no such object.

@@ -1,4 +1,4 @@
-//! Explaining a pod: why it has no node, or what of its volumes on the node that it has.
+//! Explaining a pod: why it has no node, or the state of its volumes on its node.
 
 use bindery_cache::Cache;
 use bindery_model::{Claim, ClaimPhase, Kind, Name, Pod, PodKey, PodPhase, PodVolume};
@@ -6,19 +6,19 @@ use bindery_rules_api::{Action, LiveReads, Rule, RuleSet, Verdict};
 use bindery_scheduler::{Scheduler, rules};
 
 use crate::claim::events;
-use crate::matrix::Asked;
-use crate::{Candidate, Change, Explanation, Matrix, Next, NotFound, beside, change, next};
+use crate::node_matrix::PodPlacement;
+use crate::{Candidate, Change, Explanation, Matrix, NextStep, NotFound, lifecycle, next_step, smallest_change};
 
-/// Why a pod has no node, or how its volumes are on the one that it has: a line for each that is a claim's, and a table of at most so
-/// many nodes. Its own scheduler may be another: it is told what ours does with such a pod.
+/// Explains a pod: a line for each of its claims, and a table of at most `rows_max` nodes. A pod of
+/// another scheduler is explained as if ours were responsible for it.
 pub fn explain_pod(known: &Cache, key: &PodKey, rows_max: usize) -> Result<Explanation, NotFound> {
     let pod = known.pod(key).ok_or_else(|| NotFound(key.clone().into()))?;
     let scheduler = Scheduler::new(pod.scheduling.scheduler.clone());
     let verdict = scheduler.decide_ignoring_queue(known, key);
     let events = events(&verdict);
     let lines: Vec<Candidate> = pod.volumes.iter().map(|volume| line(known, pod, volume)).collect();
-    let sight = Sight::of(known, &scheduler, pod, rows_max);
-    let waits_for = waits_for(pod, verdict.rule, &lines, &sight);
+    let nodes = Nodes::of(known, &scheduler, pod, rows_max);
+    let waits_for = waits_for(pod, verdict.rule, &lines, &nodes);
     Ok(Explanation {
         kind: Kind::Pod.as_str(),
         namespace: key.namespace.clone(),
@@ -30,52 +30,52 @@ pub fn explain_pod(known: &Cache, key: &PodKey, rows_max: usize) -> Result<Expla
         note: note(&scheduler, known, key, &verdict, &events),
         events,
         terms: None,
-        next: next_of(&verdict),
+        next: next_without_rule(&verdict),
         bind: None,
-        beside: beside::of_pod(known, key),
+        controllers: lifecycle::of_pod(known, key),
         provisioning: None,
         waits_for,
         candidates: lines,
         more: Vec::new(),
-        matrix: sight.matrix,
-        change: sight.change,
+        matrix: nodes.matrix,
+        change: nodes.change,
     })
 }
 
-/// What is to be seen of the nodes.
+/// The evaluation of the nodes.
 #[derive(Default)]
-struct Sight {
+struct Nodes {
     matrix: Option<Matrix>,
-    /// The node that the pod goes to, if one will do.
+    /// The node that the scheduler would choose.
     node: Option<Name>,
     change: Option<Change>,
 }
 
-impl Sight {
-    fn of(known: &Cache, scheduler: &Scheduler, pod: &Pod, rows_max: usize) -> Sight {
+impl Nodes {
+    fn of(known: &Cache, scheduler: &Scheduler, pod: &Pod, rows_max: usize) -> Nodes {
         if pod.field_error.is_some() || pod.is_finished() || pod.deleting {
-            return Sight::default();
+            return Nodes::default();
         }
-        let asked = Asked::about(known, pod);
+        let placement = PodPlacement::new(known, pod);
         if !pod.node.is_empty() {
-            let own = known.node(&pod.node).filter(|_| !asked.claims.is_empty());
-            return Sight { matrix: own.map(|node| asked.of_its_node(node)), ..Sight::default() };
+            let own = known.node(&pod.node).filter(|_| !placement.claims.is_empty());
+            return Nodes { matrix: own.map(|node| placement.assigned_node(node)), ..Nodes::default() };
         }
-        let all = asked.assess();
+        let all = placement.evaluate_all();
         let node = scheduler.node_for(known, pod);
-        let fits = asked.refused.is_empty() && all.iter().any(|asking| asking.obstacle_count() == 0);
-        let change = (!fits || pod.scheduling.is_gated).then(|| change::smallest(&asked, &all)).flatten();
-        let matrix = (!all.is_empty()).then(|| asked.matrix(&all, node.as_ref(), rows_max));
-        Sight { matrix, node, change }
+        let fits = placement.refused.is_empty() && all.iter().any(|outlook| outlook.obstacle_count() == 0);
+        let change = (!fits || pod.scheduling.is_gated).then(|| smallest_change::find(&placement, &all)).flatten();
+        let matrix = (!all.is_empty()).then(|| placement.matrix(&all, node.as_ref(), rows_max));
+        Nodes { matrix, node, change }
     }
 }
 
-/// What is particular about this case, unless an event says it; and who goes first.
+/// Details of the verdict, unless an event contains them; and the pod that is scheduled first.
 fn note(scheduler: &Scheduler, known: &Cache, key: &PodKey, verdict: &Verdict, events: &[String]) -> Option<String> {
     let note = verdict.note.clone().filter(|note| !events.iter().any(|event| event.contains(note.as_str())));
-    let in_turn = scheduler.decide(known, &key.clone().into(), &LiveReads::default());
-    let first = match &in_turn.action {
-        Action::HandOff(first) => Some(format!("{} goes first", first.pod_key())),
+    let queued = scheduler.decide(known, &key.clone().into(), &LiveReads::default());
+    let first = match &queued.action {
+        Action::HandOff(first) => Some(format!("{} is scheduled first", first.pod_key())),
         Action::Idle | Action::Request(_) | Action::Retry(_) | Action::Pause(_) => None,
     };
     match (note, first) {
@@ -84,11 +84,11 @@ fn note(scheduler: &Scheduler, known: &Cache, key: &PodKey, verdict: &Verdict, e
     }
 }
 
-/// What is done next. What the rule says was said.
-fn next_of(verdict: &Verdict) -> Next {
-    let next = next::next(verdict);
+/// The next step, without the rule's sentence, which is printed above it.
+fn next_without_rule(verdict: &Verdict) -> NextStep {
+    let next = next_step::of_verdict(verdict);
     let text = next.text.strip_suffix(verdict.rule.why).map(|text| text.trim_end_matches(": ").to_owned());
-    Next { text: text.unwrap_or(next.text), ..next }
+    NextStep { text: text.unwrap_or(next.text), ..next }
 }
 
 fn phase(pod: &Pod) -> String {
@@ -100,8 +100,8 @@ fn phase(pod: &Pod) -> String {
     }
 }
 
-/// What has to happen for the pod to go on; nothing when it does not wait.
-fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Option<String> {
+/// What the pod waits for; `None` when it does not wait.
+fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], nodes: &Nodes) -> Option<String> {
     if pod.is_terminated() || pod.deleting {
         return None;
     }
@@ -112,27 +112,27 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Opti
         several => Some(format!("claims {} are bound", several.join(", "))),
     };
     if !pod.node.is_empty() {
-        return are_bound.map(|are_bound| format!("Its volumes are there when {are_bound}."));
+        return are_bound.map(|are_bound| format!("Its volumes are available when {are_bound}."));
     }
     if pod.field_error.is_some() {
-        return Some("It goes on when that field is mended.".into());
+        return Some("It proceeds when that field is fixed.".into());
     }
-    Some(match (&sight.change, &sight.node, are_bound) {
+    Some(match (&nodes.change, &nodes.node, are_bound) {
         (Some(Change { node, steps }), _, _) => {
-            format!("Smallest change: {}. Then it can be placed on node {node}.", steps.join("; and "))
+            format!("Smallest change: {}. Then it can be scheduled on node {node}.", steps.join("; and "))
         }
-        (None, Some(node), Some(are_bound)) => format!("It is given node {node} when {are_bound}."),
-        (None, Some(node), None) => format!("It is given node {node}."),
-        (None, None, _) if rule == &rules::NO_NODES => "It goes on when there is a node.".into(),
+        (None, Some(node), Some(are_bound)) => format!("It is assigned to node {node} when {are_bound}."),
+        (None, Some(node), None) => format!("It is assigned to node {node}."),
+        (None, None, _) if rule == &rules::NO_NODES => "It proceeds when there is a node.".into(),
         (None, None, Some(are_bound)) if rule == &rules::WAITS_FOR_VOLUMES => {
-            format!("It is given node {} when {are_bound}.", pod.scheduling.nominated_node)
+            format!("It is assigned to node {} when {are_bound}.", pod.scheduling.nominated_node)
         }
-        (None, None, _) if rule == &rules::ELSEWHERE => "It is tried again after a pause.".into(),
-        (None, None, _) => "No small change was found that would let it be placed.".into(),
+        (None, None, _) if rule == &rules::ELSEWHERE => "It is retried after a back-off.".into(),
+        (None, None, _) => "No small change was found that would make it schedulable.".into(),
     })
 }
 
-/// How the claim of a volume stands.
+/// The state of the claim of a volume.
 fn line(known: &Cache, pod: &Pod, volume: &PodVolume) -> Candidate {
     let key = pod.claim_key(volume);
     let claim = known.claim(&key);
@@ -143,7 +143,7 @@ fn line(known: &Cache, pod: &Pod, volume: &PodVolume) -> Candidate {
     let how = match claim {
         None if volume.is_ephemeral() => "its claim does not exist yet".into(),
         None => "its claim does not exist".into(),
-        Some(claim) if !is_its_own(claim) => "a claim of that name is there, and was not made for this pod".into(),
+        Some(claim) if !is_its_own(claim) => "a claim of that name exists, but was not created for this pod".into(),
         Some(claim) => state(claim),
     };
     Candidate { name: key.name.to_string(), fits, why: vec![of, how] }

@@ -1,11 +1,11 @@
-//! The table of nodes and claims, as a person reads it.
+//! The table of nodes and claims as text.
 
 use crate::{Matrix, Row};
 
-/// Cells wider than this push what is to the right of them, in their own row only.
+/// A wider cell does not widen its column: it shifts the rest of its own row.
 const WIDTH_MAX: usize = 48;
 
-/// The lines of a table, its columns one below the other.
+/// The lines of the table, with aligned columns.
 pub(crate) fn lines(matrix: &Matrix) -> Vec<String> {
     let mut table = vec![header(matrix)];
     table.extend(matrix.rows.iter().map(|row| cells(matrix, row)));
@@ -29,23 +29,23 @@ pub(crate) fn lines(matrix: &Matrix) -> Vec<String> {
 
 fn header(matrix: &Matrix) -> Vec<String> {
     let claims = matrix.claims.iter().map(|claim| format!("claim {claim}"));
-    ["node".to_owned()].into_iter().chain(claims).chain(["beside its claims".to_owned()]).collect()
+    ["node".to_owned()].into_iter().chain(claims).chain(["other checks".to_owned()]).collect()
 }
 
 fn cells(matrix: &Matrix, row: &Row) -> Vec<String> {
-    let node = match row.others {
+    let node = match row.similar_nodes {
         0 => row.node.clone(),
-        1 => format!("{} and 1 node like it", row.node),
-        others => format!("{} and {} nodes like it", row.node, grouped(others)),
+        1 => format!("{} and 1 similar node", row.node),
+        others => format!("{} and {} similar nodes", row.node, grouped(others)),
     };
-    // A row of which nothing can be said has one cell.
+    // A node that could not be evaluated has no claim cells.
     let unknown = matrix.claims.len().saturating_sub(row.claims.len());
     let claims = row.claims.iter().map(|cell| cell.text.clone()).chain(std::iter::repeat_n("?".to_owned(), unknown));
-    let rest = if row.rest.is_empty() { "fits".to_owned() } else { row.rest.join("; ") };
+    let rest = if row.other_reasons.is_empty() { "fits".to_owned() } else { row.other_reasons.join("; ") };
     [node].into_iter().chain(claims).chain([rest]).collect()
 }
 
-/// A number with its thousands set apart.
+/// A number with thousands separators.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,15 +1,15 @@
-//! What a claim asks for, and what a volume offers.
+//! What a claim requests, and what a volume provides.
 
 use bindery_model::{AccessMode, Claim, Volume};
 
 use crate::Terms;
 
-/// What a claim asks for.
+/// What a claim requests.
 pub(crate) fn of_claim(claim: &Claim) -> Terms {
     let selector = match claim.selector.as_deref() {
         None => None,
         Some(Ok(selector)) => Some(selector.to_string()).filter(|text| !text.is_empty()),
-        Some(Err(problem)) => Some(format!("one that makes no sense: {problem}")),
+        Some(Err(problem)) => Some(format!("(invalid: {problem})")),
     };
     Terms {
         storage: claim.request.as_ref().map(ToString::to_string),
@@ -22,7 +22,7 @@ pub(crate) fn of_claim(claim: &Claim) -> Terms {
     }
 }
 
-/// What a volume offers.
+/// What a volume provides.
 pub(crate) fn of_volume(volume: &Volume) -> Terms {
     Terms {
         storage: volume.capacity.as_ref().map(ToString::to_string),
@@ -36,8 +36,8 @@ pub(crate) fn of_volume(volume: &Volume) -> Terms {
 }
 
 impl Terms {
-    /// In words: `10Gi, ReadWriteOnce, Filesystem, class "fast"`.
-    pub(crate) fn words(&self) -> String {
+    /// As text: `10Gi, ReadWriteOnce, Filesystem, class "fast"`.
+    pub(crate) fn text(&self) -> String {
         let mut words = vec![self.storage.clone().unwrap_or_else(|| "any size".into())];
         words.extend(self.access_modes.iter().map(|mode| (*mode).to_owned()));
         words.push(self.volume_mode.to_owned());
@@ -51,8 +51,9 @@ impl Terms {
         words.join(", ")
     }
 
-    /// A volume that a claim with these terms can have, in words: `volume of class "fast" with 10Gi or more`.
-    pub(crate) fn wanted(&self) -> String {
+    /// The volume that a claim with these terms needs, as text: `volume of class "fast" with 10Gi
+    /// or more`.
+    pub(crate) fn required_volume(&self) -> String {
         let mut words = String::from(match self.volume_mode {
             "Block" => "block volume",
             _ => "volume",

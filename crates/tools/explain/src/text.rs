@@ -1,4 +1,4 @@
-//! An explanation, as a person reads it.
+//! An explanation as text.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use bindery_model::Kind;
 
 use crate::{Bind, Explanation, table};
 
-/// Names longer than this push their own text to the right, and nobody else's.
+/// A longer name does not widen the column: it shifts its own line only.
 const NAME_WIDTH_MAX: usize = 40;
 
 impl Explanation {
-    /// Its name, with the namespace if it has one.
+    /// The name, with the namespace if there is one.
     fn title(&self) -> String {
         if self.namespace.is_empty() { self.name.to_string() } else { format!("{}/{}", self.namespace, self.name) }
     }
@@ -19,11 +19,11 @@ impl Explanation {
         self.kind == Kind::Claim.as_str()
     }
 
-    /// What comes before the candidates, with its label.
+    /// The lines before the candidates, with labels.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = Vec::new();
-        let label = if self.is_claim() { "asks for" } else { "offers" };
-        facts.extend(self.terms.iter().map(|terms| (label, terms.words())));
+        let label = if self.is_claim() { "requests" } else { "provides" };
+        facts.extend(self.terms.iter().map(|terms| (label, terms.text())));
         facts.extend(self.note.iter().map(|note| ("note", note.clone())));
         facts.extend(self.events.iter().map(|event| ("event", event.clone())));
         facts.extend(self.bind.as_ref().map(|bind| (if bind.is_done { "bound" } else { "bind" }, bind.to_string())));
@@ -31,12 +31,12 @@ impl Explanation {
             facts.push(("next", self.next.text.clone()));
         }
         facts.extend(self.provisioning.iter().flat_map(|provisioning| provisioning.facts()));
-        for beside in &self.beside {
-            let note = beside.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
-            facts.push(("beside", format!("{}{note} [{}]", beside.reason, beside.rule)));
-            facts.extend(beside.events.iter().map(|event| ("event", event.clone())));
-            if beside.next.action != "nothing" {
-                facts.push(("next", beside.next.text.clone()));
+        for decision in &self.controllers {
+            let note = decision.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            facts.push(("also", format!("{}{note} [{}]", decision.reason, decision.rule)));
+            facts.extend(decision.events.iter().map(|event| ("event", event.clone())));
+            if decision.next.action != "nothing" {
+                facts.push(("next", decision.next.text.clone()));
             }
         }
         facts
@@ -50,17 +50,18 @@ impl fmt::Display for Bind {
         }
         write!(f, "would bind to {}", self.to)?;
         if !self.rivals.is_empty() {
-            write!(f, ", unless {} takes it first", self.rivals.join(" or "))?;
+            write!(f, ", unless {} binds it first", self.rivals.join(" or "))?;
         }
         Ok(())
     }
 }
 
-/// Plain text. The alternate form (`{:#}`) is for a terminal: it sets off the first line, and dims the rule's name.
+/// Plain text. The alternate form (`{:#}`) is for a terminal: it makes the first and last line
+/// bold, and dims the rule's name and the labels.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bold, dim, plain) = if f.alternate() { ("\x1b[1m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
-        let deleting = if self.is_deleting { ", and being deleted" } else { "" };
+        let deleting = if self.is_deleting { " (Terminating)" } else { "" };
         writeln!(f, "{bold}{} is {}{deleting}{plain}   {dim}[{}]{plain}", self.title(), self.phase, self.rule)?;
         writeln!(f, "{}", self.reason)?;
         let facts = self.facts();

@@ -5,15 +5,15 @@ use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, mismatches};
 use bindery_model::{Claim, Kind, Name, ObjectKey, Volume, VolumePhase};
 
-use crate::candidates::{self, Ranked, Standing, ranked};
+use crate::candidates::{self, Ranked, Tier, ranked};
 use crate::claim::events;
-use crate::{Bind, Explanation, NotFound, beside, next, terms, waits};
+use crate::{Bind, Explanation, NotFound, lifecycle, next_step, terms, waiting};
 
-/// Why a volume is as it is, and at most so many of the claims that could have it one by one.
+/// Explains a volume. At most `lines_max` candidate claims get a line.
 pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: usize) -> Result<Explanation, NotFound> {
     let key = ObjectKey::volume(name.clone());
     let volume = known.volume(name).ok_or_else(|| NotFound(key.clone()))?;
-    let verdict = next::verdict(binder, known, &key);
+    let verdict = next_step::verdict(binder, known, &key);
     let terms = terms::of_volume(volume);
     let claims = if volume.field_error.is_some() { Vec::new() } else { claims_of(binder, known, volume) };
     let (candidates, more) = candidates::lines(claims, lines_max);
@@ -27,11 +27,11 @@ pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: us
         note: verdict.note.clone(),
         events: events(&verdict),
         provisioning: None,
-        waits_for: beside::volume_goes_when(volume).or_else(|| waits::volume(volume, &verdict, &terms)),
+        waits_for: lifecycle::volume_deletion(volume).or_else(|| waiting::volume(volume, &verdict, &terms)),
         is_deleting: volume.deleting,
-        beside: beside::of_volume(known, volume),
+        controllers: lifecycle::of_volume(known, volume),
         terms: volume.field_error.is_none().then_some(terms),
-        next: next::next(&verdict),
+        next: next_step::of_verdict(&verdict),
         bind: bind(binder, known, volume),
         candidates,
         more,
@@ -40,7 +40,8 @@ pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: us
     })
 }
 
-/// The claim that a volume is bound to, or would be: by what is decided about the claim, which binds it.
+/// The claim that the volume is bound to, or would be. The decision about the claim counts, because
+/// claims bind volumes.
 fn bind(binder: &Binder, known: &Cache, volume: &Volume) -> Option<Bind> {
     if volume.field_error.is_some() {
         return None;
@@ -50,31 +51,32 @@ fn bind(binder: &Binder, known: &Cache, volume: &Volume) -> Option<Bind> {
         None => {
             let mut naming = known.claims_naming(volume.name());
             let taker = || matching::taker(known, volume, |_| false).and_then(|key| known.claim(key));
-            naming.find(|claim| takes(binder, known, claim, volume).is_some()).or_else(taker)?
+            naming.find(|claim| binds(binder, known, claim, volume).is_some()).or_else(taker)?
         }
     };
-    let is_done = takes(binder, known, claim, volume)?;
+    let is_done = binds(binder, known, claim, volume)?;
     let is_done = is_done && volume.phase == VolumePhase::Bound;
     Some(Bind { to: claim.key().to_string(), is_done, rivals: Vec::new() })
 }
 
-/// Whether a claim is bound to the volume (`true`), or would be next (`false`).
-fn takes(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Option<bool> {
-    let verdict = next::verdict(binder, known, &claim.key().into());
-    let (name, is_done) = next::bound_volume(claim, &verdict)?;
+/// `Some(true)` if the claim is bound to the volume, `Some(false)` if it would be next.
+fn binds(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Option<bool> {
+    let verdict = next_step::verdict(binder, known, &claim.key().into());
+    let (name, is_done) = next_step::bound_volume(claim, &verdict)?;
     (name == *volume.name()).then_some(is_done)
 }
 
-/// The claims that could have a volume: those that name it, the one that it is reserved for, and those that look for one.
+/// The candidates for a volume: claims that name it, the claim that it is reserved for, and claims
+/// that search for a volume.
 fn claims_of(binder: &Binder, known: &Cache, volume: &Volume) -> Vec<Ranked> {
     let mut all: Vec<Ranked> = Vec::new();
     for claim in known.claims_naming(volume.name()) {
-        all.push(match takes(binder, known, claim, volume) {
-            Some(true) => line(claim, Standing::Chosen, true, "is bound to it".into()),
-            Some(false) => line(claim, Standing::Chosen, true, "names it, and would bind to it".into()),
+        all.push(match binds(binder, known, claim, volume) {
+            Some(true) => line(claim, Tier::Chosen, true, "is bound to it".into()),
+            Some(false) => line(claim, Tier::Chosen, true, "names it and would bind to it".into()),
             None => {
-                let rule = next::verdict(binder, known, &claim.key().into()).rule;
-                line(claim, Standing::Free, false, format!("names it, but: {} [{rule}]", rule.why))
+                let rule = next_step::verdict(binder, known, &claim.key().into()).rule;
+                line(claim, Tier::Mismatched, false, format!("names it, but is not bound: {} [{rule}]", rule.why))
             }
         });
     }
@@ -82,20 +84,20 @@ fn claims_of(binder: &Binder, known: &Cache, volume: &Volume) -> Vec<Ranked> {
         match known.claim(&owner.key) {
             None => all.push(ranked(
                 owner.key.to_string(),
-                Standing::Free,
+                Tier::Mismatched,
                 false,
                 vec!["does not exist".into()],
                 String::new(),
             )),
             Some(claim) if !volume.refers_to(claim) => {
-                all.push(line(claim, Standing::Free, false, "is another claim of that name".into()));
+                all.push(line(claim, Tier::Mismatched, false, "is another claim with the same name".into()));
             }
             Some(claim) if claim.needs_volume() => all.push(looking(binder, known, claim, volume)),
             Some(_) => {}
         }
         return all;
     }
-    // A claim of another class was never meant for it, and there may be many.
+    // Claims of other classes are left out: they can never bind, and there may be many.
     let classless = volume.class().is_empty().then(|| known.claims_needing_volume(None)).into_iter().flatten();
     let keys = known.claims_needing_volume(Some(volume.class())).chain(classless);
     all.extend(keys.filter_map(|key| known.claim(key)).map(|claim| looking(binder, known, claim, volume)));
@@ -103,26 +105,26 @@ fn claims_of(binder: &Binder, known: &Cache, volume: &Volume) -> Vec<Ranked> {
 }
 
 fn looking(binder: &Binder, known: &Cache, claim: &Claim, volume: &Volume) -> Ranked {
-    if takes(binder, known, claim, volume).is_some() {
-        return line(claim, Standing::Chosen, true, "would bind to it".into());
+    if binds(binder, known, claim, volume).is_some() {
+        return line(claim, Tier::Chosen, true, "would bind to it".into());
     }
     let delayed = matching::is_delayed(known, claim);
     let Some(request) = delayed.ok().and_then(|delayed| MatchCriteria::of(claim, delayed).ok()) else {
-        let rule = next::verdict(binder, known, &claim.key().into()).rule;
-        return line(claim, Standing::Taken, false, format!("{} [{rule}]", rule.why));
+        let rule = next_step::verdict(binder, known, &claim.key().into()).rule;
+        return line(claim, Tier::Reserved, false, format!("{} [{rule}]", rule.why));
     };
     let failed = mismatches(&request, volume);
     if failed.is_empty() {
-        let why = match next::bound_volume(claim, &next::verdict(binder, known, &claim.key().into())) {
+        let why = match next_step::bound_volume(claim, &next_step::verdict(binder, known, &claim.key().into())) {
             Some((other, _)) => format!("would bind to {other} instead"),
             None => rules::VOLUME_WANTED.why.to_owned(),
         };
-        return line(claim, Standing::Fits, true, why);
+        return line(claim, Tier::Fits, true, why);
     }
-    let off = (volume.size().nanos() - claim.requested().nanos()).unsigned_abs();
-    candidates::of_misfits(claim.key().to_string(), &failed, off)
+    let difference = (volume.size().nanos() - claim.requested().nanos()).unsigned_abs();
+    candidates::mismatched(claim.key().to_string(), &failed, difference)
 }
 
-fn line(claim: &Claim, standing: Standing, fits: bool, why: String) -> Ranked {
-    ranked(claim.key().to_string(), standing, fits, vec![why], "that wait".into())
+fn line(claim: &Claim, tier: Tier, fits: bool, why: String) -> Ranked {
+    ranked(claim.key().to_string(), tier, fits, vec![why], "that are waiting".into())
 }

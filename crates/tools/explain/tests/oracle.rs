@@ -1,4 +1,5 @@
-//! Whatever state a recorded cluster is in: a claim is said to bind to a volume exactly when the engine binds it next.
+//! In every recorded state, a claim is explained as binding to a volume exactly when the engine
+//! binds it.
 
 use std::collections::VecDeque;
 
@@ -10,49 +11,49 @@ use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{Edit, RefEdit, Request};
 use bindery_simulation::oracle::memory::{act, begin};
 use bindery_simulation::oracle::recorded;
-use bindery_simulation::run::mirror_of;
-use bindery_simulation::{Told, World};
+use bindery_simulation::run::cache_of;
+use bindery_simulation::{SimulatedCluster, WatchEvent};
 
-/// Counts, so that a test that compares nothing is noticed.
+/// The number of comparisons, to notice a test that compares nothing.
 #[derive(Debug, Default)]
 struct Compared {
     binds: usize,
     waits: usize,
 }
 
-/// An engine that has one request under way at most: what it decides by is what is in the world.
+/// An engine with at most one request in flight, so that its cache equals the cluster.
 struct OneByOne {
-    world: World,
+    cluster: SimulatedCluster,
     engine: Engine,
     inbox: VecDeque<(RequestId, Request)>,
     compared: Compared,
 }
 
 impl OneByOne {
-    fn start(world: World) -> OneByOne {
-        let mut run = OneByOne::idle(world);
+    fn start(cluster: SimulatedCluster) -> OneByOne {
+        let mut run = OneByOne::idle(cluster);
         for kind in Kind::ALL {
-            let (version, objects) = run.world.list(kind);
-            run.tell(Input::Listed { kind, version, objects });
+            let (version, objects) = run.cluster.list(kind);
+            run.handle(Input::Listed { kind, version, objects });
         }
-        run.tell(Input::Leader(true));
+        run.handle(Input::Leader(true));
         run
     }
 
-    fn idle(mut world: World) -> OneByOne {
-        world.untold.clear();
+    fn idle(mut cluster: SimulatedCluster) -> OneByOne {
+        cluster.pending_events.clear();
         let config = Config { requests_max: 1, ..Config::default() };
         let engine = Engine::new(config, vec![Box::new(Binder::default())]);
-        OneByOne { world, engine, inbox: VecDeque::new(), compared: Compared::default() }
+        OneByOne { cluster, engine, inbox: VecDeque::new(), compared: Compared::default() }
     }
 
-    fn tell(&mut self, input: Input) {
-        let known = mirror_of(&self.world, &[]);
+    fn handle(&mut self, input: Input) {
+        let known = cache_of(&self.cluster, &[]);
         let mut outputs = self.engine.handle(Moment::default(), input).into_iter().peekable();
         while let Some(output) = outputs.next() {
             match output {
                 Output::Decided(decided) if decided.key.kind == Kind::Claim => {
-                    // What a decision asks for comes right after it.
+                    // The request of a decision follows it.
                     let request = match outputs.peek() {
                         Some(Output::Send(_, request)) => Some(request),
                         Some(_) | None => None,
@@ -67,13 +68,13 @@ impl OneByOne {
 
     fn compare(&mut self, known: &Cache, key: &ObjectKey, rule: &str, request: Option<&Request>) {
         let Ok(explained) = explain_claim(&Binder::default(), known, &key.claim_key(), 10) else {
-            assert_eq!(rule, rules::CLAIM_DELETED.name, "{key} is there for the engine, and not for explain");
+            assert_eq!(rule, rules::CLAIM_DELETED.name, "{key} exists for the engine, but not for explain");
             return;
         };
-        let said = would_bind_to(&explained);
+        let explained_bind = would_bind_to(&explained);
         let done = request.and_then(|request| bound_by(known, key, request));
-        assert_eq!(said, done, "{key} by {rule}:\n{explained}\n{request:#?}");
-        match said {
+        assert_eq!(explained_bind, done, "{key} by {rule}:\n{explained}\n{request:#?}");
+        match explained_bind {
             Some(volume) => {
                 assert!(explained.to_string().contains(&format!("would bind to {volume}")), "{explained}");
                 self.compared.binds += 1;
@@ -87,19 +88,19 @@ impl OneByOne {
 
     fn until_idle(&mut self) {
         for _ in 0..10_000 {
-            if let Some(told) = self.world.untold.pop_front() {
-                self.tell(match told {
-                    Told::Changed(object) => Input::Watched(object),
-                    Told::Gone(key, version) => Input::Deleted { key, version },
+            if let Some(event) = self.cluster.pending_events.pop_front() {
+                self.handle(match event {
+                    WatchEvent::Changed(object) => Input::Watched(object),
+                    WatchEvent::Deleted(key, version) => Input::Deleted { key, version },
                 });
             } else if let Some((id, request)) = self.inbox.pop_front() {
-                let answer = self.world.answer(&request);
-                self.tell(Input::Answered(id, answer));
+                let answer = self.cluster.answer(&request);
+                self.handle(Input::Answered(id, answer));
             } else {
                 return;
             }
         }
-        panic!("the engine does not come to rest");
+        panic!("the engine does not become idle");
     }
 }
 
@@ -107,19 +108,19 @@ fn would_bind_to(explained: &Explanation) -> Option<String> {
     explained.bind.as_ref().filter(|bind| !bind.is_done).map(|bind| bind.to.clone())
 }
 
-/// The volume that a claim is bound to by a request that the engine sends for it, seen from the request alone: it writes the
-/// claim into the volume or the volume into the claim, or marks one of a pair.
+/// The volume that a request binds a claim to, derived from the request alone: it sets the
+/// `claimRef`, sets `volumeName`, or marks one of the pair.
 fn bound_by(known: &Cache, claim: &ObjectKey, request: &Request) -> Option<String> {
     let Request::Write(write) = request else { return None };
     let named = || known.claim(&claim.claim_key()).and_then(|claim| claim.volume.as_ref()).map(ToString::to_string);
     match write.edit() {
         Edit::Volume(edit) => match &edit.claim_ref {
             Some(RefEdit::Set(owner, _)) => {
-                assert_eq!(ObjectKey::from(owner.key.clone()), *claim, "a volume is written for the claim at hand");
+                assert_eq!(ObjectKey::from(owner.key.clone()), *claim, "the claimRef is the decided claim");
                 Some(write.target().name.to_string())
             }
             Some(RefEdit::Clear | RefEdit::ClearUid) => None,
-            // The mark that a controller bound it.
+            // The bound-by-controller annotation.
             None => Some(write.target().name.to_string()),
         },
         Edit::VolumeStatus(_) => Some(write.target().name.to_string()),
@@ -134,21 +135,21 @@ fn bound_by(known: &Cache, claim: &ObjectKey, request: &Request) -> Option<Strin
 }
 
 #[test]
-fn it_says_that_a_claim_would_bind_exactly_when_the_engine_binds_it() {
+fn explanation_says_would_bind_exactly_when_the_engine_binds() {
     let (mut states, mut binds, mut waits) = (0, 0, 0);
     for recorded in recorded() {
-        let (mut world, mut ledger) = begin(&recorded);
-        let mut go_on = |world: &mut World| {
-            let mut run = OneByOne::start(std::mem::take(world));
+        let (mut cluster, mut ledger) = begin(&recorded);
+        let mut run_until_idle = |cluster: &mut SimulatedCluster| {
+            let mut run = OneByOne::start(std::mem::take(cluster));
             run.until_idle();
             binds += run.compared.binds;
             waits += run.compared.waits;
-            *world = run.world;
+            *cluster = run.cluster;
         };
-        go_on(&mut world);
+        run_until_idle(&mut cluster);
         for action in recorded.actions() {
-            act(&recorded, &action, &mut world, &mut ledger);
-            go_on(&mut world);
+            act(&recorded, &action, &mut cluster, &mut ledger);
+            run_until_idle(&mut cluster);
         }
         states += 1;
     }

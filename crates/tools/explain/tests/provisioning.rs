@@ -1,21 +1,21 @@
-//! A claim that waits for its provisioner: what was asked, what was answered, when it is asked again.
+//! Explanations of provisioning: the request, the last event, the next attempt.
 
 use bindery_cache::Cache;
 use bindery_explain::{Provisioning, provisioning};
 use bindery_model::ClaimKey;
 use bindery_simulation::notation;
-use bindery_simulation::run::mirror_of;
+use bindery_simulation::run::cache_of;
 use serde_json::{Value, json};
 
 fn of(lines: &str, intent: Option<&str>, events: &[Value]) -> Option<Provisioning> {
-    let mut world = notation::parse(lines);
+    let mut cluster = notation::parse(lines);
     let key = ClaimKey::new("default", "c");
     if let Some(intent) = intent {
         let patch = json!({"metadata": {"annotations": {"bindery.dev/provisioning": intent}}});
-        world.edit(&key.clone().into(), patch);
+        cluster.edit(&key.clone().into(), patch);
     }
-    let known: Cache = mirror_of(&world, &[]);
-    let claim = known.claim(&key).expect("it is there");
+    let known: Cache = cache_of(&cluster, &[]);
+    let claim = known.claim(&key).expect("the claim exists");
     provisioning(&known, claim, events)
 }
 
@@ -29,7 +29,7 @@ fn event(uid: &str, reason: &str, at: &str, next: Option<&str>) -> Value {
 const WAITS: &str = "pvc c#u1 5Gi Pending class=gold sp=csi.example.com node=n1";
 
 #[test]
-fn the_last_answer_counts_and_says_when_it_is_tried_again() {
+fn last_outcome_and_next_attempt_are_shown() {
     let events = [
         event("u1", "ProvisioningFailed", "2026-01-01T00:00:05Z", Some("2026-01-01T00:00:09Z")),
         event("u1", "ProvisioningFailed", "2026-01-01T00:00:02Z", Some("2026-01-01T00:00:04Z")),
@@ -37,28 +37,28 @@ fn the_last_answer_counts_and_says_when_it_is_tried_again() {
         event("u9", "ProvisioningFailed", "2026-01-01T00:00:08Z", None),
         event("u1", "WaitForFirstConsumer", "2026-01-01T00:00:08Z", None),
     ];
-    let found = of(WAITS, None, &events).expect("it waits");
-    assert_eq!((found.provisioner.as_str(), found.is_uncertain), ("csi.example.com", false));
-    assert_eq!(found.asked, "5Gi of class gold, for node n1, which does not exist");
-    let said = found.last.expect("it answered");
+    let found = of(WAITS, None, &events).expect("the claim waits");
+    assert_eq!((found.provisioner.as_str(), found.is_outcome_unknown), ("csi.example.com", false));
+    assert_eq!(found.request, "5Gi of class gold, for node n1, which does not exist");
+    let event = found.last_event.expect("an event was published");
     assert_eq!(
-        (said.message.as_str(), said.at.as_str(), said.count),
+        (event.message.as_str(), event.at.as_str(), event.count),
         ("ProvisioningFailed!", "2026-01-01T00:00:05Z", 3)
     );
-    assert_eq!(found.next_try.as_deref(), Some("2026-01-01T00:00:09Z"));
+    assert_eq!(found.next_attempt.as_deref(), Some("2026-01-01T00:00:09Z"));
 }
 
 #[test]
-fn what_is_uncertain_says_what_was_asked_before() {
+fn unknown_outcome_shows_the_parameters_of_the_intent() {
     let intent =
         r#"{"provisioner":"csi.example.com","node":"n2","topology":{"requisite":[],"preferred":[[["zone","a"]]]}}"#;
-    let found = of(WAITS, Some(intent), &[]).expect("it waits");
-    assert!(found.is_uncertain && found.last.is_none() && found.next_try.is_none());
-    assert_eq!(found.asked, "5Gi of class gold, for node n2, which does not exist, reachable from zone=a");
+    let found = of(WAITS, Some(intent), &[]).expect("the claim waits");
+    assert!(found.is_outcome_unknown && found.last_event.is_none() && found.next_attempt.is_none());
+    assert_eq!(found.request, "5Gi of class gold, for node n2, which does not exist, reachable from zone=a");
 }
 
 #[test]
-fn who_has_a_volume_or_asks_nobody_does_not_wait() {
+fn claims_with_a_volume_or_without_a_provisioner_do_not_wait() {
     assert_eq!(of("pvc c#u1 5Gi Bound vol=v class=gold sp=csi.example.com", None, &[]), None);
     assert_eq!(of("pvc c#u1 5Gi Pending class=gold", None, &[]), None);
 }

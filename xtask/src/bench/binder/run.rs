@@ -23,7 +23,7 @@ const UP_WITHIN: Duration = Duration::from_secs(60);
 /// The pause after the binder has started, before the measurement.
 const CALM: Duration = Duration::from_secs(3);
 /// If no claim becomes Bound for this long, none will. Longer than a binder's resync of 15 seconds.
-const PATIENCE: Duration = Duration::from_secs(25);
+const TIMEOUT: Duration = Duration::from_secs(25);
 /// The pause before a binder's memory is read: long enough for a resync.
 const MEMORY_AFTER: Duration = Duration::from_secs(20);
 /// The number of pairs at which memory is measured.
@@ -114,7 +114,7 @@ pub fn bind(runtime: &Runtime, setup: &Setup, contender: Contender, programs: &P
                 progress(&format!("{bound} bound after {:.1} s", start.elapsed().as_secs_f64()));
             }
         };
-        Ok::<Sight, String>(witness.wait(setup.claims, PATIENCE, pid, report).await)
+        Ok::<Sight, String>(witness.wait(setup.claims, TIMEOUT, pid, report).await)
     });
     let seen = seen.map_err(|error| format!("{error}; its last words:\n{}", log_tail(&running.log())))?;
     if let Some(status) = running.ended() {
@@ -177,7 +177,7 @@ pub fn memory_of(
             progress_line(&format!("mem: {bound} bound"));
         }
     };
-    let seen = runtime.block_on(witness.wait(MEMORY_PAIRS, PATIENCE, baseline.pid(), report));
+    let seen = runtime.block_on(witness.wait(MEMORY_PAIRS, TIMEOUT, baseline.pid(), report));
     baseline.kill()?;
     if seen.bound < MEMORY_PAIRS {
         return Err(format!("mem: only {} claims of {MEMORY_PAIRS} were bound", seen.bound));

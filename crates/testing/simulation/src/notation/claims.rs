@@ -1,12 +1,14 @@
-//! Claims, as lines.
+//! The lines of claims.
 
 use bindery_model::{Claim, finalizer};
 use serde_json::{Map, Value, json};
 
-use super::{DEFAULT_MODES, annotate, delete, finalizer_words, long_modes, marks, pair, place, short_modes, split};
-use crate::world::NOW;
+use super::{
+    DEFAULT_MODES, annotate, delete, finalizer_words, long_modes, marks, namespaced, pair, short_modes, split,
+};
+use crate::simulated_cluster::NOW;
 
-/// The conditions that rules write, by the words that stand for them.
+/// The conditions that rules write, and their words.
 const CONDITIONS: [(&str, [&str; 4]); 4] = [
     ("unused", ["Unused", "True", "NoPodsUsingPVC", "No pods are currently referencing this PVC"]),
     ("used", ["Unused", "False", "PodUsingPVC", "A pod is currently referencing this PVC"]),
@@ -24,9 +26,11 @@ const CONDITIONS: [(&str, [&str; 4]); 4] = [
 
 /// A claim, from the words of its line.
 pub fn parse(words: &[&str]) -> Value {
-    let [id, request, phase, rest @ ..] = words else { panic!("a claim has a name, a request and a phase: {words:?}") };
+    let [id, request, phase, rest @ ..] = words else {
+        panic!("a claim needs a name, a request and a phase: {words:?}")
+    };
     let (name, uid) = id.split_once('#').expect("a claim is name#uid");
-    let (namespace, name) = place(name);
+    let (namespace, name) = namespaced(name);
     let mut annotations = Map::new();
     let mut finalizers = Vec::new();
     let mut object = json!({
@@ -58,7 +62,7 @@ pub fn parse(words: &[&str]) -> Value {
             ("source", Some(kind)) => spec["dataSource"] = json!({"kind": kind, "name": "source"}),
             ("got", Some(text)) => got = Some(text),
             ("fin", Some(name)) => finalizers.push(name),
-            ("guarded", None) => finalizers.push(finalizer::PVC_PROTECTION),
+            ("protected", None) => finalizers.push(finalizer::PVC_PROTECTION),
             ("deleting", None) => delete(&mut object),
             ("owner", Some(uid)) => object["metadata"]["ownerReferences"] = owners(uid),
             ("label", Some(label)) => {
@@ -66,8 +70,8 @@ pub fn parse(words: &[&str]) -> Value {
                 object["metadata"]["labels"][key] = value.into();
             }
             (key, value) => {
-                let is_said = report(&mut object["status"], word) || annotate(&mut annotations, key, value);
-                assert!(is_said, "{word:?} says nothing about a claim");
+                let is_known = report(&mut object["status"], word) || annotate(&mut annotations, key, value);
+                assert!(is_known, "unknown word {word:?} for a claim");
             }
         }
     }
@@ -75,7 +79,7 @@ pub fn parse(words: &[&str]) -> Value {
     match got {
         Some("nothing") => {}
         Some(got) => {
-            let (capacity, modes) = got.split_once('/').expect("what a claim got is capacity/modes");
+            let (capacity, modes) = got.split_once('/').expect("expected got=capacity/modes");
             object["status"]["capacity"] = json!({"storage": capacity});
             object["status"]["accessModes"] = long_modes(modes).into();
         }
@@ -92,13 +96,13 @@ pub fn parse(words: &[&str]) -> Value {
     object
 }
 
-/// A pod that controls the claim; `?` before its UID when it owns it and does not control it.
+/// The pod that controls the claim; with `?` before its UID, an owner that is not the controller.
 fn owners(uid: &str) -> Value {
     let (is_controller, uid) = uid.strip_prefix('?').map_or((true, uid), |uid| (false, uid));
     json!([{"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid, "controller": is_controller}])
 }
 
-/// Takes a word as what is said while a claim grows or changes its attributes, or as a condition, if it is one.
+/// Parses a word as a field of resizing or modifying, or as a condition; `false` if it is none.
 fn report(status: &mut Value, word: &str) -> bool {
     match split(word) {
         ("target-vac", Some(class)) => {
@@ -106,7 +110,7 @@ fn report(status: &mut Value, word: &str) -> bool {
         }
         ("alloc", Some(size)) => status["allocatedResources"]["storage"] = size.into(),
         ("resize", Some(text)) => status["allocatedResourceStatuses"]["storage"] = text.into(),
-        // What is said of anything but storage, and must stay.
+        // The status of another resource, which must not be changed.
         ("resize-cpu", Some(text)) => status["allocatedResourceStatuses"]["cpu"] = text.into(),
         (_, _) => {
             let (word, since) = word.split_once('@').unwrap_or((word, NOW));

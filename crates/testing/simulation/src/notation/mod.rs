@@ -1,67 +1,69 @@
-//! States of a world, written down in a line an object.
+//! A notation for the state of a cluster, with one line per object.
 //!
 //! ```text
 //! pv   volume1 10Gi Bound ->claim1#uid1 bbc class=gold policy=Delete
 //! pvc  claim1#uid1 5Gi Bound vol=volume1 got=10Gi/RWO,ROX bbc bc class=gold
 //! sc   gold kubernetes.io/host-path wffc default
-//! vac  fast guarded
+//! vac  fast protected
 //! pod  pod1 claim=claim1 node=node1 phase=Running
 //! pod  pod2#uid2 eph=scratch:1Gi:gold deleting=30 container=running
 //! node node1
 //! csinode node1 driver=example.com:zone,rack
 //! ```
 //!
-//! What is not written has upstream's test defaults: volumes and claims are RWO and ROX, file systems, of no class; a volume is
-//! retained; everything lives in namespace `default`. A claim that is Bound got what it asked for, unless `got` says otherwise.
-//! `guarded` stands for the protection finalizer of the kind, `fin` for any other. The conditions that our rules write have words of their own (`unused`, `used`, `resizing`, `fs-pending`), with `@` and a time
-//! where they hold since another moment than that of the world; any other is `cond=Type:Status:Reason`.
+//! Defaults are those of upstream's tests: volumes and claims have the access modes RWO and ROX,
+//! the volume mode Filesystem, and no class; volumes have the policy Retain; the namespace is
+//! `default`. A Bound claim has the capacity and modes that it requests, unless `got` is set.
+//! `protected` is the protection finalizer of the kind, `fin` any other. The conditions that our
+//! rules write are `unused`, `used`, `resizing` and `fs-pending`, followed by `@` and a time if
+//! they were set at another time; any other condition is `cond=Type:Status:Reason`.
 
 mod claims;
-mod others;
+mod classes_and_pods;
 mod scheduling;
 mod volumes;
 
 use bindery_model::{AccessMode, AccessModes, Annotation, Annotations, Kind, Name, Object};
 use serde_json::{Map, Value};
 
-use crate::World;
-use crate::world::{NOW, decode};
+use crate::SimulatedCluster;
+use crate::simulated_cluster::{NOW, decode};
 
 const DEFAULT_MODES: &str = "RWO,ROX";
 
-/// The world that lines describe.
-pub fn parse(lines: &str) -> World {
-    let mut world = World::default();
-    add(&mut world, lines);
-    world
+/// Creates a cluster from lines.
+pub fn parse(lines: &str) -> SimulatedCluster {
+    let mut cluster = SimulatedCluster::default();
+    add(&mut cluster, lines);
+    cluster
 }
 
-/// Puts what lines describe into a world.
-pub fn add(world: &mut World, lines: &str) {
+/// Adds the objects of lines to a cluster.
+pub fn add(cluster: &mut SimulatedCluster, lines: &str) {
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (kind, object) = match words[0] {
             "pv" => (Kind::Volume, volumes::parse(&words[1..])),
             "pvc" => (Kind::Claim, claims::parse(&words[1..])),
-            "sc" => (Kind::Class, others::class(&words[1..])),
-            "vac" => (Kind::AttributesClass, others::attributes_class(&words[1..])),
-            "pod" => (Kind::Pod, others::pod(&words[1..])),
+            "sc" => (Kind::Class, classes_and_pods::class(&words[1..])),
+            "vac" => (Kind::AttributesClass, classes_and_pods::attributes_class(&words[1..])),
+            "pod" => (Kind::Pod, classes_and_pods::pod(&words[1..])),
             "node" => (Kind::Node, scheduling::node(&words[1..])),
             "csinode" => (Kind::CsiNode, scheduling::csi_node(&words[1..])),
-            other => panic!("{other:?} is no kind of object, in {line:?}"),
+            other => panic!("unknown kind {other:?} in {line:?}"),
         };
-        world.put(kind, object);
+        cluster.put(kind, object);
     }
 }
 
-/// The claims, volumes and attributes classes of a world, in a line each, sorted.
-pub fn render(world: &World) -> String {
-    let mut lines: Vec<String> = world
+/// The claims, volumes and attributes classes of a cluster, one line each, sorted.
+pub fn render(cluster: &SimulatedCluster) -> String {
+    let mut lines: Vec<String> = cluster
         .objects()
         .filter_map(|(key, value)| match decode(key.kind, value) {
             Object::Volume(volume) => Some(volumes::line(&volume, value)),
             Object::Claim(claim) => Some(claims::line(&claim, value)),
-            Object::AttributesClass(class) => Some(others::attributes_class_line(&class)),
+            Object::AttributesClass(class) => Some(classes_and_pods::attributes_class_line(&class)),
             Object::Class(_)
             | Object::Pod(_)
             | Object::Node(_)
@@ -75,20 +77,20 @@ pub fn render(world: &World) -> String {
     lines.join("\n")
 }
 
-/// Where the pods of a world are, in a line each, sorted: `name@node`, `name>node` while the node is only meant for it, or
-/// `name: why it has none`.
-pub fn places(world: &World) -> Vec<String> {
-    let pods = world.objects().filter(|(key, _)| key.kind == Kind::Pod);
+/// The nodes of the pods of a cluster, one line each, sorted: `name@node`, `name>node` if the node
+/// is nominated, or `name: reason` if the pod is unschedulable.
+pub fn pod_nodes(cluster: &SimulatedCluster) -> Vec<String> {
+    let pods = cluster.objects().filter(|(key, _)| key.kind == Kind::Pod);
     let mut lines: Vec<String> = pods
         .filter_map(|(key, value)| if let Object::Pod(pod) = decode(key.kind, value) { Some(pod) } else { None })
-        .map(|pod| scheduling::place(&pod))
+        .map(|pod| scheduling::pod_node(&pod))
         .collect();
     lines.sort();
     lines
 }
 
-/// Lines without indentation and in order, to compare with [`render`]: expectations may leave out what is default, and may write
-/// the words after the phase in any order.
+/// Normalizes lines for a comparison with [`render`]: without indentation and defaults, with sorted
+/// lines and words.
 pub fn normalize(lines: &str) -> String {
     render(&parse(lines))
 }
@@ -99,9 +101,9 @@ fn long_modes(short: &str) -> Vec<&'static str> {
         "ROX" => "ReadOnlyMany",
         "RWX" => "ReadWriteMany",
         "RWOP" => "ReadWriteOncePod",
-        // None that exists, for objects that are malformed.
+        // An invalid mode, for malformed objects.
         "bad" => "ReadWriteSometimes",
-        other => panic!("{other:?} is no access mode"),
+        other => panic!("unknown access mode {other:?}"),
     };
     short.split(',').filter(|mode| !mode.is_empty()).map(long).collect()
 }
@@ -116,7 +118,7 @@ fn short_modes(modes: AccessModes) -> String {
     modes.iter().map(short).collect::<Vec<_>>().join(",")
 }
 
-/// The annotations that have a word of their own.
+/// Annotations and their words.
 const MARKS: [(&str, Annotation); 10] = [
     ("bbc", Annotation::BoundByController),
     ("bc", Annotation::BindCompleted),
@@ -138,7 +140,7 @@ fn split(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Takes a word as an annotation, if it is one.
+/// Parses a word as an annotation; `false` if it is none.
 fn annotate(annotations: &mut Map<String, Value>, key: &str, value: Option<&str>) -> bool {
     if key == "sp" || key == "sp-ga" {
         annotations.insert(Annotation::StorageProvisioner.key().into(), value.into());
@@ -171,14 +173,14 @@ fn marks(words: &mut Vec<String>, annotations: &Annotations) {
     }
 }
 
-/// Where an object lives, and its name: the default namespace is not written.
-fn place(text: &str) -> (&str, &str) {
+/// Splits `namespace/name`; the default namespace can be omitted.
+fn namespaced(text: &str) -> (&str, &str) {
     text.split_once('/').unwrap_or(("default", text))
 }
 
-/// A label, or whatever else is `key:value`.
+/// Splits `key:value`.
 fn pair(text: &str) -> (&str, &str) {
-    text.split_once(':').expect("it is key:value")
+    text.split_once(':').expect("expected key:value")
 }
 
 /// Marks an object as deleted.
@@ -186,8 +188,8 @@ fn delete(object: &mut Value) {
     object["metadata"]["deletionTimestamp"] = NOW.into();
 }
 
-/// Every finalizer is a word; the protection finalizer of the kind has one of its own.
-fn finalizer_words(finalizers: &[Name], guard: &str) -> impl Iterator<Item = String> {
-    let word = move |name: &Name| if name == guard { "guarded".to_owned() } else { format!("fin={name}") };
+/// The words of finalizers: `protected` for the protection finalizer of the kind, else `fin=NAME`.
+fn finalizer_words(finalizers: &[Name], protection: &str) -> impl Iterator<Item = String> {
+    let word = move |name: &Name| if name == protection { "protected".to_owned() } else { format!("fin={name}") };
     finalizers.iter().map(word)
 }

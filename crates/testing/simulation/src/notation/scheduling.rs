@@ -1,14 +1,16 @@
-//! What decides where pods run, as words of their lines and of those of nodes.
+//! The lines of nodes and CSINodes, and the words of pods that affect scheduling.
 //!
 //! ```text
-//! node n1 label=zone:a cpu=2 memory=4Gi pods=10 other=example.com/gpu:2 taint=gpu:yes:NoSchedule cordoned
-//! pod  p  cpu=500m memory=1Gi other=example.com/gpu:1 port=80 sel=zone:a on=n1 likes=n2:50 tolerates=gpu label=app:db
-//!         near=app:db apart=app:web spread=app:db@zone:1 gate=wait priority=7 created=2026-01-01T00:00:00Z scheduler=mine
-//!         nominated=n1 devices=claim
+//! node n1 label=zone:a cpu=2 memory=4Gi pods=10 other=example.com/gpu:2
+//!         taint=gpu:yes:NoSchedule cordoned
+//! pod  p  cpu=500m memory=1Gi other=example.com/gpu:1 port=80 sel=zone:a on=n1 likes=n2:50
+//!         tolerates=gpu label=app:db near=app:db apart=app:web spread=app:db@zone:1 gate=wait
+//!         priority=7 created=2026-01-01T00:00:00Z scheduler=mine nominated=n1 devices=claim
 //! ```
 //!
-//! A node has 8 processors, 16Gi of memory and room for 110 pods, unless it is written otherwise. `near` and `apart` are about
-//! nodes, or about another label behind an `@`; so is `spread`, with how much more than elsewhere there may be.
+//! A node has 8 CPUs, 16Gi of memory and accepts 110 pods by default. `near` and `apart` are pod
+//! affinity and anti-affinity, `spread` is a topology spread constraint with its maxSkew; their
+//! topology key is the host name, or follows an `@`.
 
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// A node, from the words of its line.
 pub fn node(words: &[&str]) -> Value {
-    let [name, rest @ ..] = words else { panic!("a node has a name") };
+    let [name, rest @ ..] = words else { panic!("a node needs a name") };
     let mut object = json!({
         "metadata": {"name": name, "uid": name, "labels": {HOSTNAME: name}},
         "spec": {},
@@ -41,28 +43,28 @@ pub fn node(words: &[&str]) -> Value {
                 push(&mut object["spec"]["taints"], json!({"key": key, "value": value, "effect": effect}));
             }
             ("cordoned", None) => object["spec"]["unschedulable"] = true.into(),
-            (_, _) => panic!("{word:?} says nothing about a node"),
+            (_, _) => panic!("unknown word {word:?} for a node"),
         }
     }
     object
 }
 
-/// What CSI drivers can do on a node, from the words of its line: each with the labels that tell where its volumes are.
+/// A CSINode, from the words of its line: drivers with their topology keys.
 pub fn csi_node(words: &[&str]) -> Value {
-    let [name, rest @ ..] = words else { panic!("it has the name of a node") };
+    let [name, rest @ ..] = words else { panic!("a CSINode needs a name") };
     let driver = |word: &&str| match split(word) {
         ("driver", Some(text)) => {
             let (driver, keys) = text.split_once(':').unwrap_or((text, ""));
             let keys: Vec<&str> = keys.split(',').filter(|key| !key.is_empty()).collect();
             json!({"name": driver, "nodeID": name, "topologyKeys": keys})
         }
-        (_, _) => panic!("{word:?} says nothing about CSI drivers on a node"),
+        (_, _) => panic!("unknown word {word:?} for a CSINode"),
     };
     let drivers: Vec<Value> = rest.iter().map(driver).collect();
     json!({"metadata": {"name": name, "uid": name}, "spec": {"drivers": drivers}})
 }
 
-/// What only some nodes can reach.
+/// The node affinity of a volume that is reachable from one node only.
 pub fn on_node(name: &str) -> Value {
     json!({"required": {"nodeSelectorTerms": [term(name)]}})
 }
@@ -71,7 +73,7 @@ fn term(node: &str) -> Value {
     json!({"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]})
 }
 
-/// Takes a word of a pod's line as what decides where it runs, if it is that.
+/// Parses a word of a pod as a scheduling constraint; `false` if it is none.
 pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
     let Some(value) = value else { return false };
     let spec = &mut object["spec"];
@@ -103,12 +105,12 @@ pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
         "tolerates" => push(&mut spec["tolerations"], json!({"key": value, "operator": "Exists"})),
         "near" | "apart" => {
             let kind = if key == "near" { "podAffinity" } else { "podAntiAffinity" };
-            push(&mut spec["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"], nearness(value));
+            push(&mut spec["affinity"][kind]["requiredDuringSchedulingIgnoredDuringExecution"], affinity_term(value));
         }
         "spread" => {
-            let (rest, skew) = value.rsplit_once(':').expect("it ends in a number");
-            let mut spread = nearness(rest);
-            spread["maxSkew"] = skew.parse::<i32>().expect("it is a number").into();
+            let (rest, skew) = value.rsplit_once(':').expect("expected spread=LABEL:SKEW");
+            let mut spread = affinity_term(rest);
+            spread["maxSkew"] = skew.parse::<i32>().expect("a skew is a number").into();
             spread["whenUnsatisfiable"] = "DoNotSchedule".into();
             push(&mut spec["topologySpreadConstraints"], spread);
         }
@@ -127,7 +129,7 @@ pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
     true
 }
 
-/// Has a pod ask for an amount of something.
+/// Adds a resource request to a pod.
 fn request(spec: &mut Value, what: &str, amount: &str) {
     if spec["containers"].is_null() {
         spec["containers"] = json!([{"name": "c"}]);
@@ -135,14 +137,14 @@ fn request(spec: &mut Value, what: &str, amount: &str) {
     spec["containers"][0]["resources"]["requests"][what] = amount.into();
 }
 
-/// A term of who must or must not be near: a label, and by which label of nodes.
-fn nearness(text: &str) -> Value {
+/// An affinity term: a pod label, and the topology key.
+fn affinity_term(text: &str) -> Value {
     let (label, topology) = text.split_once('@').unwrap_or((text, HOSTNAME));
     let (key, value) = pair(label);
     json!({"labelSelector": {"matchLabels": {key: value}}, "topologyKey": topology})
 }
 
-/// Adds to a list, or begins one.
+/// Appends to a list, or creates it.
 pub fn push(list: &mut Value, item: Value) {
     match list.as_array_mut() {
         Some(items) => items.push(item),
@@ -150,8 +152,8 @@ pub fn push(list: &mut Value, item: Value) {
     }
 }
 
-/// Where a pod is: `name@node`, `name>node` while the node is meant for it, or `name: why it has none`.
-pub fn place(pod: &bindery_model::Pod) -> String {
+/// The line of [`super::pod_nodes`] for a pod.
+pub fn pod_node(pod: &bindery_model::Pod) -> String {
     let key = pod.key().to_string();
     let name = key.trim_start_matches("default/");
     let scheduling = &pod.scheduling;

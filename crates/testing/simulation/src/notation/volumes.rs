@@ -1,14 +1,16 @@
-//! Volumes, as lines.
+//! The lines of volumes.
 
 use bindery_model::{Source, Volume, finalizer};
 use serde_json::{Map, Value, json};
 
 use super::scheduling::on_node;
-use super::{DEFAULT_MODES, annotate, delete, finalizer_words, long_modes, marks, pair, place, short_modes, split};
+use super::{
+    DEFAULT_MODES, annotate, delete, finalizer_words, long_modes, marks, namespaced, pair, short_modes, split,
+};
 
 fn claim_ref(text: &str) -> Value {
     let (name, uid) = text.split_once('#').unwrap_or((text, ""));
-    let (namespace, name) = place(name);
+    let (namespace, name) = namespaced(name);
     let mut claim_ref = json!({"kind": "PersistentVolumeClaim", "namespace": namespace, "name": name});
     if !uid.is_empty() {
         claim_ref["uid"] = uid.into();
@@ -23,7 +25,7 @@ fn source(text: &str) -> (String, Value) {
         "nfs" => json!({"server": "192.0.2.1", "path": rest}),
         "csi" => json!({"driver": rest, "volumeHandle": "handle"}),
         "flex" => return ("flexVolume".into(), json!({"driver": rest})),
-        // One whose work a CSI driver has taken over, by the name of its field.
+        // An in-tree source that was migrated to CSI, by the name of its field.
         _ => json!({"of": rest}),
     };
     (plugin.into(), value)
@@ -32,7 +34,7 @@ fn source(text: &str) -> (String, Value) {
 /// A volume, from the words of its line.
 pub fn parse(words: &[&str]) -> Value {
     let [name, capacity, phase, rest @ ..] = words else {
-        panic!("a volume has a name, a capacity and a phase: {words:?}")
+        panic!("a volume needs a name, a capacity and a phase: {words:?}")
     };
     let mut annotations = Map::new();
     let mut labels = Map::new();
@@ -53,7 +55,7 @@ pub fn parse(words: &[&str]) -> Value {
         let spec = &mut object["spec"];
         match split(word) {
             (text, None) if text.starts_with("->") => spec["claimRef"] = claim_ref(&text[2..]),
-            (text, Some(value)) if text.starts_with("->") => panic!("{text}={value}: no such reference"),
+            (text, Some(value)) if text.starts_with("->") => panic!("invalid reference {text}={value}"),
             ("class", Some(class)) => spec["storageClassName"] = class.into(),
             ("policy", Some(policy)) => spec["persistentVolumeReclaimPolicy"] = policy.into(),
             ("mode", Some(mode)) => spec["volumeMode"] = mode.into(),
@@ -65,7 +67,7 @@ pub fn parse(words: &[&str]) -> Value {
             }
             ("on", Some(node)) => spec["nodeAffinity"] = on_node(node),
             ("fin", Some(name)) => finalizers.push(name),
-            ("guarded", None) => finalizers.push(finalizer::PV_PROTECTION),
+            ("protected", None) => finalizers.push(finalizer::PV_PROTECTION),
             ("label", Some(label)) => {
                 let (key, value) = pair(label);
                 labels.insert(key.into(), value.into());
@@ -73,7 +75,7 @@ pub fn parse(words: &[&str]) -> Value {
             // Spaces in a message are written as underscores.
             ("msg", Some(message)) => object["status"]["message"] = message.replace('_', " ").into(),
             ("deleting", None) => delete(&mut object),
-            (key, value) => assert!(annotate(&mut annotations, key, value), "{word:?} says nothing about a volume"),
+            (key, value) => assert!(annotate(&mut annotations, key, value), "unknown word {word:?} for a volume"),
         }
     }
     object["metadata"]["annotations"] = annotations.into();
@@ -117,7 +119,7 @@ pub fn line(volume: &Volume, value: &Value) -> String {
     words.join(" ")
 }
 
-/// A source of ours that stands for one whose work a CSI driver has taken over.
+/// The source of a volume that was migrated to CSI.
 fn migrated(value: &Value) -> Option<String> {
     let fields = value["spec"].as_object()?;
     fields.iter().find_map(|(field, source)| Some(format!("{field}:{}", source.get("of")?.as_str()?)))

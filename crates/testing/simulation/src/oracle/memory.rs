@@ -1,12 +1,12 @@
-//! Carrying out a recorded state in memory, step by step.
+//! Replays a recorded state in memory.
 
 use serde_json::Value;
 
 use super::{Ledger, Recorded, Step};
-use crate::cluster::{Cluster, Refused};
+use crate::user_api::{ApiError, UserApi};
 
-/// The cluster that a state begins with.
-pub fn begin<W: Cluster>(recorded: &Recorded) -> (W, Ledger) {
+/// The cluster with the initial objects of a state.
+pub fn begin<W: UserApi>(recorded: &Recorded) -> (W, Ledger) {
     let (mut cluster, mut ledger) = (W::empty(), Ledger::default());
     for action in recorded.beginning() {
         act(recorded, &action, &mut cluster, &mut ledger);
@@ -14,25 +14,25 @@ pub fn begin<W: Cluster>(recorded: &Recorded) -> (W, Ledger) {
     (cluster, ledger)
 }
 
-/// Carries out an action. What is refused has no effect, and is noted if it was to be created.
-pub fn act(recorded: &Recorded, action: &Value, cluster: &mut impl Cluster, ledger: &mut Ledger) {
+/// Carries out an action. Rejected creations are noted in the ledger.
+pub fn act(recorded: &Recorded, action: &Value, cluster: &mut impl UserApi, ledger: &mut Ledger) {
     for step in recorded.steps(action, ledger) {
         let _ = take(recorded, step, cluster, ledger);
     }
 }
 
-fn take(recorded: &Recorded, step: Step, cluster: &mut impl Cluster, ledger: &mut Ledger) -> Result<(), Refused> {
+fn take(recorded: &Recorded, step: Step, cluster: &mut impl UserApi, ledger: &mut Ledger) -> Result<(), ApiError> {
     match step {
         Step::Create(key, object) => {
             let created = cluster.create(&key, object);
-            ledger.note(&key, created.as_deref().map_err(Refused::reason));
+            ledger.note(&key, created.as_deref().map_err(ApiError::reason));
             created.map(drop)
         }
         Step::Patch(key, patch) => cluster.patch(&key, &patch),
         Step::PatchStatus(key, patch) => cluster.patch_status(&key, &patch),
         Step::Delete(key) => cluster.delete(&key),
         Step::Provision(claim, name) => {
-            let claim = cluster.get(&claim).ok_or(Refused::NotFound)?;
+            let claim = cluster.get(&claim).ok_or(ApiError::NotFound)?;
             let volume = recorded.provisioned(&claim, &name);
             volume.map_or(Ok(()), |(key, volume)| cluster.create(&key, volume).map(drop))
         }

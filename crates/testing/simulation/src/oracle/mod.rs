@@ -1,11 +1,13 @@
-//! States that were recorded with the reference controller: what they consist of, how they are carried out, and where they ended.
+//! States that were recorded with the upstream controllers: their objects, the actions of users,
+//! and the outcomes.
 //!
-//! [`recorded`] and [`recorded_with_pods`] read them. A state begins as it stands ([`Recorded::beginning`]), and then things are
-//! done to it ([`Recorded::actions`]), both in [`Step`]s, in memory or on an API server: whoever does so notes in a [`Ledger`]
-//! what was created and what was refused. [`Recorded::end`] brings where it ended into the form of the recording.
+//! [`recorded`], [`recorded_with_pods`] and [`recorded_csi`] read them. A state is set up by
+//! [`Recorded::beginning`] and then changed by [`Recorded::actions`], both in [`Step`]s, in memory
+//! or on an API server. The caller notes in a [`Ledger`] which objects were created and which were
+//! rejected. [`Recorded::end`] converts the final state into the form of the recording.
 
-mod described;
 pub mod memory;
+mod objects;
 mod outcome;
 mod state;
 
@@ -18,55 +20,57 @@ use serde_json::Value;
 pub use outcome::{Event, difference, event};
 pub use state::{Ledger, Step};
 
-/// States that end otherwise with us, on purpose: their id, and why.
-pub const DEVIATIONS: &[(&str, &str)] = &[
+/// States with an intentionally different outcome: the id, and the reason.
+pub const DIFFERENCES: &[(&str, &str)] = &[
     (
         "s01111",
-        "a volume reserved for the claim comes before any free one, whichever of the two has fewer access modes",
+        "a volume reserved for the claim is preferred to any free one, regardless of the number of access modes",
     ),
-    ("s01205", "two claims race for one volume, twice: that the same one wins both times was not seen in eight runs"),
+    ("s01205", "two claims race for one volume twice; in eight recorded runs the same claim never won both times"),
 ];
 
-/// States with pods that our scheduler takes to another end than kube-scheduler, on purpose, and why: see docs/deviations.md.
-pub const SCHEDULER_DEVIATIONS: &[(&str, &str)] = &[
-    ("p03046", "a volume that somebody reserved for a claim, and that cannot serve it, is not pointed at it for good"),
-    ("p03250", "the same: another volume is asked for instead"),
-    ("p03139", "a pod that has ended while its volumes were made ready is not called unschedulable"),
+/// States with pods in which our scheduler intentionally decides differently from kube-scheduler:
+/// the id, and the reason. See docs/deviations.md.
+pub const SCHEDULER_DIFFERENCES: &[(&str, &str)] = &[
+    ("p03046", "a volume that is reserved for a claim but does not satisfy it is not bound to the claim"),
+    ("p03250", "the same: another volume is provisioned instead"),
+    ("p03139", "a pod that completed while its volumes were prepared is not marked unschedulable"),
     ("p03291", "the same"),
-    ("p03169", "a claim that is deleted while a pod waits for another of its claims keeps the pod from being placed"),
+    ("p03169", "a claim that is deleted while its pod waits for another claim prevents scheduling"),
     ("p03061", "the same, in a race"),
 ];
 
-/// States of a CSI provisioner that end otherwise with ours, on purpose, and why: see docs/deviations.md.
-pub const CSI_DEVIATIONS: &[(&str, &str)] = &[];
+/// States in which our CSI provisioner intentionally decides differently: the id, and the reason.
+/// See docs/deviations.md.
+pub const CSI_DIFFERENCES: &[(&str, &str)] = &[];
 
-/// A state, and every end that was seen.
+/// A state, and all outcomes that were observed.
 pub struct Recorded {
-    /// Its name, which the names of its objects begin with.
+    /// Its name, which is the prefix of the names of its objects.
     pub id: String,
     /// Its objects and actions.
     pub state: Value,
-    /// The ends.
+    /// The observed outcomes.
     pub outcomes: Vec<Value>,
 }
 
 impl Recorded {
-    /// The outcome that an end (see [`Recorded::end`]) is.
+    /// The recorded outcome that equals a final state (see [`Recorded::end`]).
     pub fn outcome_of(&self, end: &Value) -> Option<&Value> {
         self.outcomes.iter().find(|outcome| outcome::recorded_objects(outcome) == *end)
     }
 
-    /// Whether it is in a list of exceptions.
+    /// Whether it is in a list of intended differences.
     pub fn is_among(&self, deviations: &[(&str, &str)]) -> bool {
         deviations.iter().any(|(id, _)| *id == self.id)
     }
 
-    /// The events that the reference published on the way to an end, or to the first one if it is not among those seen.
+    /// The events recorded with an outcome, or with the first one if the outcome was not recorded.
     pub fn events(&self, end: &Value) -> BTreeSet<Event> {
         outcome::recorded_events(self.outcome_of(end).unwrap_or(&self.outcomes[0]))
     }
 
-    /// How an end differs from every outcome, to read.
+    /// How a final state differs from every outcome, as text.
     pub fn explain(&self, end: &Value) -> String {
         let mut lines = vec![format!("{}, {} outcomes recorded", self.id, self.outcomes.len())];
         for (at, outcome) in self.outcomes.iter().enumerate() {
@@ -77,27 +81,27 @@ impl Recorded {
         lines.join("\n")
     }
 
-    /// How the events that were published differ from those of the reference, if they do.
+    /// How the published events differ from the recorded ones, if they do.
     pub fn explain_events(&self, end: &Value, ours: &BTreeSet<Event>) -> Option<String> {
         let theirs = self.events(end);
         let missing: Vec<_> = theirs.difference(ours).map(|event| event.join(" ")).collect();
         let extra: Vec<_> = ours.difference(&theirs).map(|event| event.join(" ")).collect();
         let differs = theirs != *ours;
-        differs.then(|| format!("{}: not published: {missing:?}; published besides: {extra:?}", self.id))
+        differs.then(|| format!("{}: not published: {missing:?}; additionally published: {extra:?}", self.id))
     }
 }
 
-/// The recorded states of claims and volumes alone.
+/// The recorded states with claims and volumes only.
 pub fn recorded() -> Vec<Recorded> {
     unpack(include_bytes!("../../../../../tests/oracle/vectors.jsonl.gz"))
 }
 
-/// The recorded states with nodes and pods, where a scheduler and a garbage collector ran too.
+/// The recorded states with nodes and pods, where a scheduler and a garbage collector ran as well.
 pub fn recorded_with_pods() -> Vec<Recorded> {
     unpack(include_bytes!("../../../../../tests/oracle/pods.jsonl.gz"))
 }
 
-/// The recorded states of dynamic provisioning, where a CSI provisioner ran with a driver that answers as told.
+/// The recorded states of dynamic provisioning, where a CSI provisioner ran with a scripted driver.
 pub fn recorded_csi() -> Vec<Recorded> {
     unpack(include_bytes!("../../../../../tests/oracle/csi.jsonl.gz"))
 }
@@ -114,12 +118,12 @@ fn unpack(packed: &[u8]) -> Vec<Recorded> {
     lines.lines().map(read).collect()
 }
 
-/// A list; none is an empty one.
+/// A list; a missing one is empty.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text; none is an empty one.
+/// A text; a missing one is empty.
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Where a state ended, in the form that ends were recorded in; and how two ends differ.
+//! The final state in the form of the recording, and differences between final states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value, json};
 
 use super::{Ledger, Recorded, list, text};
 
-/// Events are told apart by kind, name, type, reason and message.
+/// An event: kind, name, type, reason and message.
 pub type Event = [String; 5];
 
-/// Whether these are published is chance: a claim may be looked at before its pod is scheduled or only after, and a pod before
-/// its claims are there or only after. The reference does not repeat itself here.
-const BY_CHANCE: [&str; 2] = ["WaitForPodScheduled", "FailedScheduling"];
+/// Whether these are published depends on timing: a claim can be synced before or after its pod is
+/// scheduled, and a pod before or after its claims exist. Recordings differ here, too.
+const TIMING_DEPENDENT: [&str; 2] = ["WaitForPodScheduled", "FailedScheduling"];
 
 impl Recorded {
-    /// Where it ended, in the form of the recording: what is left of claims, volumes and pods, and what was refused.
+    /// The final claims, volumes, pods and rejections in the form of the recording.
     pub fn end<'a>(
         &self,
         left: impl IntoIterator<Item = (&'a ObjectKey, &'a Value), IntoIter: Clone>,
@@ -26,13 +26,14 @@ impl Recorded {
         if self.outcome_of(&end).is_some() {
             return end;
         }
-        // Where it is chance what was said of a pod, it may as well be what was recorded.
-        let mut by_chance = self.outcomes.iter().map(|outcome| {
+        // Where the condition of a pod depends on timing, the recorded one is accepted.
+        let mut with_recorded_conditions = self.outcomes.iter().map(|outcome| {
             let is_recorded = |pod: &Value| outcome["pods"][text(&pod["metadata"]["name"])]["unschedulable"] == true;
-            let is_said = |pod: &Value| if is_chance(pod) { is_recorded(pod) } else { is_unschedulable(pod) };
-            self.form(left.clone(), ledger, is_said)
+            let is_reported =
+                |pod: &Value| if is_timing_dependent(pod) { is_recorded(pod) } else { is_unschedulable(pod) };
+            self.form(left.clone(), ledger, is_reported)
         });
-        by_chance.find(|end| self.outcome_of(end).is_some()).unwrap_or(end)
+        with_recorded_conditions.find(|end| self.outcome_of(end).is_some()).unwrap_or(end)
     }
 
     fn form<'a>(
@@ -43,7 +44,7 @@ impl Recorded {
     ) -> Value {
         let claims_left = left.clone().filter(|(key, _)| key.kind == Kind::Claim);
         let live = claims_left.map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
-        let claims_known = Known { ledger, live };
+        let claims_known = KnownClaims { ledger, live };
         let [mut volumes, mut claims, mut pods] = std::array::from_fn(|_| Map::new());
         for (key, object) in left {
             let name = key.name.to_string();
@@ -51,7 +52,7 @@ impl Recorded {
                 volumes.insert(name, volume(&claims_known, object));
             } else if key.kind == Kind::Claim {
                 let form = claim(ledger, object);
-                claims.insert(name, if self.has_pods() { with_use(form, object) } else { form });
+                claims.insert(name, if self.has_pods() { with_pod_fields(form, object) } else { form });
             } else if key.kind == Kind::Pod {
                 pods.insert(name, pod(object, is_unschedulable(object)));
             }
@@ -60,16 +61,16 @@ impl Recorded {
     }
 }
 
-/// The same part of a recorded outcome. Where no pods were about, none were recorded.
+/// The same part of a recorded outcome. States without pods have no pods recorded.
 pub(super) fn recorded_objects(outcome: &Value) -> Value {
     let pods = if outcome["pods"].is_null() { json!({}) } else { outcome["pods"].clone() };
     json!({"volumes": outcome["volumes"], "claims": outcome["claims"], "pods": pods, "rejected": outcome["rejected"]})
 }
 
-/// An event, unless it is published by chance.
+/// An event, unless it depends on timing.
 pub fn event(words: [&str; 5]) -> Option<Event> {
     let [_, _, _, reason, _] = words;
-    let is_compared = !BY_CHANCE.contains(&reason);
+    let is_compared = !TIMING_DEPENDENT.contains(&reason);
     is_compared.then(|| words.map(str::to_owned))
 }
 
@@ -79,17 +80,17 @@ pub(super) fn recorded_events(outcome: &Value) -> BTreeSet<Event> {
     list(&outcome["events"]).iter().filter_map(|recorded| event(words(recorded).each_ref().map(text))).collect()
 }
 
-/// The claims there were, and those there are.
-struct Known<'a> {
+/// The claims that were created, and those that exist.
+struct KnownClaims<'a> {
     ledger: &'a Ledger,
-    /// The UIDs of all claims that are left.
+    /// The UIDs of all existing claims.
     live: BTreeSet<&'a str>,
 }
 
-impl Known<'_> {
-    /// Whose UID it is: nobody's, that of the K-th claim of that name, that of a claim which a controller created, or one
-    /// that no claim has.
-    fn who(&self, name: &str, uid: &str) -> String {
+impl KnownClaims<'_> {
+    /// The owner of a UID: `claimK` for the K-th claim of that name, `live` for a claim that a
+    /// controller created, `stale` for no existing claim, `none` for an empty UID.
+    fn owner(&self, name: &str, uid: &str) -> String {
         match self.ledger.generation(name, uid) {
             Some(at) => format!("claim{at}"),
             None if uid.is_empty() => "none".into(),
@@ -99,10 +100,10 @@ impl Known<'_> {
     }
 }
 
-fn volume(known: &Known<'_>, object: &Value) -> Value {
+fn volume(known: &KnownClaims<'_>, object: &Value) -> Value {
     let claim_ref = &object["spec"]["claimRef"];
     let (name, uid) = (text(&claim_ref["name"]), text(&claim_ref["uid"]));
-    let referred = || json!({"name": name, "uid": known.who(name, uid)});
+    let referred = || json!({"name": name, "uid": known.owner(name, uid)});
     json!({
         "phase": object["status"]["phase"],
         "claimRef": if claim_ref.is_null() { Value::Null } else { referred() },
@@ -117,7 +118,7 @@ fn claim(ledger: &Ledger, object: &Value) -> Value {
     let (metadata, status) = (&object["metadata"], &object["status"]);
     let generation = ledger.generation(text(&metadata["name"]), text(&metadata["uid"]));
     json!({
-        // A claim that a controller created has none.
+        // A claim that a controller created has no generation.
         "gen": generation.map_or(json!(-1), |at| json!(at)),
         "phase": status["phase"],
         "volumeName": text(&object["spec"]["volumeName"]),
@@ -129,8 +130,8 @@ fn claim(ledger: &Ledger, object: &Value) -> Value {
     })
 }
 
-/// A claim with what was recorded besides where pods were about.
-fn with_use(mut claim: Value, object: &Value) -> Value {
+/// Adds the fields that are recorded in states with pods.
+fn with_pod_fields(mut claim: Value, object: &Value) -> Value {
     claim["owner"] = list(&object["metadata"]["ownerReferences"]).iter().map(|owner| owner["name"].clone()).collect();
     claim["request"] = object["spec"]["resources"]["requests"]["storage"].clone();
     let mut conditions: Vec<&str> =
@@ -148,23 +149,23 @@ fn pod(object: &Value, is_unschedulable: bool) -> Value {
     })
 }
 
-/// What a scheduler has against a pod, if it has anything.
-fn objection(pod: &Value) -> Option<&str> {
-    let refuses = |condition: &&Value| condition["type"] == "PodScheduled" && condition["status"] == "False";
-    let objection = list(&pod["status"]["conditions"]).iter().find(refuses);
-    objection.map(|condition| text(&condition["message"]))
+/// The message of the condition that a pod is unschedulable, if any.
+fn unschedulable_message(pod: &Value) -> Option<&str> {
+    let is_false = |condition: &&Value| condition["type"] == "PodScheduled" && condition["status"] == "False";
+    let condition = list(&pod["status"]["conditions"]).iter().find(is_false);
+    condition.map(|condition| text(&condition["message"]))
 }
 
 fn is_unschedulable(pod: &Value) -> bool {
-    objection(pod).is_some()
+    unschedulable_message(pod).is_some()
 }
 
-/// A scheduler may look at a pod before the claim of its ephemeral volume is there, or after. If it then waits for the claim to be
-/// bound, what it said before stays, by chance.
-fn is_chance(pod: &Value) -> bool {
+/// A scheduler can see a pod before or after the claim of its ephemeral volume exists. If it then
+/// waits for the claim to be bound, the earlier condition remains or not, depending on timing.
+fn is_timing_dependent(pod: &Value) -> bool {
     let waits = list(&pod["spec"]["volumes"]).iter().any(|volume| !volume["ephemeral"].is_null())
         && text(&pod["spec"]["nodeName"]).is_empty();
-    waits && objection(pod).is_none_or(|words| words.contains("waiting for ephemeral volume controller"))
+    waits && unschedulable_message(pod).is_none_or(|words| words.contains("waiting for ephemeral volume controller"))
 }
 
 fn annotations(object: &Value) -> Value {
@@ -182,7 +183,7 @@ fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// How an end differs from a recorded one, in a line for each field.
+/// How a final state differs from a recorded one, one line per field.
 pub fn difference(recorded: &Value, ours: &Value) -> Vec<String> {
     let mut fields: BTreeMap<String, [Option<&Value>; 2]> = BTreeMap::new();
     for (at, value) in [recorded, ours].into_iter().enumerate() {

@@ -1,27 +1,27 @@
-//! A recorded state as a course of steps: what it begins with, and what is then done to it.
+//! The steps of a recorded state: its initial objects, and the actions of users.
 
 use std::collections::BTreeMap;
 
 use bindery_model::{Annotation, ClaimKey, Kind, ObjectKey, PodKey};
 use serde_json::{Map, Value, json};
 
-use super::described::{
+use super::objects::{
     claim_object, class_object, like, node_object, node_status, node_taints, on_node, pod_object, provisioned_object,
     volume_object,
 };
 use super::{Recorded, list, text};
 
-/// What became of the creations of a state.
+/// The results of creating the objects of a state.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// What the API server refused to create, and why.
+    /// The objects that the API server rejected, and the reasons.
     pub rejected: Vec<(String, String)>,
     /// The UIDs of all claims that the state's actions created, by name, in order.
     pub uids: BTreeMap<String, Vec<String>>,
 }
 
 impl Ledger {
-    /// Notes that an object was created with a UID, or refused for a reason.
+    /// Notes that an object was created with a UID, or rejected for a reason.
     pub fn note(&mut self, key: &ObjectKey, created: Result<&str, &str>) {
         match created {
             Ok(uid) if key.kind == Kind::Claim => {
@@ -32,13 +32,13 @@ impl Ledger {
         }
     }
 
-    /// Which of the claims of that name it is that has the UID, counted from 0.
+    /// The index of the claim with the UID among the claims of that name.
     pub(super) fn generation(&self, claim: &str, uid: &str) -> Option<usize> {
         self.uids.get(claim)?.iter().position(|known| known == uid)
     }
 }
 
-/// Something that is done to a cluster. One that is refused has no effect.
+/// A change of the cluster. A rejected one has no effect.
 #[derive(Debug)]
 pub enum Step {
     /// An object is created. The outcome is noted in the [`Ledger`].
@@ -49,34 +49,35 @@ pub enum Step {
     PatchStatus(ObjectKey, Value),
     /// An object is deleted, at once if it is a pod.
     Delete(ObjectKey),
-    /// What an external provisioner saves under that name for a claim, if anything: see [`Recorded::provisioned`].
+    /// An external provisioner creates a volume of that name for a claim: see
+    /// [`Recorded::provisioned`].
     Provision(ObjectKey, String),
 }
 
 impl Recorded {
-    /// Whether pods and nodes are about, and with them a scheduler and a garbage collector.
+    /// Whether the state has pods and nodes, and therefore a scheduler and a garbage collector.
     pub fn has_pods(&self) -> bool {
         self.state["pods"].is_array()
     }
 
-    /// The actions that make what stands when the controllers start.
+    /// The actions that create the objects before the controllers start.
     pub fn beginning(&self) -> Vec<Value> {
         let claims = if self.has_pods() { vec![] } else { self.creations("claims", "claim") };
         let nodes = self.creations("nodes", "node");
         [self.creations("classes", "class"), claims, self.creations("volumes", "volume"), nodes].concat()
     }
 
-    /// What is then done, one after the other, each when everything has come to rest. Where pods are about, claims and then
-    /// pods are created first.
+    /// The actions of users, in order, each when the cluster is stable. In a state with pods,
+    /// claims and then pods are created first.
     pub fn actions(&self) -> Vec<Value> {
         let claims = if self.has_pods() { self.creations("claims", "claim") } else { vec![] };
         let rounds = list(&self.state["rounds"]).iter().flat_map(list).cloned().collect();
         [claims, self.creations("pods", "pod"), rounds].concat()
     }
 
-    /// The actions that create what the state has of a kind.
+    /// The actions that create the objects of a kind.
     fn creations(&self, field: &str, kind: &str) -> Vec<Value> {
-        let create = |described: &Value| json!({"do": format!("create-{kind}"), kind: described});
+        let create = |objects: &Value| json!({"do": format!("create-{kind}"), kind: objects});
         list(&self.state[field]).iter().map(create).collect()
     }
 
@@ -88,7 +89,7 @@ impl Recorded {
             "create-class" => create(class_key, &action["class"], class_object),
             "create-claim" => create(claim_key, &self.claim_of(action), claim_object),
             "create-volume" => create(volume_key, &action["volume"], |volume| volume_object(volume, ledger)),
-            "create-pod" => create(pod_key, &action["pod"], |pod| pod_object(&self.id, pod, self.node_seen(pod))),
+            "create-pod" => create(pod_key, &action["pod"], |pod| pod_object(&self.id, pod, self.recorded_node(pod))),
             "create-node" => create_node(&self.id, &action["node"]),
             "delete-claim" => vec![Step::Delete(claim())],
             "delete-volume" => vec![Step::Delete(volume())],
@@ -107,22 +108,22 @@ impl Recorded {
                 vec![Step::Patch(volume(), json!({"spec": {"persistentVolumeReclaimPolicy": action["value"]}}))]
             }
             "provision" => vec![Step::Provision(claim(), text(&action["volume"]).to_owned())],
-            other => panic!("{other:?} is no action"),
+            other => panic!("unknown action {other:?}"),
         }
     }
 
-    /// The claim that is to be created: one that is described, or one like another of the state.
+    /// The claim to create: a new one, or a copy of another claim of the state.
     fn claim_of(&self, action: &Value) -> Value {
-        let is_meant = |claim: &&Value| claim["name"] == action["like"];
-        match list(&self.state["claims"]).iter().find(is_meant) {
+        let is_original = |claim: &&Value| claim["name"] == action["like"];
+        match list(&self.state["claims"]).iter().find(is_original) {
             Some(original) => like(original),
             None => action["claim"].clone(),
         }
     }
 
-    /// The node that was chosen for a pod: it was sent there, or its claims were to be. Between equal nodes a scheduler throws
-    /// dice.
-    fn node_seen(&self, pod: &Value) -> Option<&str> {
+    /// The node that the recorded scheduler chose for a pod or for its claims. The choice between
+    /// equal nodes is random, so it is repeated here.
+    fn recorded_node(&self, pod: &Value) -> Option<&str> {
         let (seen, name) = (&self.outcomes[0], text(&pod["name"]));
         let is_scheduled = |event: &&Value| event[1] == *name && event[3] == "Scheduled";
         let scheduled = list(&seen["events"]).iter().find(is_scheduled).map(|event| text(&event[4]));
@@ -134,7 +135,7 @@ impl Recorded {
         node.or_else(|| claims.into_iter().find_map(selected))
     }
 
-    /// What an external provisioner would save for a claim as it is, if it asks for one.
+    /// The volume that an external provisioner would create for a claim, if the claim requests one.
     pub fn provisioned(&self, claim: &Value, name: &str) -> Option<(ObjectKey, Value)> {
         let mut volume = provisioned_object(claim, name)?;
         let node = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
@@ -145,15 +146,15 @@ impl Recorded {
     }
 }
 
-/// An object is created, and then, if it is to have a phase, that is written.
-fn create(key: impl Fn(&str) -> ObjectKey, described: &Value, object: impl Fn(&Value) -> Value) -> Vec<Step> {
-    let key = key(text(&described["name"]));
-    let create = Step::Create(key.clone(), object(described));
-    let phase = described["phase"].as_str().map(|phase| Step::PatchStatus(key, json!({"status": {"phase": phase}})));
+/// Creates an object and sets its phase, if it has one.
+fn create(key: impl Fn(&str) -> ObjectKey, objects: &Value, object: impl Fn(&Value) -> Value) -> Vec<Step> {
+    let key = key(text(&objects["name"]));
+    let create = Step::Create(key.clone(), object(objects));
+    let phase = objects["phase"].as_str().map(|phase| Step::PatchStatus(key, json!({"status": {"phase": phase}})));
     [create].into_iter().chain(phase).collect()
 }
 
-/// Admission taints a new node, and has nobody say what it has room for: a kubelet would see to both.
+/// Admission taints a new node, which has no allocatable resources: normally a kubelet fixes both.
 fn create_node(state: &str, node: &Value) -> Vec<Step> {
     let key = ObjectKey::cluster(Kind::Node, text(&node["name"]));
     vec![

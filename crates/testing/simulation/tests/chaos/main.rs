@@ -1,21 +1,23 @@
-//! Random worlds, and everything that can go wrong in them: answers that come late, never, or as refusals; word that is delayed;
-//! restarts; users who edit, delete and create. The promises hold at every step, and once the faults stop, all comes to rest.
+//! Chaos tests: random clusters with late, lost and rejected answers, delayed watch events,
+//! restarts, and users who create, edit and delete objects. The promises S1 to S13 of
+//! ARCHITECTURE.md are checked at every step. Once the faults stop, the liveness promises must
+//! hold, too.
 
-mod guards;
-mod ledger;
-mod past;
-mod places;
-mod promises;
-mod provisioned;
-mod seats;
-mod storage;
-mod trouble;
+mod binding;
+mod faults;
+mod history;
+mod participants;
+mod protection;
+mod provisioning;
+mod storage_faults;
+mod storage_ledger;
+mod topology;
 
+use faults::{ChaosRun, Fault};
+use participants::Role;
 use proptest::prelude::*;
-use seats::Cast;
-use trouble::{Trouble, World};
 
-/// What can stand in a world at the start, or come into it later.
+/// Objects that exist from the start or are created later.
 const LINES: [&str; 48] = [
     "pv  a 1Gi Pending",
     "pv  a 2Gi Available ->c",
@@ -52,37 +54,37 @@ const LINES: [&str; 48] = [
     "pod r eph=z:1Gi:host claim=q-x node=n",
     "pvc q-x#u-q-x 1Gi Pending",
     "pvc q-x#u-q-x 1Gi Pending owner=q",
-    "pvc q-y#u-q-y 1Gi Bound vol=a owner=q guarded bbc bc unused",
-    "pvc c#u-c 1Gi Pending guarded fin=example.com/mine deleting",
-    "pvc c#u-c 1Gi Bound vol=a bbc bc guarded deleting",
+    "pvc q-y#u-q-y 1Gi Bound vol=a owner=q protected bbc bc unused",
+    "pvc c#u-c 1Gi Pending protected fin=example.com/mine deleting",
+    "pvc c#u-c 1Gi Bound vol=a bbc bc protected deleting",
     "pvc d#u-d 1Gi Bound vol=b bbc bc used",
     "pvc d#u-d 1Gi Pending vac=fast fin=example.com/mine",
-    "pvc f#u-f 1Gi Pending class= vac=fast guarded",
-    "pv  a 1Gi Bound ->c#u-c bbc guarded deleting",
+    "pvc f#u-f 1Gi Pending class= vac=fast protected",
+    "pv  a 1Gi Bound ->c#u-c bbc protected deleting",
     "pv  b 2Gi Available vac=fast",
     "pv  e 2Gi Available ->f vac=fast",
-    "pv  e 2Gi Released ->gone#u-gone guarded fin=example.com/mine deleting",
+    "pv  e 2Gi Released ->gone#u-gone protected fin=example.com/mine deleting",
     "vac fast",
-    "vac fast guarded fin=example.com/mine",
-    "vac fast guarded deleting",
+    "vac fast protected fin=example.com/mine",
+    "vac fast protected deleting",
 ];
 
-/// Few objects, which have all to do with each other: so that they meet more often.
+/// A few related objects, which interact more often.
 const CLOSE_LINES: [&str; 11] = [
-    "pv  a 1Gi Bound ->c#u-c bbc guarded",
-    "pvc c#u-c 1Gi Bound vol=a bbc bc guarded",
+    "pv  a 1Gi Bound ->c#u-c bbc protected",
+    "pvc c#u-c 1Gi Bound vol=a bbc bc protected",
     "pvc c#u-c 1Gi Pending class= vac=fast",
-    "pvc q-x#u-q-x 1Gi Bound vol=gone owner=q guarded",
-    "pvc q-x#u-q-x 1Gi Pending guarded",
+    "pvc q-x#u-q-x 1Gi Bound vol=gone owner=q protected",
+    "pvc q-x#u-q-x 1Gi Pending protected",
     "pod p claim=c",
     "pod p claim=c node=n",
     "pod q claim=c eph=x:1Gi:",
     "pod q eph=x:1Gi: node=n phase=Running",
-    "vac fast guarded",
+    "vac fast protected",
     "pv  a 1Gi Available vac=fast",
 ];
 
-/// What the scheduler has to do with, and what comes in between.
+/// Objects that the scheduler uses, and objects that interfere with it.
 const SCHEDULED_LINES: [&str; 35] = [
     "pv  a 1Gi Available class=late on=n1",
     "pv  a 1Gi Available class=late on=n2",
@@ -94,12 +96,12 @@ const SCHEDULED_LINES: [&str; 35] = [
     "pv  g 1Gi Available class=",
     "pv  g 1Gi Available class= on=n2",
     "pvc c#u-c 1Gi Pending class=late",
-    "pvc c#u-c 2Gi Pending class=late guarded",
+    "pvc c#u-c 2Gi Pending class=late protected",
     "pvc c#u-c 1Gi Pending class=late vol=b",
     "pvc d#u-d 1Gi Pending class=late",
     "pvc d#u-d 1Gi Pending class=make",
     "pvc d#u-d 1Gi Pending class=make node=n2",
-    "pvc f#u-f 1Gi Pending class=make guarded",
+    "pvc f#u-f 1Gi Pending class=make protected",
     "pvc f#u-f 1Gi Pending class=",
     "pod p claim=c cpu=1",
     "pod p claim=c claim=d",
@@ -121,7 +123,7 @@ const SCHEDULED_LINES: [&str; 35] = [
     "node n3 cpu=1",
 ];
 
-/// Pods that come and go, and more of them than there is room for.
+/// More pods than fit on the nodes.
 const CROWDED_LINES: [&str; 9] = [
     "pod p claim=c cpu=1",
     "pod q claim=d cpu=1",
@@ -134,155 +136,160 @@ const CROWDED_LINES: [&str; 9] = [
     "pv  a 1Gi Available class=late on=n2",
 ];
 
-/// Where there is hardly any room.
+/// Nodes with little CPU, and classes.
 const CROWDED_ALWAYS: &str = "sc late kubernetes.io/no-provisioner wffc
                               sc make example.com wffc
                               node n1 cpu=1
                               node n2 cpu=1";
 
-/// What is there when pods are placed.
+/// Nodes with enough CPU, and classes.
 const SCHEDULED_ALWAYS: &str = "sc late kubernetes.io/no-provisioner wffc
                                 sc make example.com wffc
                                 node n1 cpu=2
                                 node n2 cpu=2";
 
-/// Classes that are always there.
+/// Classes that always exist.
 const CLASSES: &str = "sc ext example.com/ext
                        sc late kubernetes.io/no-provisioner wffc
                        sc host kubernetes.io/host-path";
 
-fn troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble>> {
-    let trouble = prop_oneof![
-        8 => any::<u8>().prop_map(Trouble::Answer),
-        6 => any::<u8>().prop_map(Trouble::AnswerLate),
-        4 => any::<u8>().prop_map(Trouble::Deliver),
-        2 => any::<u8>().prop_map(Trouble::LoseAnswer),
-        2 => any::<u8>().prop_map(Trouble::LoseRequest),
-        2 => any::<u8>().prop_map(Trouble::Refuse),
-        4 => any::<u8>().prop_map(Trouble::Watch),
-        4 => any::<u8>().prop_map(Trouble::WatchKind),
-        2 => Just(Trouble::Tick),
-        1 => any::<u8>().prop_map(Trouble::Restart),
-        1 => any::<u8>().prop_map(Trouble::ListAgain),
-        4 => prop::sample::select(lines).prop_map(Trouble::Create),
-        3 => any::<u8>().prop_map(Trouble::Delete),
-        1 => any::<u8>().prop_map(Trouble::ClearClaimRef),
-        1 => any::<u8>().prop_map(Trouble::Annotate),
-        2 => any::<u8>().prop_map(Trouble::Schedule),
-        1 => any::<u8>().prop_map(Trouble::EndPod),
-        1 => any::<u8>().prop_map(Trouble::DeletePod),
-        1 => any::<u8>().prop_map(Trouble::LetGoOfPod),
-        1 => Just(Trouble::CollectGarbage),
-        1 => any::<u8>().prop_map(Trouble::TakeOffFinalizer),
+fn faults(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Fault>> {
+    let fault = prop_oneof![
+        8 => any::<u8>().prop_map(Fault::Answer),
+        6 => any::<u8>().prop_map(Fault::AnswerLate),
+        4 => any::<u8>().prop_map(Fault::DeliverAnswer),
+        2 => any::<u8>().prop_map(Fault::LoseAnswer),
+        2 => any::<u8>().prop_map(Fault::LoseRequest),
+        2 => any::<u8>().prop_map(Fault::RejectRequest),
+        4 => any::<u8>().prop_map(Fault::DeliverEvent),
+        4 => any::<u8>().prop_map(Fault::DeliverEventOfKind),
+        2 => Just(Fault::Tick),
+        1 => any::<u8>().prop_map(Fault::Restart),
+        1 => any::<u8>().prop_map(Fault::Relist),
+        4 => prop::sample::select(lines).prop_map(Fault::Create),
+        3 => any::<u8>().prop_map(Fault::Delete),
+        1 => any::<u8>().prop_map(Fault::ClearClaimRef),
+        1 => any::<u8>().prop_map(Fault::Annotate),
+        2 => any::<u8>().prop_map(Fault::Schedule),
+        1 => any::<u8>().prop_map(Fault::CompletePod),
+        1 => any::<u8>().prop_map(Fault::DeletePod),
+        1 => any::<u8>().prop_map(Fault::FinishPodDeletion),
+        1 => Just(Fault::CollectGarbage),
+        1 => any::<u8>().prop_map(Fault::RemoveFinalizer),
     ];
-    prop::collection::vec(trouble, 0..60)
+    prop::collection::vec(fault, 0..60)
 }
 
-/// The same where there is a scheduler, whose part nobody else plays; and what nodes and provisioners do.
-fn scheduled_troubles(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Trouble>> {
+/// The same with a scheduler, and with faults of nodes and of the external provisioner.
+fn scheduler_faults(lines: &'static [&'static str]) -> impl Strategy<Value = Vec<Fault>> {
     let more = prop_oneof![
-        3 => any::<u8>().prop_map(Trouble::Provision),
-        2 => any::<u8>().prop_map(Trouble::FailToProvision),
-        1 => any::<u8>().prop_map(Trouble::Cordon),
+        3 => any::<u8>().prop_map(Fault::Provision),
+        2 => any::<u8>().prop_map(Fault::FailToProvision),
+        1 => any::<u8>().prop_map(Fault::Cordon),
     ];
-    let is_in_place = |trouble: &Trouble| !matches!(trouble, Trouble::Schedule(_) | Trouble::ClearClaimRef(_));
-    let usual = troubles(lines).prop_map(move |all| all.into_iter().filter(is_in_place).collect::<Vec<_>>());
+    let is_applicable = |fault: &Fault| !matches!(fault, Fault::Schedule(_) | Fault::ClearClaimRef(_));
+    let usual = faults(lines).prop_map(move |all| all.into_iter().filter(is_applicable).collect::<Vec<_>>());
     (usual, prop::collection::vec((any::<prop::sample::Index>(), more), 0..8)).prop_map(|(mut all, more)| {
-        for (place, trouble) in more {
-            all.insert(place.index(all.len() + 1), trouble);
+        for (place, fault) in more {
+            all.insert(place.index(all.len() + 1), fault);
         }
         all
     })
 }
 
-/// How many worlds are tried: many in a quick test, and as many as one likes with `CHAOS_CASES`.
+/// The number of cases; more can be requested with `CHAOS_CASES`.
 fn cases() -> u32 {
     std::env::var("CHAOS_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500)
 }
 
-fn is_scrubbed(line: &str) -> bool {
+fn is_recycled(line: &str) -> bool {
     line.contains("policy=Recycle")
 }
 
-/// What lies outside the API cannot be made conditional on it: one engine may scrub what the other has scrubbed and given away
-/// before, or destroy what a user has taken from its claim since. Only the lease keeps that from happening.
-fn suits_two(trouble: &Trouble) -> bool {
+/// Work outside the API cannot be made conditional on an object: one engine may scrub a volume that
+/// the other has already scrubbed and made Available, or delete storage after a user has removed
+/// its `claimRef`. Only the lease prevents that, so these cases are left out with two leaders.
+fn is_safe_with_two_leaders(fault: &Fault) -> bool {
     let is_too_much =
-        matches!(trouble, Trouble::ClearClaimRef(_)) || matches!(trouble, Trouble::Create(line) if is_scrubbed(line));
+        matches!(fault, Fault::ClearClaimRef(_)) || matches!(fault, Fault::Create(line) if is_recycled(line));
     !is_too_much
 }
 
-/// These engines suffer these troubles, in a world that begins with these lines.
-fn check(casts: &[Cast], always: &str, lines: &[&str], troubles: &[Trouble]) {
-    check_world(World::start(casts, always, lines), troubles);
+/// Runs these participants with these faults, in a cluster with these objects.
+fn check(roles: &[Role], always: &str, lines: &[&str], faults: &[Fault]) {
+    check_run(ChaosRun::start(roles, always, lines), faults);
 }
 
-fn check_world(mut world: World, troubles: &[Trouble]) {
-    for trouble in troubles {
-        world.suffer(trouble);
+fn check_run(mut run: ChaosRun, faults: &[Fault]) {
+    for fault in faults {
+        run.apply(fault);
     }
-    world.heal();
-    world.assert_rest();
+    run.recover();
+    run.assert_stable();
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_promises_hold_and_all_comes_to_rest(
+    fn binding_and_protection_promises_hold_and_the_cluster_becomes_stable(
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
-        troubles in troubles(&LINES),
+        faults in faults(&LINES),
     ) {
-        check(&[Cast::Controllers], CLASSES, &lines, &troubles);
+        check(&[Role::Controllers], CLASSES, &lines, &faults);
     }
 
+    /// S14: the promises do not depend on there being one leader.
     #[test]
-    fn they_hold_where_two_engines_lead(
+    fn promises_hold_with_two_leaders(
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
-        troubles in troubles(&LINES),
+        faults in faults(&LINES),
     ) {
-        let lines: Vec<&str> = lines.into_iter().filter(|line| !is_scrubbed(line)).collect();
-        let troubles: Vec<Trouble> = troubles.into_iter().filter(suits_two).collect();
-        check(&[Cast::Controllers; 2], CLASSES, &lines, &troubles);
+        let lines: Vec<&str> = lines.into_iter().filter(|line| !is_recycled(line)).collect();
+        let faults: Vec<Fault> = faults.into_iter().filter(is_safe_with_two_leaders).collect();
+        check(&[Role::Controllers; 2], CLASSES, &lines, &faults);
     }
 
+    /// S12.
     #[test]
-    fn what_is_in_use_stays_guarded(
+    fn objects_in_use_keep_their_protection_finalizer(
         engines in 1..=2usize,
         lines in prop::collection::vec(prop::sample::select(CLOSE_LINES.to_vec()), 1..5),
-        troubles in troubles(&CLOSE_LINES),
+        faults in faults(&CLOSE_LINES),
     ) {
-        check(&[Cast::Controllers; 2][..engines], CLASSES, &lines, &troubles);
+        check(&[Role::Controllers; 2][..engines], CLASSES, &lines, &faults);
     }
 
+    /// S6, S8, S9.
     #[test]
-    fn pods_are_placed_where_their_volumes_are(
+    fn pods_are_scheduled_where_their_volumes_are_reachable(
         engines in 1..=2usize,
         lines in prop::collection::vec(prop::sample::select(SCHEDULED_LINES.to_vec()), 1..9),
-        troubles in scheduled_troubles(&SCHEDULED_LINES),
+        faults in scheduler_faults(&SCHEDULED_LINES),
     ) {
-        check(&[Cast::WithScheduler; 2][..engines], SCHEDULED_ALWAYS, &lines, &troubles);
+        check(&[Role::WithScheduler; 2][..engines], SCHEDULED_ALWAYS, &lines, &faults);
     }
 
     #[test]
-    fn pods_are_placed_where_there_is_room(
+    fn pods_are_scheduled_within_node_capacity(
         engines in 1..=2usize,
         lines in prop::collection::vec(prop::sample::select(CROWDED_LINES.to_vec()), 2..8),
-        troubles in scheduled_troubles(&CROWDED_LINES),
+        faults in scheduler_faults(&CROWDED_LINES),
     ) {
-        check(&[Cast::WithScheduler; 2][..engines], CROWDED_ALWAYS, &lines, &troubles);
+        check(&[Role::WithScheduler; 2][..engines], CROWDED_ALWAYS, &lines, &faults);
     }
 
+    /// S7: the same input gives the same decisions.
     #[test]
-    fn the_same_trouble_gives_the_same_history(
+    fn same_faults_give_same_history(
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..7),
-        troubles in troubles(&LINES),
+        faults in faults(&LINES),
     ) {
         let history = || {
-            let mut world = World::start(&[Cast::Controllers], CLASSES, &lines);
-            troubles.iter().for_each(|trouble| world.suffer(trouble));
-            world.heal();
-            world.trace
+            let mut run = ChaosRun::start(&[Role::Controllers], CLASSES, &lines);
+            faults.iter().for_each(|fault| run.apply(fault));
+            run.recover();
+            run.trace
         };
         prop_assert_eq!(history(), history());
     }

@@ -1,4 +1,4 @@
-//! Answers that come late, never, or as refusals; lists that are old.
+//! Late, lost and rejected answers; stale lists.
 
 use std::time::Duration;
 
@@ -9,128 +9,131 @@ use bindery_rules_api::Request;
 use bindery_scheduler::Scheduler;
 use bindery_simulation::notation;
 
-use crate::hand::{Hand, PAIR, PAIR_BOUND, claim_key};
+use crate::harness::{Harness, PAIR, PAIR_BOUND, claim_key};
 
 #[test]
-fn after_a_conflict_the_object_is_read_and_decided_about_again() {
-    let mut hand = Hand::start(PAIR);
-    // Somebody else takes the volume first, and word of it has not come.
-    hand.world.edit(
+fn object_is_read_and_decided_again_after_a_conflict() {
+    let mut harness = Harness::start(PAIR);
+    // Another writer reserves the volume first, and the watch event is not delivered yet.
+    harness.cluster.edit(
         &ObjectKey::volume("v"),
         serde_json::json!({"spec": {"claimRef": {"namespace": "default", "name": "d", "uid": "w"}}}),
     );
-    hand.answer_only();
-    assert_eq!(hand.step(), "read");
-    hand.answer_only();
-    hand.watch();
-    hand.answer_all();
-    let end = hand.rendered();
+    harness.answer_only();
+    assert_eq!(harness.step(), "read");
+    harness.answer_only();
+    harness.watch();
+    harness.answer_all();
+    let end = harness.rendered();
     assert!(end.contains("->d#w") && end.contains("pvc c#u 1Gi Pending"), "{end}");
 }
 
 #[test]
-fn a_lost_answer_is_looked_after_and_the_write_not_repeated() {
-    let mut hand = Hand::start(PAIR);
-    let (_, request) = hand.only();
-    hand.world.answer(&request);
-    hand.refuse(RequestError::Lost);
-    assert_eq!(hand.step(), "read");
-    hand.add("pvc d#w 1Gi Pending");
-    assert_eq!(hand.step(), "read", "until it is known, the volume is nobody else's");
-    hand.answer_only();
-    assert_eq!(hand.step(), "bind.2-mark-volume");
-    hand.answer_all();
-    assert_eq!(hand.world.history.iter().filter(|entry| entry.contains("reserve")).count(), 1);
+fn write_with_lost_answer_is_checked_and_not_repeated() {
+    let mut harness = Harness::start(PAIR);
+    let (_, request) = harness.only();
+    harness.cluster.answer(&request);
+    harness.reject(RequestError::Lost);
+    assert_eq!(harness.step(), "read");
+    harness.add("pvc d#w 1Gi Pending");
+    assert_eq!(harness.step(), "read", "the volume stays reserved while the outcome is unknown");
+    harness.answer_only();
+    assert_eq!(harness.step(), "bind.2-mark-volume");
+    harness.answer_all();
+    assert_eq!(harness.cluster.history.iter().filter(|entry| entry.contains("reserve")).count(), 1);
 }
 
 #[test]
-fn a_lost_write_that_was_not_carried_out_is_sent_again() {
-    let mut hand = Hand::start(PAIR);
-    hand.refuse(RequestError::Lost);
-    hand.answer_only();
-    assert!(hand.open.is_empty(), "nothing is new: it waits a moment");
-    hand.tick(Duration::from_millis(5));
-    assert_eq!(hand.step(), "bind.1-reserve-volume");
-    hand.answer_all();
-    assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));
+fn write_that_was_lost_is_sent_again() {
+    let mut harness = Harness::start(PAIR);
+    harness.reject(RequestError::Lost);
+    harness.answer_only();
+    assert!(harness.open.is_empty(), "the read shows no change, so it backs off");
+    harness.tick(Duration::from_millis(5));
+    assert_eq!(harness.step(), "bind.1-reserve-volume");
+    harness.answer_all();
+    assert_eq!(harness.rendered(), notation::normalize(PAIR_BOUND));
 }
 
 #[test]
-fn a_late_answer_does_not_bring_back_what_is_gone() {
-    let mut hand = Hand::start(PAIR);
-    let (id, request) = hand.only();
-    let answer = hand.world.answer(&request);
-    hand.world.remove(&ObjectKey::volume("v"));
-    hand.watch();
-    hand.open.clear();
-    hand.tell(Input::Answered(id, answer));
-    assert!(hand.engine.known().volume(&"v".into()).is_none());
-    assert!(hand.open.is_empty(), "{:?}", hand.open);
+fn late_answer_does_not_restore_a_deleted_object() {
+    let mut harness = Harness::start(PAIR);
+    let (id, request) = harness.only();
+    let answer = harness.cluster.answer(&request);
+    harness.cluster.remove(&ObjectKey::volume("v"));
+    harness.watch();
+    harness.open.clear();
+    harness.handle(Input::Answered(id, answer));
+    assert!(harness.engine.known().volume(&"v".into()).is_none());
+    assert!(harness.open.is_empty(), "{:?}", harness.open);
 }
 
 #[test]
-fn a_late_read_does_not_take_away_what_came_since() {
-    let mut hand = Hand::start("pv v 1Gi Bound ->c#u bbc");
-    let (id, request) = hand.only();
-    assert_eq!(request.target(), claim_key("c"), "is it really gone?");
-    let answer = hand.world.answer(&request);
-    // While the answer is under way, a new claim of that name comes.
-    hand.add("pvc c#u2 1Gi Pending");
-    hand.open.remove(&id);
-    hand.tell(Input::Answered(id, answer));
-    hand.answer_all();
-    assert!(hand.engine.known().claim(&ClaimKey::new("default", "c")).is_some());
-    hand.add("pv w 1Gi Available");
-    hand.answer_all();
-    assert!(hand.rendered().contains("pv w 1Gi Bound ->c#u2"), "{}", hand.rendered());
+fn late_read_does_not_remove_a_newer_object() {
+    let mut harness = Harness::start("pv v 1Gi Bound ->c#u bbc");
+    let (id, request) = harness.only();
+    assert_eq!(request.target(), claim_key("c"), "the missing claim is read live");
+    let answer = harness.cluster.answer(&request);
+    // A claim of the same name is created while the answer is in flight.
+    harness.add("pvc c#u2 1Gi Pending");
+    harness.open.remove(&id);
+    harness.handle(Input::Answered(id, answer));
+    harness.answer_all();
+    assert!(harness.engine.known().claim(&ClaimKey::new("default", "c")).is_some());
+    harness.add("pv w 1Gi Available");
+    harness.answer_all();
+    assert!(harness.rendered().contains("pv w 1Gi Bound ->c#u2"), "{}", harness.rendered());
 }
 
 #[test]
-fn an_answer_to_no_request_is_ignored() {
-    let mut hand = Hand::start(PAIR);
-    hand.tell(Input::Answered(RequestId(99), Answer::Deleted(None)));
-    hand.answer_all();
-    assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));
+fn answer_to_an_unknown_request_is_ignored() {
+    let mut harness = Harness::start(PAIR);
+    harness.handle(Input::Answered(RequestId(99), Answer::Deleted(None)));
+    harness.answer_all();
+    assert_eq!(harness.rendered(), notation::normalize(PAIR_BOUND));
 }
 
 #[test]
-fn a_stale_list_takes_nothing_away_and_brings_nothing_back() {
-    let mut hand = Hand::start(PAIR);
-    hand.answer_all();
-    let old = hand.world.list(Kind::Claim);
-    hand.add("pvc e#x 1Gi Pending");
-    hand.world.remove(&claim_key("c"));
-    hand.watch();
-    hand.answer_all();
-    let known = |hand: &Hand| {
-        (hand.engine.known().count(Kind::Claim), hand.engine.known().claim(&ClaimKey::new("default", "c")).is_some())
+fn stale_list_neither_removes_nor_restores_objects() {
+    let mut harness = Harness::start(PAIR);
+    harness.answer_all();
+    let old = harness.cluster.list(Kind::Claim);
+    harness.add("pvc e#x 1Gi Pending");
+    harness.cluster.remove(&claim_key("c"));
+    harness.watch();
+    harness.answer_all();
+    let known = |harness: &Harness| {
+        (
+            harness.engine.known().count(Kind::Claim),
+            harness.engine.known().claim(&ClaimKey::new("default", "c")).is_some(),
+        )
     };
-    assert_eq!(known(&hand), (1, false));
-    hand.tell(Input::Listed { kind: Kind::Claim, version: old.0, objects: old.1 });
-    assert_eq!(known(&hand), (1, false), "c is gone and e is there");
+    assert_eq!(known(&harness), (1, false));
+    harness.handle(Input::Listed { kind: Kind::Claim, version: old.0, objects: old.1 });
+    assert_eq!(known(&harness), (1, false), "c was deleted and e exists");
 }
 
 #[test]
-fn a_list_shows_what_the_watch_missed() {
-    let mut hand = Hand::start(PAIR);
-    hand.answer_all();
-    hand.world.remove(&claim_key("c"));
-    hand.list_all();
-    hand.answer_all();
-    assert_eq!(hand.rendered(), "pv v 1Gi Released ->c#u bbc");
+fn list_shows_changes_that_the_watch_missed() {
+    let mut harness = Harness::start(PAIR);
+    harness.answer_all();
+    harness.cluster.remove(&claim_key("c"));
+    harness.list_all();
+    harness.answer_all();
+    assert_eq!(harness.rendered(), "pv v 1Gi Released ->c#u bbc");
 }
 
 #[test]
-fn a_claim_created_again_under_its_name_is_another_claim() {
-    let mut hand = Hand::start(PAIR);
-    hand.answer_all();
-    // Between two lists the claim goes and comes back.
-    hand.world.remove(&claim_key("c"));
-    notation::add(&mut hand.world, "pvc c#u2 1Gi Pending");
-    hand.list_all();
-    hand.answer_all();
+fn claim_created_again_under_its_name_is_another_claim() {
+    let mut harness = Harness::start(PAIR);
+    harness.answer_all();
+    // Between two lists the claim is deleted and created again.
+    harness.cluster.remove(&claim_key("c"));
+    notation::add(&mut harness.cluster, "pvc c#u2 1Gi Pending");
+    harness.list_all();
+    harness.answer_all();
     assert_eq!(
-        hand.rendered(),
+        harness.rendered(),
         notation::normalize(
             "pv v 1Gi Released ->c#u bbc
              pvc c#u2 1Gi Pending"
@@ -138,72 +141,72 @@ fn a_claim_created_again_under_its_name_is_another_claim() {
     );
 }
 
-/// A claim was made, the answer was lost, and while it is being looked for it goes.
+/// The answer to the creation of a claim was lost, and the claim is deleted while it is read.
 #[test]
-fn a_late_read_does_not_serve_a_pod_whose_claim_is_gone_since() {
-    let mut hand = Hand::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
-    hand.list_all();
-    hand.tell(Input::Leader(true));
-    let (_, create) = hand.only();
-    hand.world.answer(&create);
-    hand.refuse(RequestError::Lost);
-    let (read, request) = hand.only();
-    let found = hand.world.answer(&request);
-    hand.world.remove(&claim_key("p-x"));
-    hand.watch();
-    hand.open.remove(&read);
-    hand.tell(Input::Answered(read, found));
-    hand.answer_all();
-    assert_eq!(hand.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
+fn late_read_of_a_deleted_claim_does_not_satisfy_the_pod() {
+    let mut harness = Harness::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
+    harness.list_all();
+    harness.handle(Input::Leader(true));
+    let (_, create) = harness.only();
+    harness.cluster.answer(&create);
+    harness.reject(RequestError::Lost);
+    let (read, request) = harness.only();
+    let found = harness.cluster.answer(&request);
+    harness.cluster.remove(&claim_key("p-x"));
+    harness.watch();
+    harness.open.remove(&read);
+    harness.handle(Input::Answered(read, found));
+    harness.answer_all();
+    assert_eq!(harness.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
 }
 
-/// The same, and word of the claim never came: a new list shows that there is none.
+/// The same, but no watch event about the claim was delivered: a new list shows that it is missing.
 #[test]
-fn a_late_read_does_not_serve_a_pod_whose_claim_nobody_has_seen() {
-    let mut hand = Hand::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
-    hand.list_all();
-    hand.tell(Input::Leader(true));
-    let (_, create) = hand.only();
-    hand.world.answer(&create);
-    hand.refuse(RequestError::Lost);
-    let (read, request) = hand.only();
-    let found = hand.world.answer(&request);
-    hand.world.remove(&claim_key("p-x"));
-    hand.list_all();
-    hand.open.remove(&read);
-    hand.tell(Input::Answered(read, found));
-    hand.answer_all();
-    assert_eq!(hand.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
+fn late_read_of_a_claim_that_was_never_watched_does_not_satisfy_the_pod() {
+    let mut harness = Harness::hosting(Box::new(Ephemeral), "pod p eph=x", Config::default());
+    harness.list_all();
+    harness.handle(Input::Leader(true));
+    let (_, create) = harness.only();
+    harness.cluster.answer(&create);
+    harness.reject(RequestError::Lost);
+    let (read, request) = harness.only();
+    let found = harness.cluster.answer(&request);
+    harness.cluster.remove(&claim_key("p-x"));
+    harness.list_all();
+    harness.open.remove(&read);
+    harness.handle(Input::Answered(read, found));
+    harness.answer_all();
+    assert_eq!(harness.rendered(), notation::normalize("pvc p-x#made-p-x-2 1Gi Pending owner=p"));
 }
 
-/// Who means to write to a claim waits until it is known what became of the making of it, and does it then.
+/// A write to a claim waits until the outcome of its creation is known.
 #[test]
-fn what_waits_for_an_object_is_done_after_a_refusal() {
+fn requests_waiting_for_an_object_are_sent_after_a_rejection() {
     let state = "sc make example.com wffc
                  node n1
                  pod p eph=x:1Gi:make";
-    for refusal in [RequestError::AlreadyExists, RequestError::Lost, RequestError::Error("no".into())] {
-        let mut hand = Hand::idle(state, Config::default());
-        hand.engine = Engine::new(Config::default(), vec![Box::new(Ephemeral), Box::new(Scheduler::default())]);
-        hand.list_all();
-        hand.tell(Input::Leader(true));
+    for error in [RequestError::AlreadyExists, RequestError::Lost, RequestError::Error("no".into())] {
+        let mut harness = Harness::idle(state, Config::default());
+        harness.engine = Engine::new(Config::default(), vec![Box::new(Ephemeral), Box::new(Scheduler::default())]);
+        harness.list_all();
+        harness.handle(Input::Leader(true));
         let is_create = |request: &Request| matches!(request, Request::Create(_));
         let create =
-            hand.open.iter().find(|(_, request)| is_create(request)).map(|(id, request)| (*id, request.clone()));
-        let (id, request) = create.expect("a claim is made");
-        hand.world.answer(&request);
-        hand.watch();
-        while let Some((&other, _)) = hand.open.iter().find(|(_, request)| !is_create(request)) {
-            hand.answer(other);
+            harness.open.iter().find(|(_, request)| is_create(request)).map(|(id, request)| (*id, request.clone()));
+        let (id, request) = create.expect("a claim is created");
+        harness.cluster.answer(&request);
+        harness.watch();
+        while let Some((&other, _)) = harness.open.iter().find(|(_, request)| !is_create(request)) {
+            harness.answer(other);
         }
         assert_eq!(
-            hand.decided.last().and_then(|last| last.step).map(|step| step.name),
+            harness.decided.last().and_then(|last| last.step).map(|step| step.name),
             Some("placement.bind.select-node")
         );
-        hand.open.remove(&id);
-        hand.tell(Input::Answered(id, Answer::Rejected(refusal.clone())));
-        hand.answer_all();
-        let asked = notation::normalize("pvc p-x#made-p-x 1Gi Pending owner=p class=make node=n1");
-        assert_eq!(hand.rendered(), asked, "after {refusal}");
+        harness.open.remove(&id);
+        harness.handle(Input::Answered(id, Answer::Rejected(error.clone())));
+        harness.answer_all();
+        let selected = notation::normalize("pvc p-x#made-p-x 1Gi Pending owner=p class=make node=n1");
+        assert_eq!(harness.rendered(), selected, "after {error}");
     }
 }

@@ -6,94 +6,99 @@ use bindery_engine::{Config, RequestError};
 use bindery_model::ObjectKey;
 use bindery_simulation::notation;
 
-use crate::hand::{Hand, NO, PAIR, PAIR_BOUND, claim_key};
+use crate::harness::{Harness, PAIR, PAIR_BOUND, REJECTED, claim_key};
 
 #[test]
-fn a_refused_write_is_tried_again_after_twice_as_long_each_time() {
-    let mut hand = Hand::start(PAIR);
+fn rejected_write_is_retried_with_doubled_delay() {
+    let mut harness = Harness::start(PAIR);
     for millis in [5, 10, 20, 40] {
-        hand.refuse(NO());
-        hand.tick(Duration::from_millis(millis - 1));
-        assert!(hand.open.is_empty(), "not before {millis} ms");
-        hand.tick(Duration::from_millis(1));
-        assert_eq!(hand.step(), "bind.1-reserve-volume");
+        harness.reject(REJECTED());
+        harness.tick(Duration::from_millis(millis - 1));
+        assert!(harness.open.is_empty(), "retried before {millis} ms");
+        harness.tick(Duration::from_millis(1));
+        assert_eq!(harness.step(), "bind.1-reserve-volume");
     }
-    hand.answer_all();
-    assert_eq!(hand.rendered(), notation::normalize(PAIR_BOUND));
+    harness.answer_all();
+    assert_eq!(harness.rendered(), notation::normalize(PAIR_BOUND));
 }
 
-fn refused(hand: &mut Hand, times: usize) {
+fn reject_repeatedly(harness: &mut Harness, times: usize) {
     for _ in 0..times {
-        hand.refuse(NO());
-        hand.tick(Duration::from_secs(60));
+        harness.reject(REJECTED());
+        harness.tick(Duration::from_secs(60));
     }
-    hand.refuse(NO());
-    assert!(hand.open.is_empty());
+    harness.reject(REJECTED());
+    assert!(harness.open.is_empty());
 }
 
 #[test]
-fn a_change_that_matters_ends_a_back_off() {
-    let mut hand = Hand::start(PAIR);
-    refused(&mut hand, 8);
-    hand.world.edit(&claim_key("c"), serde_json::json!({"spec": {"accessModes": ["ReadWriteOnce"]}}));
-    hand.watch();
-    assert_eq!(hand.step(), "bind.1-reserve-volume", "at once");
-    hand.refuse(NO());
-    hand.tick(Duration::from_millis(5));
-    assert_eq!(hand.step(), "bind.1-reserve-volume", "and the waiting begins anew");
+fn relevant_change_ends_back_off() {
+    let mut harness = Harness::start(PAIR);
+    reject_repeatedly(&mut harness, 8);
+    harness.cluster.edit(&claim_key("c"), serde_json::json!({"spec": {"accessModes": ["ReadWriteOnce"]}}));
+    harness.watch();
+    assert_eq!(harness.step(), "bind.1-reserve-volume", "at once");
+    harness.reject(REJECTED());
+    harness.tick(Duration::from_millis(5));
+    assert_eq!(harness.step(), "bind.1-reserve-volume", "the back-off starts again from the minimum");
 }
 
 #[test]
-fn a_change_that_does_not_matter_neither_ends_nor_lengthens_a_back_off() {
-    let mut hand = Hand::with(PAIR, Config { resync: Duration::from_secs(3600), ..Config::default() });
-    refused(&mut hand, 4);
+fn irrelevant_change_neither_ends_nor_extends_back_off() {
+    let mut harness = Harness::with(PAIR, Config { resync: Duration::from_secs(3600), ..Config::default() });
+    reject_repeatedly(&mut harness, 4);
     // The fifth failure in a row: 80 ms.
     for _ in 0..10 {
-        hand.world.edit(&claim_key("c"), serde_json::json!({"metadata": {"annotations": {"foreign": "x"}}}));
-        hand.watch();
-        assert!(hand.open.is_empty(), "rules do not read that annotation");
+        harness.cluster.edit(&claim_key("c"), serde_json::json!({"metadata": {"annotations": {"foreign": "x"}}}));
+        harness.watch();
+        assert!(harness.open.is_empty(), "no rule reads that annotation");
     }
-    hand.tick(Duration::from_millis(80));
-    assert_eq!(hand.step(), "bind.1-reserve-volume");
+    harness.tick(Duration::from_millis(80));
+    assert_eq!(harness.step(), "bind.1-reserve-volume");
 }
 
 #[test]
-fn a_resync_neither_ends_nor_lengthens_a_back_off() {
-    let mut hand = Hand::with(PAIR, Config { resync: Duration::from_millis(10), ..Config::default() });
+fn resync_neither_ends_nor_extends_back_off() {
+    let mut harness = Harness::with(PAIR, Config { resync: Duration::from_millis(10), ..Config::default() });
     for _ in 0..4 {
-        hand.refuse(NO());
-        while hand.open.is_empty() {
-            hand.tick(Duration::from_millis(1));
+        harness.reject(REJECTED());
+        while harness.open.is_empty() {
+            harness.tick(Duration::from_millis(1));
         }
     }
-    hand.refuse(NO());
-    let resyncs = hand.engine.stats().resyncs;
+    harness.reject(REJECTED());
+    let resyncs = harness.engine.stats().resyncs;
     for _ in 0..79 {
-        hand.tick(Duration::from_millis(1));
-        assert!(hand.open.is_empty());
+        harness.tick(Duration::from_millis(1));
+        assert!(harness.open.is_empty());
     }
-    assert!(hand.engine.stats().resyncs > resyncs + 5);
-    hand.tick(Duration::from_millis(1));
-    assert_eq!(hand.step(), "bind.1-reserve-volume");
+    assert!(harness.engine.stats().resyncs > resyncs + 5);
+    harness.tick(Duration::from_millis(1));
+    assert_eq!(harness.step(), "bind.1-reserve-volume");
 }
 
 #[test]
-fn a_server_that_asks_for_patience_gets_it() {
-    let mut hand = Hand::start(PAIR);
-    hand.refuse(RequestError::RetryAfter(Duration::from_secs(3), "too many requests".into()));
-    hand.tick(Duration::from_millis(2999));
-    assert!(hand.open.is_empty());
-    hand.tick(Duration::from_millis(1));
-    assert_eq!(hand.step(), "bind.1-reserve-volume");
+fn retry_after_of_the_server_is_honored() {
+    let mut harness = Harness::start(PAIR);
+    harness.reject(RequestError::RetryAfter(Duration::from_secs(3), "too many requests".into()));
+    harness.tick(Duration::from_millis(2999));
+    assert!(harness.open.is_empty());
+    harness.tick(Duration::from_millis(1));
+    assert_eq!(harness.step(), "bind.1-reserve-volume");
 }
 
 #[test]
-fn what_one_claim_cannot_get_another_can() {
-    let mut hand = Hand::start(PAIR);
-    hand.add("pvc d#w 1Gi Pending");
-    assert_eq!(hand.open.len(), 1, "the volume is spoken for");
-    hand.refuse(NO());
-    assert_eq!(hand.only().1.target(), ObjectKey::volume("v"));
-    hand.answer_all();
-    assert_eq!(hand.rendered().matches(" Bound ").count(), 2, "one of the two has it:\n{}", hand.rendered());
+fn volume_is_handed_to_another_claim_after_a_rejection() {
+    let mut harness = Harness::start(PAIR);
+    harness.add("pvc d#w 1Gi Pending");
+    assert_eq!(harness.open.len(), 1, "the volume is being reserved");
+    harness.reject(REJECTED());
+    assert_eq!(harness.only().1.target(), ObjectKey::volume("v"));
+    harness.answer_all();
+    assert_eq!(
+        harness.rendered().matches(" Bound ").count(),
+        2,
+        "one of the two claims is bound:\n{}",
+        harness.rendered()
+    );
 }

@@ -1,9 +1,10 @@
-//! The engine by itself: order, limits, back-off, wakes, answers that come late or never. Driven by hand, input by input.
+//! The engine: start, leadership, limits, back-off, wakes, late and lost answers. Driven input by
+//! input.
 
 mod answers;
 mod backoff;
 mod events;
-mod hand;
+mod harness;
 mod limits;
 mod lists;
 mod start;

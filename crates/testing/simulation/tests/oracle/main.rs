@@ -1,17 +1,18 @@
-//! Recorded states of the reference controller, carried out without a process or a clock: ours must end where the reference was
-//! seen to end, in a world in memory and on the core of the embedded API server.
+//! States recorded with the upstream controllers, replayed without processes and clocks, in a
+//! simulated cluster and on the core of the embedded API server. Ours must end in a recorded
+//! outcome.
 
-/// A test of the same name in each world, from a function of it.
-macro_rules! in_each_world {
+/// Runs a generic test in both clusters.
+macro_rules! in_each_cluster {
     ($test:ident) => {
         mod $test {
             #[test]
-            fn in_memory() {
-                super::$test::<bindery_simulation::World>();
+            fn in_simulated_cluster() {
+                super::$test::<bindery_simulation::SimulatedCluster>();
             }
 
             #[test]
-            fn on_the_embedded_servers_core() {
+            fn in_embedded_api_server() {
                 super::$test::<crate::served::Served>();
             }
         }
@@ -23,33 +24,31 @@ mod state;
 
 use std::collections::BTreeMap;
 
-use bindery_simulation::cluster::Cluster;
-use bindery_simulation::oracle::{DEVIATIONS, Recorded, recorded};
+use bindery_simulation::oracle::{DIFFERENCES, Recorded, recorded};
+use bindery_simulation::user_api::UserApi;
 use state::{End, Way, carry_out};
 
-/// States that may end otherwise when the engine is restarted in the midst: their id, and why.
-const RESTART_DEVIATIONS: &[(&str, &str)] = &[(
-    "s01239",
-    "two volumes are to become Available, and the restart comes when only the larger one is: it is taken",
-)];
+/// States with another outcome if the engine is restarted in between: the id, and the reason.
+const RESTART_DIFFERENCES: &[(&str, &str)] =
+    &[("s01239", "two volumes become Available, and after the restart only the larger one is: it is chosen")];
 
-/// So many in a hundred states must publish the same events.
+/// The minimum percentage of states that publish the same events.
 const EVENTS_AGREE_MIN_PERCENT: usize = 95;
 
-/// How an end differs from every outcome, and how it came to be.
-fn explain<W: Cluster>(recorded: &Recorded, way: Way, end: &End<W>) -> String {
+/// How a final state differs from every outcome, with the history.
+fn explain<W: UserApi>(recorded: &Recorded, way: Way, end: &End<W>) -> String {
     let writes: Vec<&str> =
-        end.world.history().iter().map(String::as_str).filter(|words| !words.starts_with("read")).collect();
+        end.cluster.history().iter().map(String::as_str).filter(|words| !words.starts_with("read")).collect();
     format!("{way:?}: {}\n  history: {}", recorded.explain(&end.objects), writes.join("; "))
 }
 
 fn assert_none(failures: &[String]) {
-    assert!(failures.is_empty(), "{} states end otherwise:\n\n{}", failures.len(), failures.join("\n\n"));
+    assert!(failures.is_empty(), "{} states have another outcome:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
-in_each_world!(every_state_ends_as_the_reference_was_seen_to_end);
+in_each_cluster!(every_state_ends_in_a_recorded_outcome);
 
-fn every_state_ends_as_the_reference_was_seen_to_end<W: Cluster>() {
+fn every_state_ends_in_a_recorded_outcome<W: UserApi>() {
     let all = recorded();
     assert_eq!(all.len(), 600);
     let mut failures = Vec::new();
@@ -60,9 +59,9 @@ fn every_state_ends_as_the_reference_was_seen_to_end<W: Cluster>() {
         let [agreeing, total] = agreed.entry(recorded.outcomes.len() > 1).or_default();
         *agreeing += usize::from(agrees);
         *total += 1;
-        let is_excepted = recorded.is_among(DEVIATIONS);
+        let is_excepted = recorded.is_among(DIFFERENCES);
         if agrees && is_excepted {
-            failures.push(format!("{} ends as recorded by now: it needs no exception", recorded.id));
+            failures.push(format!("{} ends as recorded: remove it from the differences", recorded.id));
         }
         if !agrees && !is_excepted {
             failures.push(explain(recorded, Way::Straight, &end));
@@ -77,9 +76,9 @@ fn every_state_ends_as_the_reference_was_seen_to_end<W: Cluster>() {
     assert_none(&failures);
 }
 
-in_each_world!(nearly_every_state_publishes_the_same_events);
+in_each_cluster!(nearly_all_states_publish_the_recorded_events);
 
-fn nearly_every_state_publishes_the_same_events<W: Cluster>() {
+fn nearly_all_states_publish_the_recorded_events<W: UserApi>() {
     let all = recorded();
     let mut agreeing = 0;
     for recorded in &all {
@@ -93,11 +92,11 @@ fn nearly_every_state_publishes_the_same_events<W: Cluster>() {
     assert!(agreeing * 100 >= all.len() * EVENTS_AGREE_MIN_PERCENT);
 }
 
-in_each_world!(a_new_engine_at_every_turn_changes_no_end);
+in_each_cluster!(new_engines_around_every_action_do_not_change_the_outcome);
 
-fn a_new_engine_at_every_turn_changes_no_end<W: Cluster>() {
+fn new_engines_around_every_action_do_not_change_the_outcome<W: UserApi>() {
     let mut failures = Vec::new();
-    for recorded in recorded().iter().filter(|recorded| !recorded.is_among(DEVIATIONS)) {
+    for recorded in recorded().iter().filter(|recorded| !recorded.is_among(DIFFERENCES)) {
         let end = carry_out::<W>(recorded, Way::NewEngineEachTime);
         if recorded.outcome_of(&end.objects).is_none() {
             failures.push(explain(recorded, Way::NewEngineEachTime, &end));
@@ -106,16 +105,16 @@ fn a_new_engine_at_every_turn_changes_no_end<W: Cluster>() {
     assert_none(&failures);
 }
 
-in_each_world!(a_restart_after_any_effect_changes_no_end);
+in_each_cluster!(restart_after_any_effect_does_not_change_the_outcome);
 
-fn a_restart_after_any_effect_changes_no_end<W: Cluster>() {
+fn restart_after_any_effect_does_not_change_the_outcome<W: UserApi>() {
     let mut failures = Vec::new();
-    for recorded in recorded().iter().filter(|recorded| !recorded.is_among(DEVIATIONS)) {
-        let effects = carry_out::<W>(recorded, Way::Straight).world.effects();
+    for recorded in recorded().iter().filter(|recorded| !recorded.is_among(DIFFERENCES)) {
+        let effects = carry_out::<W>(recorded, Way::Straight).cluster.effects();
         for after in 1..=effects {
             let way = Way::RestartAfter(after);
             let end = carry_out::<W>(recorded, way);
-            if recorded.outcome_of(&end.objects).is_none() && !recorded.is_among(RESTART_DEVIATIONS) {
+            if recorded.outcome_of(&end.objects).is_none() && !recorded.is_among(RESTART_DIFFERENCES) {
                 failures.push(explain(recorded, way, &end));
             }
         }

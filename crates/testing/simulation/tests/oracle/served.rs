@@ -1,6 +1,4 @@
-//! The core of the embedded API server as a world: the engine's requests are the API's, and its watches tell what changed.
-//!
-//! There is no HTTP, and no clock but the engine's.
+//! The core of the embedded API server as a cluster, without HTTP and with the engine's clock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,20 +7,20 @@ use bindery_apiserver::{Answer as Answered, Api, RequestContext, Options, Status
 use bindery_engine::{Answer, Moment, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{OperationOutput, Request, Write};
-use bindery_simulation::cluster::{Cluster, Refused};
-use bindery_simulation::{Answerer, Told, describe};
+use bindery_simulation::user_api::{ApiError, UserApi};
+use bindery_simulation::{EngineApi, WatchEvent, describe};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The embedded API server's core, in the place of a `World`. What lies outside the API goes well.
+/// The core of the embedded API server, in place of a `SimulatedCluster`. Operations succeed.
 pub struct Served {
     api: Api,
     now: Timestamp,
-    /// How many moments there were: no two are alike.
+    /// A counter that makes all timestamps unique.
     moments: u128,
     watches: BTreeMap<Kind, Watch>,
-    untold: VecDeque<Told>,
+    pending_events: VecDeque<WatchEvent>,
     history: Vec<String>,
     effects: usize,
 }
@@ -43,7 +41,7 @@ impl Served {
         Ok(read(&object_of(answer)))
     }
 
-    /// Has the server do what it has to do by itself.
+    /// Runs the periodic work of the server.
     fn tend(&mut self) {
         loop {
             let moment = self.moment();
@@ -53,8 +51,8 @@ impl Served {
         }
     }
 
-    /// Creates something at its collection.
-    fn make(&mut self, key: &ObjectKey, object: &Value) -> Result<Value, Status> {
+    /// Creates an object.
+    fn create_object(&mut self, key: &ObjectKey, object: &Value) -> Result<Value, Status> {
         let collection = ObjectKey { name: "".into(), ..key.clone() };
         self.send(Verb::Create, &collection, "", object)
     }
@@ -64,13 +62,13 @@ impl Served {
         let decoded = |object: &Value| decode(key.kind, object.to_string().as_bytes());
         let written = |answer: Result<Value, Status>| match answer {
             Ok(object) => Answer::Written(decoded(&object)),
-            Err(status) => Answer::Rejected(refusal(&status)),
+            Err(status) => Answer::Rejected(request_error(&status)),
         };
         match request {
             Request::Read(_) => match self.send(Verb::Get, &key, "", &Value::Null) {
                 Ok(object) => Answer::Read(Some(decoded(&object))),
                 Err(status) if status.http_code() == 404 => Answer::Read(None),
-                Err(status) => Answer::Rejected(refusal(&status)),
+                Err(status) => Answer::Rejected(request_error(&status)),
             },
             Request::List(listing) => {
                 let (_, objects) = self.read_all(listing.kind);
@@ -79,7 +77,7 @@ impl Served {
                 Answer::Listed(objects)
             }
             Request::Write(write) => written(self.write(write)),
-            Request::Create(create) => written(self.make(&key, &create.body)),
+            Request::Create(create) => written(self.create_object(&key, &create.body)),
             Request::Bind(bind) => {
                 let bound = self.send(Verb::Create, &key, "binding", &bind.body());
                 written(bound.and_then(|_| self.send(Verb::Get, &key, "", &Value::Null)))
@@ -90,7 +88,7 @@ impl Served {
                 let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": preconditions});
                 match self.send(Verb::Delete, &key, "", &options) {
                     Ok(object) => Answer::Deleted(Some(decoded(&object))),
-                    Err(status) => Answer::Rejected(refusal(&status)),
+                    Err(status) => Answer::Rejected(request_error(&status)),
                 }
             }
             Request::RunOperation(_) => Answer::AnswerBody(Ok(OperationOutput::default())),
@@ -107,67 +105,67 @@ impl Served {
         self.send(Verb::Patch(patch_type), write.target(), subresource, &patch)
     }
 
-    /// Reads all objects of a kind, and the revision they are of.
+    /// Lists all objects of a kind, with the revision.
     fn read_all(&self, kind: Kind) -> (u64, Vec<Bytes>) {
         let answer = self.api.read(&request(Verb::List, &ObjectKey::cluster(kind, ""), "", Bytes::new()));
         match answer.map(|answer| answer.body) {
             Ok(AnswerBody::List(list)) => (list.revision, list.items),
-            Ok(AnswerBody::Object(_) | AnswerBody::Status(_)) => panic!("a list is answered with a list"),
-            Err(status) => panic!("a list was refused: {}", status.message),
+            Ok(AnswerBody::Object(_) | AnswerBody::Status(_)) => panic!("the answer to a list is not a list"),
+            Err(status) => panic!("a list was rejected: {}", status.message),
         }
     }
 
-    /// Reads on in all watches, in the order in which things happened.
+    /// Reads new events from all watches, ordered by revision.
     fn read_watches(&mut self) {
         let revision = self.api.revision();
         let mut seen = Vec::new();
         for (kind, watch) in &mut self.watches {
             let changes = self.api.changes_after(watch.kind, watch.revision, revision, usize::MAX);
-            for change in changes.expect("history reaches back to the last look") {
+            for change in changes.expect("the history contains all changes since the last read") {
                 let Some(event) = watch.select(&change) else { continue };
                 let object = decode(*kind, &event.object);
-                let told = match event.kind {
-                    WatchEventType::Added | WatchEventType::Modified => Told::Changed(object),
-                    WatchEventType::Deleted => Told::Gone(object.key(), change.revision),
+                let watch_event = match event.kind {
+                    WatchEventType::Added | WatchEventType::Modified => WatchEvent::Changed(object),
+                    WatchEventType::Deleted => WatchEvent::Deleted(object.key(), change.revision),
                 };
-                seen.push((change.revision, told));
+                seen.push((change.revision, watch_event));
             }
             watch.revision = revision;
         }
         seen.sort_by_key(|(revision, _)| *revision);
-        self.untold.extend(seen.into_iter().map(|(_, told)| told));
+        self.pending_events.extend(seen.into_iter().map(|(_, event)| event));
     }
 }
 
-impl Answerer for Served {
+impl EngineApi for Served {
     fn list(&mut self, kind: Kind) -> (u64, Vec<Object>) {
         let (revision, objects) = self.read_all(kind);
         let options = Options { resource_version: revision.to_string(), ..Options::default() };
         let watch = self.api.watch(&target(&ObjectKey::cluster(kind, ""), ""), &options);
-        self.watches.insert(kind, watch.expect("a watch from now on is granted"));
-        self.untold.retain(|told| told.kind() != kind);
+        self.watches.insert(kind, watch.expect("a watch from the current revision starts"));
+        self.pending_events.retain(|event| event.kind() != kind);
         (revision, objects.iter().map(|object| decode(kind, object)).collect())
     }
 
-    fn told(&mut self) -> Option<Told> {
-        if self.untold.is_empty() {
+    fn next_watch_event(&mut self) -> Option<WatchEvent> {
+        if self.pending_events.is_empty() {
             self.read_watches();
         }
-        self.untold.pop_front()
+        self.pending_events.pop_front()
     }
 
     fn answer(&mut self, request: &Request) -> Answer {
         let answer = self.carry_out(request);
         let (_, words) = describe(request);
-        let refused = if let Answer::Rejected(refusal) = &answer { format!(": {refusal}") } else { String::new() };
-        if !matches!(request, Request::Read(_) | Request::List(_)) && refused.is_empty() {
+        let rejected = if let Answer::Rejected(error) = &answer { format!(": {error}") } else { String::new() };
+        if !matches!(request, Request::Read(_) | Request::List(_)) && rejected.is_empty() {
             self.effects += 1;
         }
-        self.history.push(words + &refused);
+        self.history.push(words + &rejected);
         answer
     }
 
-    fn pass(&mut self, now: Moment) {
+    fn set_time(&mut self, now: Moment) {
         self.now = start() + jiff::SignedDuration::try_from(now.0).unwrap_or(jiff::SignedDuration::MAX);
         self.tend();
     }
@@ -181,7 +179,7 @@ impl Answerer for Served {
     }
 }
 
-impl Cluster for Served {
+impl UserApi for Served {
     fn empty() -> Served {
         let now = start();
         Served {
@@ -189,29 +187,29 @@ impl Cluster for Served {
             now,
             moments: 0,
             watches: BTreeMap::new(),
-            untold: VecDeque::new(),
+            pending_events: VecDeque::new(),
             history: Vec::new(),
             effects: 0,
         }
     }
 
-    fn create(&mut self, key: &ObjectKey, object: Value) -> Result<String, Refused> {
-        let made = self.make(key, &object).map_err(|status| refused(&status))?;
-        Ok(made["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
+    fn create(&mut self, key: &ObjectKey, object: Value) -> Result<String, ApiError> {
+        let created = self.create_object(key, &object).map_err(|status| api_error(&status))?;
+        Ok(created["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
     }
 
-    fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+    fn patch(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), ApiError> {
         let patched = self.send(Verb::Patch(PatchType::Merge), key, "", patch);
-        patched.map(drop).map_err(|status| refused(&status))
+        patched.map(drop).map_err(|status| api_error(&status))
     }
 
-    fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), Refused> {
+    fn patch_status(&mut self, key: &ObjectKey, patch: &Value) -> Result<(), ApiError> {
         let patched = self.send(Verb::Patch(PatchType::Merge), key, "status", patch);
-        patched.map(drop).map_err(|status| refused(&status))
+        patched.map(drop).map_err(|status| api_error(&status))
     }
 
-    fn delete(&mut self, key: &ObjectKey) -> Result<(), Refused> {
-        self.send(Verb::Delete, key, "", &Value::Null).map(drop).map_err(|status| refused(&status))
+    fn delete(&mut self, key: &ObjectKey) -> Result<(), ApiError> {
+        self.send(Verb::Delete, key, "", &Value::Null).map(drop).map_err(|status| api_error(&status))
     }
 
     fn get(&self, key: &ObjectKey) -> Option<Value> {
@@ -228,15 +226,14 @@ impl Cluster for Served {
     }
 }
 
-/// When everything begins.
+/// The time at the start.
 fn start() -> Timestamp {
     Timestamp::UNIX_EPOCH
 }
 
 fn target(key: &ObjectKey, subresource: &str) -> Target {
     let known = |version: &&str| bindery_apiserver::Kind::of_object(version, key.kind.as_str());
-    let kind =
-        ["v1", "storage.k8s.io/v1"].iter().find_map(known).expect("the server has all kinds that engines look at");
+    let kind = ["v1", "storage.k8s.io/v1"].iter().find_map(known).expect("the server has all kinds that engines watch");
     Target {
         kind,
         namespace: key.namespace.to_string(),
@@ -258,7 +255,7 @@ fn request(verb: Verb, key: &ObjectKey, subresource: &str, body: Bytes) -> binde
 fn object_of(answer: Answered) -> Bytes {
     match answer.body {
         AnswerBody::Object(object) => object,
-        AnswerBody::List(_) | AnswerBody::Status(_) => panic!("what is done with a claim, a volume or a class is answered with it"),
+        AnswerBody::List(_) | AnswerBody::Status(_) => panic!("the answer to a request about an object is not an object"),
     }
 }
 
@@ -270,8 +267,8 @@ fn decode(kind: Kind, object: &[u8]) -> Object {
     Object::from_json(kind, object).expect("objects of the server have names")
 }
 
-/// What a refusal means to the engine, as `bindery_runtime` understands it.
-fn refusal(status: &Status) -> RequestError {
+/// Converts a rejection as `bindery_runtime` does.
+fn request_error(status: &Status) -> RequestError {
     match (status.http_code(), status.reason) {
         (404, _) => RequestError::NotFound,
         (409, "AlreadyExists") => RequestError::AlreadyExists,
@@ -280,10 +277,10 @@ fn refusal(status: &Status) -> RequestError {
     }
 }
 
-fn refused(status: &Status) -> Refused {
+fn api_error(status: &Status) -> ApiError {
     match status.reason {
-        "AlreadyExists" => Refused::AlreadyExists,
-        "NotFound" => Refused::NotFound,
-        _ => Refused::Invalid(status.message.clone()),
+        "AlreadyExists" => ApiError::AlreadyExists,
+        "NotFound" => ApiError::NotFound,
+        _ => ApiError::Invalid(status.message.clone()),
     }
 }

@@ -1,4 +1,4 @@
-//! A case of the provisioner's tables.
+//! Table cases of the provisioner.
 
 use std::collections::BTreeSet;
 
@@ -7,31 +7,31 @@ use bindery_model::{Claim, Kind, Object, finalizer};
 use bindery_provisioner::{Config, Provisioner};
 use bindery_rules_api::RuleSet;
 use bindery_simulation::run::{Report, Restart, Run};
-use bindery_simulation::storage::Backend;
-use bindery_simulation::twins::Twins;
-use bindery_simulation::{World, notation};
+use bindery_simulation::storage::StorageBackend;
+use bindery_simulation::two_leaders::TwoLeaders;
+use bindery_simulation::{SimulatedCluster, notation};
 
-/// A state, what the storage says, what happens, and the state in the end.
+/// A state, the responses of the storage backend, changes, and the final state.
 pub struct Case {
     name: &'static str,
     before: &'static str,
     end: &'static str,
     config: fn(&mut Config),
-    storage: fn(&mut Backend),
-    then: Vec<fn(&mut World)>,
+    storage: fn(&mut StorageBackend),
+    then: Vec<fn(&mut SimulatedCluster)>,
     events: Option<&'static [&'static str]>,
-    errors: Vec<bindery_simulation::Injected>,
+    errors: Vec<bindery_simulation::InjectedError>,
     has_binder: bool,
-    goes_on: bool,
-    is_for_one: bool,
+    retries_forever: bool,
+    has_one_leader: bool,
 }
 
-/// How the provisioner of most cases is set up.
+/// The default configuration of the provisioner.
 pub fn config() -> Config {
     Config { supports_block: true, ..Config::new("csi.example.com") }
 }
 
-/// A case of a provisioner alone.
+/// A case with a provisioner only.
 pub fn case(name: &'static str) -> Case {
     Case {
         name,
@@ -43,90 +43,90 @@ pub fn case(name: &'static str) -> Case {
         events: None,
         errors: Vec::new(),
         has_binder: false,
-        goes_on: false,
-        is_for_one: false,
+        retries_forever: false,
+        has_one_leader: false,
     }
 }
 
 impl Case {
-    /// The state at the start.
+    /// The initial state.
     pub fn before(mut self, lines: &'static str) -> Case {
         self.before = lines;
         self
     }
 
-    /// The state in the end: claims and volumes, all of them.
+    /// All claims and volumes of the final state.
     pub fn end(mut self, lines: &'static str) -> Case {
         self.end = lines;
         self
     }
 
-    /// Nothing changes.
+    /// The final state is the initial state.
     pub fn unchanged(self) -> Case {
         let before = self.before;
         self.end(before)
     }
 
-    /// How the provisioner is set up.
+    /// Changes the configuration of the provisioner.
     pub fn config(mut self, change: fn(&mut Config)) -> Case {
         self.config = change;
         self
     }
 
-    /// What the storage holds, and says.
-    pub fn storage(mut self, change: fn(&mut Backend)) -> Case {
+    /// Sets up the storage backend and its responses.
+    pub fn storage(mut self, change: fn(&mut StorageBackend)) -> Case {
         self.storage = change;
         self
     }
 
-    /// What happens once all is quiet. May be called several times.
-    pub fn then(mut self, happens: fn(&mut World)) -> Case {
-        self.then.push(happens);
+    /// Changes once the cluster is stable. May be called several times.
+    pub fn then(mut self, change: fn(&mut SimulatedCluster)) -> Case {
+        self.then.push(change);
         self
     }
 
-    /// What the API server answers, once, instead of doing what it is asked, or after doing it.
-    pub fn error(mut self, error: bindery_simulation::Injected) -> Case {
+    /// An error that the API server returns once.
+    pub fn error(mut self, error: bindery_simulation::InjectedError) -> Case {
         self.errors.push(error);
         self
     }
 
-    /// What is published in all, where nothing is restarted: `Type Reason`, and the beginning of the message.
+    /// All events of a run without restarts: `Type Reason` and the beginning of the message.
     pub fn events(mut self, events: &'static [&'static str]) -> Case {
         self.events = Some(events);
         self
     }
 
-    /// The binder works beside it.
+    /// The binder runs as well.
     pub fn with_binder(mut self) -> Case {
         self.has_binder = true;
         self
     }
 
-    /// It is tried for ever: there is no rest in the end.
-    pub fn goes_on(mut self) -> Case {
-        self.goes_on = true;
+    /// The operation is retried forever: the cluster does not become stable.
+    pub fn retries_forever(mut self) -> Case {
+        self.retries_forever = true;
         self
     }
 
-    /// It is not for two engines: what each of them hears from the storage differs.
-    pub fn for_one(mut self) -> Case {
-        self.is_for_one = true;
+    /// The case is not run with two leaders, because the storage backend answers them differently.
+    pub fn with_one_leader(mut self) -> Case {
+        self.has_one_leader = true;
         self
     }
 
-    fn world(&self) -> World {
-        let mut world = notation::parse(self.before);
-        let mut storage = Backend::default();
-        for (key, volume) in world.objects().filter(|(key, _)| key.kind == Kind::Volume) {
+    fn cluster(&self) -> SimulatedCluster {
+        let mut cluster = notation::parse(self.before);
+        let mut storage = StorageBackend::default();
+        for (key, volume) in cluster.objects().filter(|(key, _)| key.kind == Kind::Volume) {
             if let Some(handle) = volume["spec"]["csi"]["volumeHandle"].as_str() {
-                storage.holds.insert(key.name.to_string(), handle.to_owned());
+                storage.handles.insert(key.name.to_string(), handle.to_owned());
             }
         }
         (self.storage)(&mut storage);
-        world.storage = Some(storage);
-        world.errors = self.errors.iter().cloned().collect();
-        world
+        cluster.storage = Some(storage);
+        cluster.errors = self.errors.iter().cloned().collect();
+        cluster
     }
 
     fn rules(&self) -> Vec<Box<dyn RuleSet + Send>> {
@@ -140,12 +140,12 @@ impl Case {
     }
 }
 
-/// Checks a case in all ways. Returns the rules that applied, or what is wrong.
+/// Checks a case until stable, with restarts, and with two leaders. Returns the rules that applied.
 pub fn check(case: &Case) -> Result<BTreeSet<&'static str>, String> {
-    let (effects, report) = alone(case, Restart::Never)?;
+    let (effects, report) = run_one(case, Restart::Never)?;
     if let Some(expected) = case.events {
-        let text = |notice: &bindery_rules_api::Event| {
-            format!("{} {} {}", notice.event_type.as_str(), notice.reason.as_str(), notice.message)
+        let text = |event: &bindery_rules_api::Event| {
+            format!("{} {} {}", event.event_type.as_str(), event.reason.as_str(), event.message)
         };
         let found: Vec<String> = report.events.iter().map(text).collect();
         let matches = found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| f.starts_with(e));
@@ -153,68 +153,68 @@ pub fn check(case: &Case) -> Result<BTreeSet<&'static str>, String> {
     }
     let mut rules = report.rules;
     for effect in 1..=effects.min(40) {
-        rules.extend(alone(case, Restart::FailureEffect(effect))?.1.rules);
+        rules.extend(run_one(case, Restart::AfterEffect(effect))?.1.rules);
     }
-    if !case.is_for_one {
-        let mut twins = Twins::start(case.world(), &|| case.rules());
-        twins.until_stable();
-        for happens in &case.then {
-            happens(&mut twins.world);
-            twins.until_stable();
+    if !case.has_one_leader {
+        let mut two_leaders = TwoLeaders::start(case.cluster(), &|| case.rules());
+        two_leaders.until_stable();
+        for change in &case.then {
+            change(&mut two_leaders.cluster);
+            two_leaders.until_stable();
         }
-        compare(case, "two engines", &twins.world)?;
-        rules.extend(twins.report.rules);
+        compare(case, "two engines", &two_leaders.cluster)?;
+        rules.extend(two_leaders.report.rules);
     }
     Ok(rules)
 }
 
-fn alone(case: &Case, restart: Restart) -> Result<(usize, Report), String> {
+fn run_one(case: &Case, restart: Restart) -> Result<(usize, Report), String> {
     let rules = || case.rules();
-    let mut run = Run::start(case.world(), &rules, restart);
+    let mut run = Run::start(case.cluster(), &rules, restart);
     run.until_stable();
-    for happens in &case.then {
-        happens(&mut run.world);
+    for change in &case.then {
+        change(&mut run.cluster);
         run.until_stable();
     }
     let way = format!("restart {restart:?}");
-    compare(case, &way, &run.world)?;
-    let effects = run.world.effects;
-    if !case.goes_on {
+    compare(case, &way, &run.cluster)?;
+    let effects = run.cluster.effects;
+    if !case.retries_forever {
         run.until_stable();
-        fail_unless(run.world.effects == effects, case, &way, || {
-            format!("it does not come to rest: {:#?}", run.world.history)
+        fail_unless(run.cluster.effects == effects, case, &way, || {
+            format!("it does not become stable: {:#?}", run.cluster.history)
         })?;
     }
     Ok((effects, run.report))
 }
 
-fn compare(case: &Case, way: &str, world: &World) -> Result<(), String> {
-    let history = || world.history.join("\n    ");
-    let (found, expected) = (notation::render(world), notation::normalize(case.end));
+fn compare(case: &Case, way: &str, cluster: &SimulatedCluster) -> Result<(), String> {
+    let history = || cluster.history.join("\n    ");
+    let (found, expected) = (notation::render(cluster), notation::normalize(case.end));
     fail_unless(found == expected, case, way, || {
         format!("found:\n{found}\nexpected:\n{expected}\nhistory:\n    {}", history())
     })?;
-    let contradicted = world.storage.iter().flat_map(|storage| &storage.contradicted).collect::<Vec<_>>();
-    fail_unless(contradicted.is_empty(), case, way, || {
-        format!("asked for something else: {contradicted:?}\nhistory:\n    {}", history())
+    let conflicting_names = cluster.storage.iter().flat_map(|storage| &storage.conflicting_names).collect::<Vec<_>>();
+    fail_unless(conflicting_names.is_empty(), case, way, || {
+        format!("requested with other parameters: {conflicting_names:?}\nhistory:\n    {}", history())
     })?;
-    let forgotten = forgotten(world);
-    fail_unless(forgotten.is_empty(), case, way, || format!("forgotten: {forgotten:?}\nhistory:\n    {}", history()))
+    let leaked = leaked(cluster);
+    fail_unless(leaked.is_empty(), case, way, || format!("leaked: {leaked:?}\nhistory:\n    {}", history()))
 }
 
-/// What the storage holds, and what no volume shows, nor any claim that is watched over.
-fn forgotten(world: &World) -> Vec<String> {
+/// Storage that neither a volume nor the intent of a claim refers to.
+fn leaked(cluster: &SimulatedCluster) -> Vec<String> {
     let handles: BTreeSet<&str> =
-        world.objects().filter_map(|(_, object)| object["spec"]["csi"]["volumeHandle"].as_str()).collect();
-    let (_, claims) = world.list(Kind::Claim);
+        cluster.objects().filter_map(|(_, object)| object["spec"]["csi"]["volumeHandle"].as_str()).collect();
+    let (_, claims) = cluster.list(Kind::Claim);
     let is_open = |name: &str| {
-        let is_held = |claim: &Claim| claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
+        let has_intent = |claim: &Claim| claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
         let claims =
             claims.iter().filter_map(|object| if let Object::Claim(claim) = object { Some(claim) } else { None });
-        claims.into_iter().any(|claim| name.ends_with(claim.meta.uid.as_str()) && is_held(claim))
+        claims.into_iter().any(|claim| name.ends_with(claim.meta.uid.as_str()) && has_intent(claim))
     };
-    let holds = world.storage.iter().flat_map(|storage| &storage.holds);
-    let lost = holds.filter(|(name, handle)| !handles.contains(handle.as_str()) && !is_open(name));
+    let stored = cluster.storage.iter().flat_map(|storage| &storage.handles);
+    let lost = stored.filter(|(name, handle)| !handles.contains(handle.as_str()) && !is_open(name));
     lost.map(|(_, handle)| handle.clone()).collect()
 }
 

@@ -1,4 +1,4 @@
-//! A provisioner on each node: it makes and removes the volumes of its own alone.
+//! A provisioner on each node: it creates and deletes volumes of that node only.
 
 use bindery_provisioner::{Config, OwnNode};
 
@@ -13,7 +13,7 @@ fn on_n1(config: &mut Config) {
 pub fn cases() -> Vec<Case> {
     let left = |name, before| case(name).before(before).config(on_n1).unchanged().events(&[]);
     vec![
-        case("its own node was chosen")
+        case("its own node is selected")
             .before(
                 "sc  gold csi.example.com wffc
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n1",
@@ -24,12 +24,12 @@ pub fn cases() -> Vec<Case> {
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n1",
             ),
         left(
-            "another node was chosen",
+            "another node is selected",
             "sc  gold csi.example.com wffc
              pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n2",
         ),
         left(
-            "no node was chosen, and none need be: somebody has to take the claim first",
+            "immediate binding without a selected node: the claim must be assigned first",
             "sc  gold csi.example.com
              pvc c#u1 1Gi Pending class=gold sp=csi.example.com",
         ),
@@ -38,14 +38,14 @@ pub fn cases() -> Vec<Case> {
             "pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com on=n2",
         ),
         left(
-            "a volume of another node that is bound",
+            "a bound volume of another node",
             "pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com on=n2",
         ),
-        case("a volume of its own node")
+        case("a volume of the same node")
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com on=n1")
             .config(on_n1)
             .end(""),
-        case("a volume that is everywhere")
+        case("a volume without node affinity")
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com")
             .config(on_n1)
             .end(""),

@@ -1,29 +1,29 @@
-//! Volumes: guarded, and what lies behind them removed.
+//! Finalizers of volumes, and deletion of their backing storage.
 
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::FailureEffect;
-use bindery_simulation::storage::Says;
+use bindery_simulation::storage::Response;
 use serde_json::json;
 
 use crate::case::{Case, case};
 
 pub fn cases() -> Vec<Case> {
-    [guards(), kept(), removed()].into_iter().flatten().collect()
+    [finalizers(), kept(), deleted()].into_iter().flatten().collect()
 }
 
-fn guards() -> Vec<Case> {
+fn finalizers() -> Vec<Case> {
     vec![
-        case("a bound volume that will be deleted is guarded, also one that somebody made by hand")
+        case("a bound volume with the policy Delete gets the finalizer, even if it was created manually")
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("a volume that is retained is not")
-            .before("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com guarded fin=external-provisioner.volume.kubernetes.io/finalizer")
-            .end("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com guarded"),
-        case("nor is any, where that is switched off")
+        case("a volume with the policy Retain does not")
+            .before("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com protected fin=external-provisioner.volume.kubernetes.io/finalizer")
+            .end("pv v 1Gi Bound ->c#u1 source=csi:csi.example.com by=csi.example.com protected"),
+        case("no volume does if the feature is disabled")
             .config(|config| config.adds_finalizer = false)
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=csi:csi.example.com"),
-        case("by the driver that has taken over")
+        case("a migrated volume gets it from the CSI driver")
             .before("pv v 1Gi Bound ->c#u1 policy=Delete source=awsElasticBlockStore:x migrated=csi.example.com")
             .end("pv v 1Gi Bound ->c#u1 policy=Delete source=awsElasticBlockStore:x migrated=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
     ]
@@ -34,17 +34,17 @@ fn kept() -> Vec<Case> {
     vec![
         kept("it is retained", "pv v 1Gi Released ->c#u1 source=csi:csi.example.com by=csi.example.com"),
         kept(
-            "it is another's",
+            "it belongs to another provisioner",
             "pv v 1Gi Released ->c#u1 policy=Delete source=csi:other.example.com by=other.example.com",
         ),
         kept("it is not released", "pv v 1Gi Available policy=Delete source=csi:csi.example.com by=csi.example.com"),
         kept("it cannot be understood", "pv v 1Gi Released ->c#u1 policy=Delete modes=bad source=csi:csi.example.com"),
         kept(
-            "somebody deleted it, and nothing guards it any more",
+            "it is being deleted without our finalizer",
             "pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b deleting",
         ),
         kept(
-            "its claim lives after all",
+            "its claim exists after all",
             "pv  v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com
              pvc c#u1 1Gi Bound vol=v",
         ),
@@ -53,51 +53,51 @@ fn kept() -> Vec<Case> {
 
 const RELEASED: &str = "pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer";
 
-fn removed() -> Vec<Case> {
+fn deleted() -> Vec<Case> {
     vec![
-        case("what lies behind it is removed, then it").before(RELEASED).end("").events(&[]),
-        case("somebody deleted it already")
+        case("the backing storage is deleted, then the volume").before(RELEASED).end("").events(&[]),
+        case("it is already being deleted")
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer deleting")
             .end(""),
-        case("other finalizers stay")
+        case("other finalizers are kept")
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b fin=external-provisioner.volume.kubernetes.io/finalizer")
             .end("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com fin=a/b deleting"),
-        case("without a guard")
+        case("without a finalizer")
             .config(|config| config.adds_finalizer = false)
             .before("pv v 1Gi Released ->c#u1 policy=Delete source=csi:csi.example.com by=csi.example.com")
             .end(""),
-        case("it fails, and is tried again")
+        case("deletion fails and is retried")
             .before(RELEASED)
             .storage(|storage| {
-                storage.removes =
-                    [Says::Fails(FailureEffect::Nothing), Says::DoneUnheard, Says::Fails(FailureEffect::NotAttempted)].into();
+                storage.delete_responses =
+                    [Response::Fails(FailureEffect::Nothing), Response::DoneAnswerLost, Response::Fails(FailureEffect::NotAttempted)].into();
             })
             .end("")
             .events(&[
-                "Warning VolumeFailedDelete told to fail",
-                "Warning VolumeFailedDelete told not to answer",
+                "Warning VolumeFailedDelete scripted failure",
+                "Warning VolumeFailedDelete scripted lost answer",
             ]),
-        case("it is for somebody on another node to remove")
+        case("the storage must be deleted on another node")
             .before(RELEASED)
-            .storage(|storage| storage.removes = vec![Says::Fails(FailureEffect::NotOurs); 99].into())
+            .storage(|storage| storage.delete_responses = vec![Response::Fails(FailureEffect::NotOurs); 99].into())
             .end(RELEASED)
             .events(&[])
-            .goes_on(),
-        case("it is attached: it waits until it is not")
+            .retries_forever(),
+        case("it is attached: it waits until it is detached")
             .config(|config| config.attachable = true)
             .before(RELEASED)
-            .then(|world| {
-                assert!(world.get(&ObjectKey::volume("v")).is_none(), "nothing is attached");
-                bindery_simulation::notation::add(world, RELEASED);
+            .then(|cluster| {
+                assert!(cluster.get(&ObjectKey::volume("v")).is_none(), "the volume is not attached");
+                bindery_simulation::notation::add(cluster, RELEASED);
                 let attachment = json!({
                     "metadata": {"name": "a", "uid": "a"},
                     "spec": {"attacher": "csi.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "v"}},
                 });
-                world.put(Kind::Attachment, attachment);
+                cluster.put(Kind::Attachment, attachment);
             })
-            .then(|world| {
-                assert!(world.get(&ObjectKey::volume("v")).is_some(), "it is attached");
-                world.remove(&ObjectKey::cluster(Kind::Attachment, "a"));
+            .then(|cluster| {
+                assert!(cluster.get(&ObjectKey::volume("v")).is_some(), "the volume is attached");
+                cluster.remove(&ObjectKey::cluster(Kind::Attachment, "a"));
             })
             .end(""),
     ]

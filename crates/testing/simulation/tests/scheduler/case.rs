@@ -1,30 +1,30 @@
-//! A case of the scheduler's tables.
+//! Table cases of the scheduler.
 
 use bindery_binder::{Binder, Config};
 use bindery_model::{ClaimKey, Kind, Name, ObjectKey, PodKey};
 use bindery_rules_api::RuleSet;
 use bindery_scheduler::Scheduler;
-use bindery_simulation::run::companions;
-use bindery_simulation::{World, notation, provisioner, table};
+use bindery_simulation::run::lifecycle_controllers;
+use bindery_simulation::{SimulatedCluster, notation, provisioner, table};
 
-/// Rule sets, as often as there is a new engine.
+/// Creates the rule sets of a new engine.
 pub type Rules = fn() -> Vec<Box<dyn RuleSet + Send>>;
 
-/// A case in which all of them decide.
+/// A case with scheduler, binder and lifecycle controllers.
 pub type Case = table::Case<Rules>;
 
-fn everyone() -> Vec<Box<dyn RuleSet + Send>> {
+fn all_rule_sets() -> Vec<Box<dyn RuleSet + Send>> {
     let deciding: [Box<dyn RuleSet + Send>; 2] =
         [Box::new(Scheduler::default()), Box::new(Binder::new(Config::default()))];
-    deciding.into_iter().chain(companions()).collect()
+    deciding.into_iter().chain(lifecycle_controllers()).collect()
 }
 
-/// A case in which only the end counts.
+/// A case of which only the final state is checked.
 pub fn case(name: &'static str) -> Case {
-    Case::new(name, None, everyone as Rules).for_two()
+    Case::new(name, None, all_rule_sets as Rules).with_two_leaders()
 }
 
-/// The annotation that says for which node a volume is to be made.
+/// The annotation with the node that a volume is provisioned for.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// The key of a claim in the default namespace.
@@ -42,21 +42,21 @@ pub fn node_key(name: &str) -> ObjectKey {
     ObjectKey::cluster(Kind::Node, Name::from(name))
 }
 
-/// Puts objects in the place of others, or of earlier states of themselves.
-pub fn put(world: &mut World, lines: &str) {
-    notation::add(world, lines);
+/// Creates or replaces objects.
+pub fn put(cluster: &mut SimulatedCluster, lines: &str) {
+    notation::add(cluster, lines);
 }
 
-/// The external provisioner makes every volume that it is asked for, for the node that was selected.
-pub fn provision(world: &mut World) {
-    for asked in provisioner::asked(world) {
-        provisioner::make(world, &asked, &format!("made-{}-{}", asked.claim.name, asked.node));
+/// The external provisioner creates all pending volumes, for the selected nodes.
+pub fn provision(cluster: &mut SimulatedCluster) {
+    for claim in provisioner::pending(cluster) {
+        provisioner::provision(cluster, &claim, &format!("made-{}-{}", claim.claim.name, claim.node));
     }
 }
 
-/// The external provisioner cannot make a volume that it is asked for: it takes the node away from the claim.
-pub fn fail(world: &mut World) {
-    for asked in provisioner::asked(world) {
-        provisioner::refuse(world, &asked);
+/// The external provisioner fails for all pending claims, and removes their selected nodes.
+pub fn fail(cluster: &mut SimulatedCluster) {
+    for claim in provisioner::pending(cluster) {
+        provisioner::reject(cluster, &claim);
     }
 }

@@ -1,14 +1,14 @@
-//! Cases of the scheduler, by what they are about: scheduler, binder and companions decide together, and a test plays the external
-//! provisioner. Each is run until stable, with a restart after every effect, and with two engines.
+//! Table cases of the scheduler, with binder, lifecycle controllers and a simulated external
+//! provisioner. Each is run until stable, with a restart after every effect, and with two leaders.
 
 mod case;
 
-mod neighbours;
+mod affinity;
+mod explained;
 mod nodes;
 mod provisioning;
-mod turns;
+mod queue_order;
 mod volumes;
-mod watched;
 
 use std::collections::BTreeSet;
 
@@ -21,25 +21,25 @@ use case::Case;
 
 /// Every case of every table.
 fn all() -> Vec<Case> {
-    [neighbours::cases(), nodes::cases(), provisioning::cases(), turns::cases(), volumes::cases()]
+    [affinity::cases(), nodes::cases(), provisioning::cases(), queue_order::cases(), volumes::cases()]
         .into_iter()
         .flatten()
         .collect()
 }
 
 #[test]
-fn every_case_ends_as_it_should() {
+fn every_case_reaches_its_expected_state() {
     let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
 #[test]
 fn every_rule_is_exercised() {
-    // NoObserver asks about these two, where all is in order: another kind of object, and a pod that is not there.
+    // Two rules that no case exercises: another kind of object, and a deleted pod.
     let keys = [ObjectKey::cluster(Kind::Node, Name::from("node1")), case::pod_key("gone")];
     let decide = |key| Scheduler::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), key, &LiveReads::default()).rule.name;
     let mut exercised: BTreeSet<&str> = keys.iter().map(decide).collect();
-    // A case that fails exercises nothing: another test tells.
+    // Failing cases are reported by the other test.
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
     let declared: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).collect();
     let missing: Vec<_> = declared.difference(&exercised).collect();

@@ -1,39 +1,39 @@
-//! Nodes and pods without volumes: what a node must have, and which of several is best.
+//! Pods without volumes: filtering and scoring of nodes.
 
 use serde_json::json;
 
 use crate::case::{Case, case, node_key, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [wanted(), kept_away(), room(), freed(), best()].into_iter().flatten().collect()
+    [labels_and_names(), taints(), resources(), freed_resources(), scoring()].into_iter().flatten().collect()
 }
 
-/// By labels and names.
-fn wanted() -> Vec<Case> {
+/// Labels and names.
+fn labels_and_names() -> Vec<Case> {
     vec![
-        case("no node at all, then one comes").before("pod p").then(|world| put(world, "node n1")).places(&["p@n1"]),
-        case("no node at all").before("pod p").places(&["p: no nodes available to schedule pods"]),
+        case("no node at all, then one comes").before("pod p").then(|cluster| put(cluster, "node n1")).pods(&["p@n1"]),
+        case("no node at all").before("pod p").pods(&["p: no nodes available to schedule pods"]),
         case("a node selector")
             .before(
                 "node n1 label=zone:a
                  node n2 label=zone:b
                  pod p sel=zone:b",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("a node selector that no node matches, until one gets the label")
             .before(
                 "node n1 label=zone:a
                  pod p sel=zone:b",
             )
-            .then(|world| world.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "b"}}})))
-            .places(&["p@n1"]),
+            .then(|cluster| cluster.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "b"}}})))
+            .pods(&["p@n1"]),
         case("a node selector that no node matches")
             .before(
                 "node n1 label=zone:a
                  pod p sel=zone:b",
             )
-            .places(&["p: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "]),
         case("node affinity")
             .before(
                 "node n1
@@ -41,83 +41,83 @@ fn wanted() -> Vec<Case> {
                  node n3
                  pod p on=n2",
             )
-            .places(&["p@n2"]),
-        case("preferred affinity decides between nodes that will do")
+            .pods(&["p@n2"]),
+        case("preferred affinity decides between suitable nodes")
             .before(
                 "node n1
                  node n2
                  node n3
                  pod p likes=n3:10 likes=n2:90",
             )
-            .places(&["p@n2"]),
-        case("preferred affinity yields to what must be")
+            .pods(&["p@n2"]),
+        case("required affinity takes precedence over preferred affinity")
             .before(
                 "node n1
                  node n2
                  pod p on=n1 likes=n2:100",
             )
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
     ]
 }
 
-/// By taints and marks.
-fn kept_away() -> Vec<Case> {
+/// Taints and cordons.
+fn taints() -> Vec<Case> {
     vec![
-        case("a cordoned node, until it is not")
+        case("a cordoned node, until it is uncordoned")
             .before(
                 "node n1 cordoned
                  pod p",
             )
-            .then(|world| put(world, "node n1"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "node n1"))
+            .pods(&["p@n1"]),
         case("a cordoned node")
             .before(
                 "node n1 cordoned
                  pod p",
             )
-            .places(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
+            .pods(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
         case("a cordoned node takes a pod that tolerates it")
             .before(
                 "node n1 cordoned taint=node.kubernetes.io/unschedulable::NoSchedule
                  pod p tolerates=node.kubernetes.io/unschedulable",
             )
-            .places(&["p@n1"]),
-        case("taints keep a pod away")
+            .pods(&["p@n1"]),
+        case("untolerated taints")
             .before(
                 "node n1 taint=gpu:yes:NoSchedule
                  node n2 taint=gpu:yes:NoExecute
                  pod p",
             )
-            .places(&["p: 0/2 nodes are available: 2 node(s) had untolerated taint(s). "]),
+            .pods(&["p: 0/2 nodes are available: 2 node(s) had untolerated taint(s). "]),
         case("a taint is tolerated")
             .before(
                 "node n1 taint=other:yes:NoSchedule
                  node n2 taint=gpu:yes:NoSchedule
                  pod p tolerates=gpu",
             )
-            .places(&["p@n2"]),
-        case("a mild taint keeps a pod away only where there is another node")
+            .pods(&["p@n2"]),
+        case("PreferNoSchedule matters only if there is another node")
             .before(
                 "node n1 taint=old:yes:PreferNoSchedule
                  node n2
                  pod p
                  pod q on=n1",
             )
-            .places(&["p@n2", "q@n1"]),
-        case("a taint goes")
+            .pods(&["p@n2", "q@n1"]),
+        case("a taint is removed")
             .before(
                 "node n1 taint=gpu:yes:NoSchedule
                  pod p",
             )
-            .then(|world| put(world, "node n1"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "node n1"))
+            .pods(&["p@n1"]),
     ]
 }
 
-/// By what there is room for.
-fn room() -> Vec<Case> {
+/// Resources and ports.
+fn resources() -> Vec<Case> {
     vec![
-        case("ports are taken by another pod, also by one that is meant to be there")
+        case("ports used by another pod, or by one with a nominated node")
             .before(
                 "node n1
                  node n2
@@ -128,7 +128,7 @@ fn room() -> Vec<Case> {
                  pod d port=81 on=n1
                  pod e port=80 on=n1",
             )
-            .places(&[
+            .pods(&[
                 "a@n1",
                 "b>n2",
                 "c@n3",
@@ -136,7 +136,7 @@ fn room() -> Vec<Case> {
                 "e: 0/3 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, 2 node(s) didn't \
                  match Pod's node affinity/selector. ",
             ]),
-        case("cpu and memory that others take, and that nobody has")
+        case("cpu and memory that other pods use, or that no node has")
             .before(
                 "node n1 cpu=2 memory=4Gi
                  pod a cpu=1500m memory=3Gi node=n1
@@ -144,7 +144,7 @@ fn room() -> Vec<Case> {
                  pod c cpu=3
                  pod d cpu=500m memory=1Gi",
             )
-            .places(&[
+            .pods(&[
                 "a@n1",
                 "b: 0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory. no new claims to deallocate, \
                  preemption: 0/1 nodes are available: 1 No preemption victims",
@@ -152,7 +152,7 @@ fn room() -> Vec<Case> {
                  available: 1 Preemption is not helpful",
                 "d@n1",
             ]),
-        case("a node's own disk, and devices")
+        case("ephemeral storage and extended resources")
             .before(
                 "node n1 other=ephemeral-storage:10Gi
                  node n2 other=example.com/gpu:2
@@ -162,7 +162,7 @@ fn room() -> Vec<Case> {
                  pod d other=ephemeral-storage:8Gi created=2026-01-01T00:00:02Z
                  pod e other=ephemeral-storage:3Gi created=2026-01-01T00:00:03Z",
             )
-            .places(&[
+            .pods(&[
                 "a@n2",
                 "b@n2",
                 "c: 0/2 nodes are available: 2 Insufficient example.com/gpu. no new claims to deallocate, preemption: 0/2 nodes \
@@ -170,122 +170,122 @@ fn room() -> Vec<Case> {
                 "d@n1",
                 "e: 0/2 nodes are available: 2 Insufficient ephemeral-storage. ",
             ]),
-        case("devices that are to be allocated are another scheduler's business")
+        case("resource claims are not supported")
             .before(
                 "node n1
                  pod p devices=gpu",
             )
-            .places(&["p: 0/1 nodes are available: the pod has resource claims, which this scheduler does not allocate"]),
-        case("no more pods than a node has room for")
+            .pods(&["p: 0/1 nodes are available: the pod has resource claims, which this scheduler does not allocate"]),
+        case("the pod limit of a node")
             .before(
                 "node n1 pods=2
                  pod a
                  pod b
                  pod c",
             )
-            .places(&["a@n1", "b@n1", "c: 0/1 nodes are available: 1 Too many pods. "]),
-        case("a pod that is meant for a node takes its room")
+            .pods(&["a@n1", "b@n1", "c: 0/1 nodes are available: 1 Too many pods. "]),
+        case("a pod with a nominated node reserves its resources")
             .before(
                 "node n1 cpu=2
                  pod a cpu=1500m nominated=n1 scheduler=other
                  pod b cpu=1",
             )
-            .places(&["a>n1", "b: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        case("a pod that asks for nothing has room where nothing is left")
+            .pods(&["a>n1", "b: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        case("a pod without requests fits on a full node")
             .before(
                 "node n1 cpu=1 memory=1Gi
                  pod a cpu=1 memory=1Gi
                  pod b",
             )
-            .places(&["a@n1", "b@n1"]),
+            .pods(&["a@n1", "b@n1"]),
     ]
 }
 
-/// Room that comes back.
-fn freed() -> Vec<Case> {
+/// Resources that become free.
+fn freed_resources() -> Vec<Case> {
     vec![
-        case("a pod goes, and another gets its room")
+        case("a pod is deleted, and another gets its resources")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 node=n1
                  pod b cpu=1",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
-        case("a pod goes, and another gets its device")
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
+        case("a pod is deleted, and another gets its extended resource")
             .before(
                 "node n1 other=example.com/gpu:1
                  pod a other=example.com/gpu:1 node=n1
                  pod b other=example.com/gpu:1",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
-        case("a pod is done, and another gets its room")
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
+        case("a pod completes, and another gets its resources")
             .before(
                 "node n1 pods=1
                  pod a node=n1
                  pod b",
             )
-            .then(|world| world.edit(&pod_key("a"), json!({"status": {"phase": "Succeeded"}})))
-            .places(&["a@n1", "b@n1"]),
-        case("a pod with the port goes")
+            .then(|cluster| cluster.edit(&pod_key("a"), json!({"status": {"phase": "Succeeded"}})))
+            .pods(&["a@n1", "b@n1"]),
+        case("a pod with the port is deleted")
             .before(
                 "node n1
                  pod a port=80 node=n1
                  pod b port=80",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
-        case("a pod that only was meant to come goes")
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
+        case("a pod with a nominated node is deleted")
             .before(
                 "node n1 cpu=1
                  pod a cpu=1 nominated=n1 scheduler=other
                  pod b cpu=1",
             )
-            .then(|world| world.remove(&pod_key("a")))
-            .places(&["b@n1"]),
-        case("a pod is shrunk in its place")
+            .then(|cluster| cluster.remove(&pod_key("a")))
+            .pods(&["b@n1"]),
+        case("the requests of a running pod are lowered")
             .before(
                 "node n1 cpu=2
                  pod a cpu=2 node=n1
                  pod b cpu=1",
             )
-            .then(|world| put(world, "pod a cpu=1 node=n1"))
-            .places(&["a@n1", "b@n1"]),
-        case("a node grows")
+            .then(|cluster| put(cluster, "pod a cpu=1 node=n1"))
+            .pods(&["a@n1", "b@n1"]),
+        case("the allocatable resources of a node are raised")
             .before(
                 "node n1 cpu=1
                  pod a cpu=2",
             )
-            .then(|world| put(world, "node n1 cpu=2"))
-            .places(&["a@n1"]),
-        case("a pod asks for less")
+            .then(|cluster| put(cluster, "node n1 cpu=2"))
+            .pods(&["a@n1"]),
+        case("the requests of the waiting pod are lowered")
             .before(
                 "node n1 cpu=1
                  pod a cpu=2",
             )
-            .then(|world| put(world, "pod a cpu=1"))
-            .places(&["a@n1"]),
+            .then(|cluster| put(cluster, "pod a cpu=1"))
+            .pods(&["a@n1"]),
     ]
 }
 
-/// Which of several.
-fn best() -> Vec<Case> {
+/// Scoring.
+fn scoring() -> Vec<Case> {
     vec![
-        case("pods are spread over nodes with equal room")
+        case("pods are spread over equal nodes")
             .before(
                 "node n1
                  node n2
                  pod a cpu=1 memory=2Gi
                  pod b cpu=1 memory=2Gi",
             )
-            .places(&["a@n1", "b@n2"]),
-        case("the node with more room")
+            .pods(&["a@n1", "b@n2"]),
+        case("the node with more free resources")
             .before(
                 "node n1 cpu=2 memory=4Gi
                  node n2 cpu=4 memory=8Gi
                  pod a cpu=1 memory=2Gi",
             )
-            .places(&["a@n2"]),
+            .pods(&["a@n2"]),
     ]
 }

@@ -1,12 +1,12 @@
-//! Claims for which volumes are made where their pods go.
+//! Claims whose volumes are provisioned for the node of their pod.
 
 use serde_json::json;
 
 use crate::case::{Case, SELECTED_NODE, case, claim_key, fail, node_key, pod_key, provision, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [made(), failed(), on_the_way(), of_another(), odd()].into_iter().flatten().collect()
+    [provisioned(), failed(), deletions(), reservations(), invalid_classes()].into_iter().flatten().collect()
 }
 
 const ONE: &str = "sc make example.com wffc
@@ -20,21 +20,21 @@ const TWO: &str = "sc make example.com wffc
      pvc c#c 1Gi Pending class=make
      pod p claim=c";
 
-fn made() -> Vec<Case> {
+fn provisioned() -> Vec<Case> {
     vec![
-        case("a node is selected, and the volume is awaited")
+        case("a node is selected, and the pod waits for the volume")
             .before(ONE)
-            .after("pvc c#c 1Gi Pending class=make guarded node=n1 sp=example.com")
-            .places(&["p>n1"]),
-        case("a volume is made")
+            .after("pvc c#c 1Gi Pending class=make protected node=n1 sp=example.com")
+            .pods(&["p>n1"]),
+        case("a volume is provisioned")
             .before(ONE)
             .then(provision)
             .after(
-                "pv made-c-n1 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com guarded
-                 pvc c#c 1Gi Bound vol=made-c-n1 class=make guarded node=n1 sp=example.com bc bbc",
+                "pv made-c-n1 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com protected
+                 pvc c#c 1Gi Bound vol=made-c-n1 class=make protected node=n1 sp=example.com bc bbc",
             )
-            .places(&["p@n1"]),
-        case("two claims, of which one has a volume")
+            .pods(&["p@n1"]),
+        case("two claims, one of them with a matching volume")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -45,26 +45,26 @@ fn made() -> Vec<Case> {
                  pod p claim=a claim=b on=n2",
             )
             .then(provision)
-            .places(&["p@n2"]),
-        case("room is left for a pod whose volume is being made")
+            .pods(&["p@n2"]),
+        case("resources are reserved for a pod whose volume is being provisioned")
             .before(
                 "sc make example.com wffc
                  node n1 cpu=1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c cpu=1",
             )
-            .then(|world| put(world, "pod q cpu=1"))
+            .then(|cluster| put(cluster, "pod q cpu=1"))
             .then(provision)
-            .places(&["p@n1", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        case("an ephemeral volume is made")
+            .pods(&["p@n1", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        case("an ephemeral volume is provisioned")
             .before(
                 "sc make example.com wffc
                  node n1
                  pod p eph=scratch:1Gi:make",
             )
             .then(provision)
-            .places(&["p@n1"]),
-        case("a claim that was sent to a node before there was a pod")
+            .pods(&["p@n1"]),
+        case("a claim with a selected node before its pod exists")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -73,44 +73,44 @@ fn made() -> Vec<Case> {
                  pod p claim=c",
             )
             .then(provision)
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
     ]
 }
 
 fn failed() -> Vec<Case> {
     vec![
-        case("making a volume fails on the first node: it is tried on the other")
+        case("provisioning fails on the first node: the other is selected")
             .before(TWO)
             .then(fail)
-            .after("pvc c#c 1Gi Pending class=make guarded node=n2 sp=example.com")
-            .places(&["p>n2"]),
-        case("and it is made there")
+            .after("pvc c#c 1Gi Pending class=make protected node=n2 sp=example.com")
+            .pods(&["p>n2"]),
+        case("and provisioning succeeds there")
             .before(TWO)
             .then(fail)
             .then(provision)
             .after(
-                "pv made-c-n2 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com guarded
-                 pvc c#c 1Gi Bound vol=made-c-n2 class=make guarded node=n2 sp=example.com bc bbc",
+                "pv made-c-n2 1Gi Bound ->c#c class=make policy=Delete source=csi:example.com by=example.com protected
+                 pvc c#c 1Gi Bound vol=made-c-n2 class=make protected node=n2 sp=example.com bc bbc",
             )
-            .places(&["p@n2"]),
-        case("it fails on both: then the first is tried again")
+            .pods(&["p@n2"]),
+        case("provisioning fails on both nodes: the first is selected again")
             .before(TWO)
             .then(fail)
             .then(fail)
             .then(provision)
-            .places(&["p@n1"]),
-        case("it fails on the only node: after a pause it is tried there again")
+            .pods(&["p@n1"]),
+        case("provisioning fails on the only node: it is retried after a back-off")
             .before(ONE)
             .then(fail)
-            .after("pvc c#c 1Gi Pending class=make guarded node=n1 sp=example.com")
-            .places(&["p>n1"]),
-        case("it fails on the only node twice, then it is made")
+            .after("pvc c#c 1Gi Pending class=make protected node=n1 sp=example.com")
+            .pods(&["p>n1"]),
+        case("provisioning fails twice on the only node, then succeeds")
             .before(ONE)
             .then(fail)
             .then(fail)
             .then(provision)
-            .places(&["p@n1"]),
-        case("two claims, and making one fails: the other keeps the pod where it is")
+            .pods(&["p@n1"]),
+        case("two claims, and provisioning of one fails: the other determines the node")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -119,10 +119,10 @@ fn failed() -> Vec<Case> {
                  pvc b#b 1Gi Pending class=make
                  pod p claim=a claim=b",
             )
-            .then(|world| world.edit(&claim_key("b"), json!({"metadata": {"annotations": {SELECTED_NODE: null}}})))
+            .then(|cluster| cluster.edit(&claim_key("b"), json!({"metadata": {"annotations": {SELECTED_NODE: null}}})))
             .then(provision)
-            .places(&["p@n1"]),
-        case("two claims, and making both fails")
+            .pods(&["p@n1"]),
+        case("two claims, and provisioning of both fails")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -133,72 +133,76 @@ fn failed() -> Vec<Case> {
             )
             .then(fail)
             .then(provision)
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
     ]
 }
 
-/// Pods, claims and nodes that go while a volume is being made.
-fn on_the_way() -> Vec<Case> {
+/// Pods, claims and nodes that are deleted during provisioning.
+fn deletions() -> Vec<Case> {
     vec![
-        case("the pod goes: the claim stays as it is, and another pod follows it")
+        case("the pod is deleted: the claim keeps its node, and another pod follows it")
             .before(TWO)
-            .then(|world| world.remove(&pod_key("p")))
-            .then(|world| put(world, "pod q claim=c"))
+            .then(|cluster| cluster.remove(&pod_key("p")))
+            .then(|cluster| put(cluster, "pod q claim=c"))
             .then(provision)
-            .places(&["q@n1"]),
-        case("the pod is done before it has started: others get its room")
+            .pods(&["q@n1"]),
+        case("the pod completes before it is bound: others get its resources")
             .before(
                 "sc make example.com wffc
                  node n1 cpu=1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c cpu=1",
             )
-            .then(|world| put(world, "pod q cpu=1"))
-            .then(|world| world.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
-            .places(&["p>n1", "q@n1"]),
-        case("the pod is being deleted, and gets no node any more")
+            .then(|cluster| put(cluster, "pod q cpu=1"))
+            .then(|cluster| cluster.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
+            .pods(&["p>n1", "q@n1"]),
+        case("the pod is being deleted, and gets no node")
             .before(ONE)
-            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
+            .then(|cluster| {
+                cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            })
             .then(provision)
-            .places(&["p>n1"]),
-        case("the pod is being deleted before it has started: others get its room")
+            .pods(&["p>n1"]),
+        case("the pod is being deleted before it is bound: others get its resources")
             .before(
                 "sc make example.com wffc
                  node n1 cpu=1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c cpu=1",
             )
-            .then(|world| put(world, "pod q cpu=1"))
-            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
-            .places(&["p>n1", "q@n1"]),
-        case("the node goes, and the provisioner lets go of it: it is tried on the other")
+            .then(|cluster| put(cluster, "pod q cpu=1"))
+            .then(|cluster| {
+                cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            })
+            .pods(&["p>n1", "q@n1"]),
+        case("the node is deleted, and the provisioner unselects it: the other is selected")
             .before(TWO)
-            .then(|world| world.remove(&node_key("n1")))
+            .then(|cluster| cluster.remove(&node_key("n1")))
             .then(fail)
             .then(provision)
-            .places(&["p@n2"]),
-        case("the node goes, and comes again")
+            .pods(&["p@n2"]),
+        case("the node is deleted and created again")
             .before(TWO)
-            .then(|world| world.remove(&node_key("n1")))
-            .then(|world| put(world, "node n1"))
+            .then(|cluster| cluster.remove(&node_key("n1")))
+            .then(|cluster| put(cluster, "node n1"))
             .then(provision)
-            .places(&["p@n1"]),
-        case("the node goes, and nobody lets go of it")
+            .pods(&["p@n1"]),
+        case("the node is deleted, and stays selected")
             .before(TWO)
-            .then(|world| world.remove(&node_key("n1")))
-            .places(&["p: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. "]),
-        case("the node is cordoned on the way")
+            .then(|cluster| cluster.remove(&node_key("n1")))
+            .pods(&["p: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. "]),
+        case("the node is cordoned during provisioning")
             .before(ONE)
-            .then(|world| put(world, "node n1 cordoned"))
+            .then(|cluster| put(cluster, "node n1 cordoned"))
             .then(provision)
-            .places(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
-        case("the claim goes and comes again")
+            .pods(&["p: 0/1 nodes are available: 1 node(s) were unschedulable. "]),
+        case("the claim is deleted and created again")
             .before(ONE)
-            .then(|world| world.remove(&claim_key("c")))
-            .then(|world| put(world, "pvc c#d 1Gi Pending class=make"))
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .then(|cluster| put(cluster, "pvc c#d 1Gi Pending class=make"))
             .then(provision)
-            .places(&["p@n1"]),
-        case("a claim for one pod only, and two pods")
+            .pods(&["p@n1"]),
+        case("a ReadWriteOncePod claim and two pods")
             .before(
                 "sc make example.com wffc
                  node n1
@@ -207,18 +211,18 @@ fn on_the_way() -> Vec<Case> {
                  pod p claim=c created=2026-01-01T00:00:00Z
                  pod q claim=c created=2026-01-01T00:00:01Z",
             )
-            .then(|world| {
-                provision(world);
+            .then(|cluster| {
+                provision(cluster);
                 let volume = bindery_model::ObjectKey::volume("made-c-n1");
-                world.edit(&volume, json!({"spec": {"accessModes": ["ReadWriteOncePod"]}}));
+                cluster.edit(&volume, json!({"spec": {"accessModes": ["ReadWriteOncePod"]}}));
             })
-            .places(&["p@n1", "q: 0/2 nodes are available: "]),
+            .pods(&["p@n1", "q: 0/2 nodes are available: "]),
     ]
 }
 
-/// What another scheduler's pod is meant to take, by its claim alone.
-fn of_another() -> Vec<Case> {
-    let meant = |name| {
+/// Resources reserved for pods without a nominated node by the selected node of their claims.
+fn reservations() -> Vec<Case> {
+    let reserved = |name| {
         case(name).before(
             "sc make example.com wffc
              node n1 cpu=1
@@ -228,10 +232,10 @@ fn of_another() -> Vec<Case> {
         )
     };
     vec![
-        meant("a pod whose volume is to be made on a node takes its room")
-            .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        meant("a pod whose volume cannot be made on a node gives its room back").then(fail).places(&["p: ", "q@n1"]),
-        case("a pod for whose claim a scheduler has reserved a volume takes room where that is")
+        reserved("a pod whose volume is being provisioned reserves resources")
+            .pods(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        reserved("a pod whose provisioning fails frees its resources").then(fail).pods(&["p: ", "q@n1"]),
+        case("a pod whose volume a scheduler has reserved reserves resources there")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1 cpu=1
@@ -240,8 +244,8 @@ fn of_another() -> Vec<Case> {
                  pod p claim=c cpu=1 scheduler=other
                  pod q cpu=1",
             )
-            .places(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
-        case("a pod for whose claim a user keeps a volume does not")
+            .pods(&["p: ", "q: 0/1 nodes are available: 1 Insufficient cpu. "]),
+        case("a pod whose volume a user has reserved does not")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1 cpu=1
@@ -250,41 +254,43 @@ fn of_another() -> Vec<Case> {
                  pod p claim=c cpu=1 scheduler=other
                  pod q cpu=1",
             )
-            .places(&["p: ", "q@n1"]),
-        meant("a pod whose volume is to be made on a node goes, and gives its room back")
-            .then(|world| world.remove(&pod_key("p")))
-            .places(&["q@n1"]),
-        meant("a pod whose volume is to be made on a node is deleted, and gives its room back")
-            .then(|world| world.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})))
-            .places(&["p: ", "q@n1"]),
-        meant("a pod whose claim goes gives its room back")
-            .then(|world| world.remove(&claim_key("c")))
-            .places(&["p: ", "q@n1"]),
+            .pods(&["p: ", "q@n1"]),
+        reserved("a pod whose volume is being provisioned is deleted and frees its resources")
+            .then(|cluster| cluster.remove(&pod_key("p")))
+            .pods(&["q@n1"]),
+        reserved("a pod whose volume is being provisioned is being deleted and frees its resources")
+            .then(|cluster| {
+                cluster.edit(&pod_key("p"), json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}))
+            })
+            .pods(&["p: ", "q@n1"]),
+        reserved("a pod whose claim is deleted frees its resources")
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .pods(&["p: ", "q@n1"]),
     ]
 }
 
-/// What makes no sense.
-fn odd() -> Vec<Case> {
+/// Invalid classes.
+fn invalid_classes() -> Vec<Case> {
     vec![
-        case("a class that cannot say when its claims are bound, until it is mended")
+        case("a class without a binding mode, until it is fixed")
             .before(
                 "sc make example.com no-mode
                  node n1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .then(|world| put(world, "sc make example.com wffc"))
+            .then(|cluster| put(cluster, "sc make example.com wffc"))
             .then(provision)
-            .places(&["p@n1"]),
-        case("nobody makes volumes of the class, then somebody does")
+            .pods(&["p@n1"]),
+        case("a class without a provisioner gets one")
             .before(
                 "sc make kubernetes.io/no-provisioner wffc
                  node n1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .then(|world| put(world, "sc make example.com wffc"))
+            .then(|cluster| put(cluster, "sc make example.com wffc"))
             .then(provision)
-            .places(&["p@n1"]),
+            .pods(&["p@n1"]),
     ]
 }

@@ -1,57 +1,57 @@
-//! Claims that wait for a pod, and volumes that are there.
+//! Claims that wait for their first consumer, and existing volumes.
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_simulation::World;
+use bindery_simulation::SimulatedCluster;
 use serde_json::json;
 
 use crate::case::{Case, case, claim_key, node_key, pod_key, put};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [local(), refused(), shared(), beside(), on_the_way()].into_iter().flatten().collect()
+    [local(), obstacles(), shared(), other_checks(), without_binder()].into_iter().flatten().collect()
 }
 
 const TWO: &str = "sc local kubernetes.io/no-provisioner wffc
      node n1
      node n2
-     pv v1 1Gi Available class=local on=n1 guarded
-     pv v2 1Gi Available class=local on=n2 guarded
-     pvc c#c 1Gi Pending class=local guarded";
+     pv v1 1Gi Available class=local on=n1 protected
+     pv v2 1Gi Available class=local on=n2 protected
+     pvc c#c 1Gi Pending class=local protected";
 
 /// Local volumes on two nodes.
 fn local() -> Vec<Case> {
     vec![
-        case("nothing is bound before there is a pod").before(TWO).after(
-            "pv v1 1Gi Available class=local on=n1 guarded
-             pv v2 1Gi Available class=local on=n2 guarded
-             pvc c#c 1Gi Pending class=local guarded",
+        case("nothing is bound before a pod exists").before(TWO).after(
+            "pv v1 1Gi Available class=local on=n1 protected
+             pv v2 1Gi Available class=local on=n2 protected
+             pvc c#c 1Gi Pending class=local protected",
         ),
-        case("the claim of a pod that is pinned to a node is bound to that node's volume")
+        case("the claim of a pod with node affinity is bound to a volume of that node")
             .before(TWO)
-            .then(|world| put(world, "pod p claim=c on=n2"))
+            .then(|cluster| put(cluster, "pod p claim=c on=n2"))
             .after(
-                "pv v1 1Gi Available class=local guarded
-                 pv v2 1Gi Bound ->c#c class=local guarded bbc
-                 pvc c#c 1Gi Bound vol=v2 class=local guarded bc bbc",
+                "pv v1 1Gi Available class=local protected
+                 pv v2 1Gi Bound ->c#c class=local protected bbc
+                 pvc c#c 1Gi Bound vol=v2 class=local protected bc bbc",
             )
-            .places(&["p@n2"]),
-        case("the same, and all is there from the start")
+            .pods(&["p@n2"]),
+        case("the same with all objects from the start")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
                  node n2
-                 pv v1 1Gi Available class=local on=n1 guarded
-                 pv v2 1Gi Available class=local on=n2 guarded
-                 pvc c#c 1Gi Pending class=local guarded
+                 pv v1 1Gi Available class=local on=n1 protected
+                 pv v2 1Gi Available class=local on=n2 protected
+                 pvc c#c 1Gi Pending class=local protected
                  pod p claim=c on=n1",
             )
             .after(
-                "pv v1 1Gi Bound ->c#c class=local guarded bbc
-                 pv v2 1Gi Available class=local guarded
-                 pvc c#c 1Gi Bound vol=v1 class=local guarded bc bbc",
+                "pv v1 1Gi Bound ->c#c class=local protected bbc
+                 pv v2 1Gi Available class=local protected
+                 pvc c#c 1Gi Bound vol=v1 class=local protected bc bbc",
             )
-            .places(&["p@n1"]),
-        case("two claims of a pod are bound on one node, and a node with one volume will not do")
+            .pods(&["p@n1"]),
+        case("two claims of a pod need a node with two volumes")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -63,12 +63,12 @@ fn local() -> Vec<Case> {
                  pvc b#b 1Gi Pending class=local
                  pod p claim=a claim=b",
             )
-            .places(&["p@n2"]),
+            .pods(&["p@n2"]),
         case("two pods, two volumes")
             .before(TWO)
-            .then(|world| put(world, "pvc d#d 1Gi Pending class=local\npod p claim=c\npod q claim=d"))
-            .places(&["p@n1", "q@n2"]),
-        case("no volume where the pod must be, until one comes")
+            .then(|cluster| put(cluster, "pvc d#d 1Gi Pending class=local\npod p claim=c\npod q claim=d"))
+            .pods(&["p@n1", "q@n2"]),
+        case("no volume on the required node, until one is created")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -77,9 +77,9 @@ fn local() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c on=n2",
             )
-            .then(|world| put(world, "pv v2 1Gi Available class=local on=n2"))
-            .places(&["p@n2"]),
-        case("no volume where the pod must be")
+            .then(|cluster| put(cluster, "pv v2 1Gi Available class=local on=n2"))
+            .pods(&["p@n2"]),
+        case("no volume on the required node")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -88,11 +88,11 @@ fn local() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c on=n2",
             )
-            .places(&[
+            .pods(&[
                 "p: 0/2 nodes are available: 1 node(s) didn't find available persistent volumes to bind, 1 node(s) didn't \
                  match Pod's node affinity/selector. ",
             ]),
-        case("a bound volume that the node cannot reach")
+        case("a bound volume that is not reachable from the node")
             .before(
                 "node n1
                  node n2
@@ -101,7 +101,7 @@ fn local() -> Vec<Case> {
                  pod p claim=c on=n2
                  pod q claim=c",
             )
-            .places(&[
+            .pods(&[
                 "p: 0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) didn't match \
                  Pod's node affinity/selector. ",
                 "q@n1",
@@ -109,73 +109,73 @@ fn local() -> Vec<Case> {
     ]
 }
 
-/// What keeps a pod from every node.
-fn refused() -> Vec<Case> {
+/// Obstacles on every node.
+fn obstacles() -> Vec<Case> {
     vec![
-        case("a claim is missing, and comes")
+        case("a claim is missing, then created")
             .before(
                 "node n1
                  pv v1 1Gi Available
                  pod p claim=c",
             )
-            .then(|world| put(world, "pvc c#c 1Gi Pending"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "pvc c#c 1Gi Pending"))
+            .pods(&["p@n1"]),
         case("a claim is missing")
             .before(
                 "node n1
                  pod p claim=c",
             )
-            .places(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" not found. not found"]),
-        case("a claim that is bound at once is not bound, until there is a volume")
+            .pods(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" not found. not found"]),
+        case("a claim with immediate binding is unbound, until a volume exists")
             .before(
                 "node n1
                  pvc c#c 1Gi Pending
                  pod p claim=c",
             )
-            .then(|world| put(world, "pv v1 1Gi Available"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "pv v1 1Gi Available"))
+            .pods(&["p@n1"]),
         case("a claim has lost its volume")
             .before(
                 "node n1
                  pvc c#c 1Gi Bound vol=gone bc
                  pod p claim=c",
             )
-            .places(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" bound to non-existent"]),
-        case("a claim is being deleted, and comes again")
+            .pods(&["p: 0/1 nodes are available: persistentvolumeclaim \"c\" bound to non-existent"]),
+        case("a claim is being deleted, then created again")
             .before(
                 "node n1
                  pv v1 1Gi Available
                  pvc c#c 1Gi Pending fin=example.com/a deleting
                  pod p claim=c",
             )
-            .then(|world| world.remove(&claim_key("c")))
-            .then(|world| put(world, "pvc c#d 1Gi Pending\npv v2 1Gi Available"))
-            .places(&["p@n1"]),
-        case("the claim of an ephemeral volume is awaited")
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .then(|cluster| put(cluster, "pvc c#d 1Gi Pending\npv v2 1Gi Available"))
+            .pods(&["p@n1"]),
+        case("the claim of an ephemeral volume does not exist yet")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
                  pv v1 1Gi Available class=local on=n1
                  pod p eph=scratch:1Gi:local",
             )
-            .places(&["p@n1"]),
-        case("the claim of an ephemeral volume is another's")
+            .pods(&["p@n1"]),
+        case("the claim of an ephemeral volume belongs to another pod")
             .before(
                 "node n1
                  pvc p-scratch#c 1Gi Pending
                  pod p eph=scratch",
             )
-            .places(&["p: 0/1 nodes are available: "]),
-        case("a class that is missing comes")
+            .pods(&["p: 0/1 nodes are available: "]),
+        case("a missing class is created")
             .before(
                 "node n1
                  pv v1 1Gi Available class=local on=n1
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c on=n1",
             )
-            .then(|world| put(world, "sc local kubernetes.io/no-provisioner wffc"))
-            .places(&["p@n1"]),
-        case("a claim with a selector that makes no sense comes again")
+            .then(|cluster| put(cluster, "sc local kubernetes.io/no-provisioner wffc"))
+            .pods(&["p@n1"]),
+        case("a claim with an invalid selector is replaced")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -183,28 +183,28 @@ fn refused() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local sel-op=app:Near
                  pod p claim=c",
             )
-            .then(|world| world.remove(&claim_key("c")))
-            .then(|world| put(world, "pvc c#d 1Gi Pending class=local"))
-            .places(&["p@n1"]),
-        case("a claim that makes no sense is mended")
+            .then(|cluster| cluster.remove(&claim_key("c")))
+            .then(|cluster| put(cluster, "pvc c#d 1Gi Pending class=local"))
+            .pods(&["p@n1"]),
+        case("a malformed claim is fixed")
             .before(
                 "node n1
                  pv v1 1Gi Available
                  pod p claim=c",
             )
-            .meanwhile(|world| {
-                put(world, "pvc c#c 1Gi Pending");
-                world.edit(&claim_key("c"), json!({"spec": {"resources": "all"}}));
+            .unseen_change(|cluster| {
+                put(cluster, "pvc c#c 1Gi Pending");
+                cluster.edit(&claim_key("c"), json!({"spec": {"resources": "all"}}));
             })
-            .then(|world| put(world, "pvc c#c 1Gi Pending"))
-            .places(&["p@n1"]),
+            .then(|cluster| put(cluster, "pvc c#c 1Gi Pending"))
+            .pods(&["p@n1"]),
     ]
 }
 
-/// Claims and volumes that several pods want.
+/// Claims and volumes that several pods need.
 fn shared() -> Vec<Case> {
     vec![
-        case("a claim for one pod only, and two pods")
+        case("a ReadWriteOncePod claim and two pods")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1
@@ -213,8 +213,8 @@ fn shared() -> Vec<Case> {
                  pod p claim=c created=2026-01-01T00:00:00Z
                  pod q claim=c created=2026-01-01T00:00:01Z",
             )
-            .places(&["p@n1", "q: 0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with"]),
-        case("a claim for one pod only, and the first goes")
+            .pods(&["p@n1", "q: 0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with"]),
+        case("a ReadWriteOncePod claim, and the first pod is deleted")
             .before(
                 "node n1
                  pv v1 1Gi Bound ->c#c modes=RWOP
@@ -222,9 +222,9 @@ fn shared() -> Vec<Case> {
                  pod p claim=c node=n1
                  pod q claim=c",
             )
-            .then(|world| world.remove(&pod_key("p")))
-            .places(&["q@n1"]),
-        case("a claim for one pod only, and the first is done")
+            .then(|cluster| cluster.remove(&pod_key("p")))
+            .pods(&["q@n1"]),
+        case("a ReadWriteOncePod claim, and the first pod completes")
             .before(
                 "node n1
                  pv v1 1Gi Bound ->c#c modes=RWOP
@@ -232,8 +232,8 @@ fn shared() -> Vec<Case> {
                  pod p claim=c node=n1
                  pod q claim=c",
             )
-            .then(|world| world.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
-            .places(&["p@n1", "q@n1"]),
+            .then(|cluster| cluster.edit(&pod_key("p"), json!({"status": {"phase": "Failed"}})))
+            .pods(&["p@n1", "q@n1"]),
         case("two pods share a claim")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -244,7 +244,7 @@ fn shared() -> Vec<Case> {
                  pod p claim=c
                  pod q claim=c",
             )
-            .places(&["p@n2", "q@n2"]),
+            .pods(&["p@n2", "q@n2"]),
         case("one volume and two claims")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
@@ -255,25 +255,25 @@ fn shared() -> Vec<Case> {
                  pod p claim=c created=2026-01-01T00:00:00Z
                  pod q claim=d created=2026-01-01T00:00:01Z",
             )
-            .places(&[
+            .pods(&[
                 "p@n1",
                 "q: 0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind. ",
             ]),
     ]
 }
 
-/// The tests of volumes beside binding.
-fn beside() -> Vec<Case> {
+/// Volume checks other than binding.
+fn other_checks() -> Vec<Case> {
     vec![
-        case("a volume of another zone, until there is a node of its zone")
+        case("a volume of another zone, until a node of its zone exists")
             .before(
                 "node n1 label=topology.kubernetes.io/zone:a
                  pv v1 1Gi Bound ->c#c label=topology.kubernetes.io/zone:b
                  pvc c#c 1Gi Bound vol=v1 bc
                  pod p claim=c",
             )
-            .then(|world| put(world, "node n2 label=topology.kubernetes.io/zone:b"))
-            .places(&["p@n2"]),
+            .then(|cluster| put(cluster, "node n2 label=topology.kubernetes.io/zone:b"))
+            .pods(&["p@n2"]),
         case("a volume of another zone")
             .before(
                 "node n1 label=topology.kubernetes.io/zone:a
@@ -281,47 +281,47 @@ fn beside() -> Vec<Case> {
                  pvc c#c 1Gi Bound vol=v1 bc
                  pod p claim=c",
             )
-            .places(&["p: 0/1 nodes are available: 1 node(s) had no available volume zone. "]),
-        full("a node has as many volumes as it can")
-            .places(&["p: 0/1 nodes are available: 1 node(s) exceed max volume count. ", "q@n1"]),
-        full("a node has as many volumes as it can, and one goes")
-            .then(|world| world.remove(&pod_key("q")))
-            .places(&["p@n1"]),
-        full("a node has as many volumes as it can, and then it can have more")
-            .then(|world| world.put(Kind::CsiNode, csi_node(2)))
-            .places(&["p@n1", "q@n1"]),
-        case("no storage is left, until it is said that there is")
+            .pods(&["p: 0/1 nodes are available: 1 node(s) had no available volume zone. "]),
+        full("a node is at its volume limit")
+            .pods(&["p: 0/1 nodes are available: 1 node(s) exceed max volume count. ", "q@n1"]),
+        full("a node is at its volume limit, and a pod is deleted")
+            .then(|cluster| cluster.remove(&pod_key("q")))
+            .pods(&["p@n1"]),
+        full("a node is at its volume limit, and the limit is raised")
+            .then(|cluster| cluster.put(Kind::CsiNode, csi_node(2)))
+            .pods(&["p@n1", "q@n1"]),
+        case("no storage capacity, until it is published")
             .before(
                 "sc make example.com wffc
                  node n1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .meanwhile(with_capacity)
-            .then(|world| {
+            .unseen_change(with_capacity)
+            .then(|cluster| {
                 let capacity = json!({
-                    "metadata": {"namespace": "default", "name": "room", "uid": "room"},
+                    "metadata": {"namespace": "default", "name": "capacity", "uid": "capacity"},
                     "storageClassName": "make", "capacity": "5Gi", "nodeTopology": {},
                 });
-                world.put(Kind::Capacity, capacity);
+                cluster.put(Kind::Capacity, capacity);
             })
-            .places(&["p>n1"]),
-        case("no storage is left")
+            .pods(&["p>n1"]),
+        case("no storage capacity")
             .before(
                 "sc make example.com wffc
                  node n1
                  pvc c#c 1Gi Pending class=make
                  pod p claim=c",
             )
-            .meanwhile(with_capacity)
-            .places(&["p: 0/1 nodes are available: 1 node(s) did not have enough free storage. "]),
+            .unseen_change(with_capacity)
+            .pods(&["p: 0/1 nodes are available: 1 node(s) did not have enough free storage. "]),
     ]
 }
 
-/// The driver says how much storage there is.
-fn with_capacity(world: &mut World) {
+/// A driver that publishes storage capacity.
+fn with_capacity(cluster: &mut SimulatedCluster) {
     let driver = json!({"metadata": {"name": "example.com", "uid": "driver"}, "spec": {"storageCapacity": true}});
-    world.put(Kind::CsiDriver, driver);
+    cluster.put(Kind::CsiDriver, driver);
 }
 
 fn csi_node(count: i32) -> serde_json::Value {
@@ -329,7 +329,7 @@ fn csi_node(count: i32) -> serde_json::Value {
     json!({"metadata": {"name": "n1", "uid": "csi-n1"}, "spec": {"drivers": [driver]}})
 }
 
-/// A node that can have one volume, and has it.
+/// A node with a limit of one volume, which is used.
 fn full(name: &'static str) -> Case {
     let case = case(name).before(
         "node n1
@@ -340,19 +340,19 @@ fn full(name: &'static str) -> Case {
          pod p claim=c
          pod q claim=d node=n1",
     );
-    case.meanwhile(|world| {
-        world.put(Kind::CsiNode, csi_node(1));
+    case.unseen_change(|cluster| {
+        cluster.put(Kind::CsiNode, csi_node(1));
         for name in ["v1", "v2"] {
             let source = json!({"driver": "example.com", "volumeHandle": name});
-            world.edit(&ObjectKey::volume(name), json!({"spec": {"csi": source}}));
+            cluster.edit(&ObjectKey::volume(name), json!({"spec": {"csi": source}}));
         }
     })
 }
 
-/// What happens between two steps: the binder does not answer for a while.
-fn on_the_way() -> Vec<Case> {
+/// Changes while the binder is not running.
+fn without_binder() -> Vec<Case> {
     vec![
-        case("a volume is reserved, and its node goes: it is waited for")
+        case("a volume is reserved, and its node is deleted: the pod waits for it")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n2
@@ -361,9 +361,9 @@ fn on_the_way() -> Vec<Case> {
                  pvc c#c 1Gi Pending class=local
                  pod p claim=c nominated=n1",
             )
-            .then(|world| put(world, "node n1"))
-            .places(&["p@n1"]),
-        case("a node is full when its volume is bound")
+            .then(|cluster| put(cluster, "node n1"))
+            .pods(&["p@n1"]),
+        case("a node is full once its volume is bound")
             .before(
                 "sc local kubernetes.io/no-provisioner wffc
                  node n1 cpu=1
@@ -372,14 +372,14 @@ fn on_the_way() -> Vec<Case> {
                  pod p claim=c cpu=1 nominated=n1
                  pod q cpu=1 node=n1",
             )
-            .then(|world| world.remove(&pod_key("q")))
-            .places(&["p@n1"]),
-        case("a node is meant that is gone")
+            .then(|cluster| cluster.remove(&pod_key("q")))
+            .pods(&["p@n1"]),
+        case("the nominated node does not exist")
             .before(
                 "node n2
                  pod p nominated=n1",
             )
-            .then(|world| world.remove(&node_key("n1")))
-            .places(&["p@n2"]),
+            .then(|cluster| cluster.remove(&node_key("n1")))
+            .pods(&["p@n2"]),
     ]
 }

@@ -1,5 +1,5 @@
-//! binder_test.go: the state machines of claims and volumes. Cases that need the attributes class gate switched off (2-13, and
-//! the second run of all others) are left out: it is locked on.
+//! binder_test.go: the state machines of claims and volumes. Cases that disable the attributes
+//! class feature gate (2-13, and the second run of all others) are left out: the gate is locked.
 
 mod bound;
 mod claims;
@@ -10,7 +10,7 @@ mod volumes;
 
 use crate::case::{Case, multi};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     let sets = [
         claims::cases(),
@@ -19,13 +19,13 @@ pub fn cases() -> Vec<Case> {
         volumes::cases(),
         classes::cases(),
         modes::cases(),
-        several_looks(),
+        several_syncs(),
     ];
     sets.into_iter().flatten().collect()
 }
 
-/// Set 10: what several looks come to.
-fn several_looks() -> Vec<Case> {
+/// Set 10: the result of several syncs.
+fn several_syncs() -> Vec<Case> {
     vec![
         multi("10-1 successful bind")
             .before(

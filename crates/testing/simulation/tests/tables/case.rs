@@ -1,4 +1,4 @@
-//! A case of the binder's tables.
+//! Table cases of the binder.
 
 use bindery_binder::Config;
 use bindery_model::{ClaimKey, ObjectKey};
@@ -6,20 +6,20 @@ use bindery_simulation::table;
 
 pub use bindery_simulation::table::check;
 
-/// A case in which the binder decides.
+/// A case of the binder.
 pub type Case = table::Case<Config>;
 
-/// A case that looks at a claim.
+/// A case that syncs a claim.
 pub fn claim(name: &'static str, claim: &str) -> Case {
     case(name, Some(claim_key(claim)))
 }
 
-/// A case that looks at a volume.
+/// A case that syncs a volume.
 pub fn volume(name: &'static str, volume: &str) -> Case {
     case(name, Some(ObjectKey::volume(volume)))
 }
 
-/// A case in which only the end counts.
+/// A case of which only the final state is checked.
 pub fn multi(name: &'static str) -> Case {
     case(name, None)
 }
@@ -30,6 +30,6 @@ pub fn claim_key(name: &str) -> ObjectKey {
 }
 
 fn case(name: &'static str, sync: Option<ObjectKey>) -> Case {
-    // As upstream's tests: the one in-tree provisioner works.
+    // As in upstream's tests, the in-tree host-path provisioner is enabled.
     Case::new(name, sync, Config { host_path_provisioner: true, ..Config::default() })
 }

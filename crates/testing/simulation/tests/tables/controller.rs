@@ -1,12 +1,12 @@
-//! pv_controller_test.go, TestControllerSync: what comes of changes that others make. When operations began, which upstream
-//! asserts too, is no part of a state.
+//! pv_controller_test.go, TestControllerSync: the effects of changes by others. The start times of
+//! operations, which upstream asserts as well, are not part of a state.
 
 use bindery_model::ObjectKey;
 use bindery_simulation::notation;
 
 use crate::case::{Case, claim_key, multi};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [binds(), deletions(), external(), migration()].into_iter().flatten().collect()
 }
@@ -15,7 +15,7 @@ fn binds() -> Vec<Case> {
     vec![
         multi("5-2 complete bind")
             .before("pv volume5-2 1Gi Available")
-            .then(|world| notation::add(world, "pvc claim5-2#uid5-2 1Gi Pending"))
+            .then(|cluster| notation::add(cluster, "pvc claim5-2#uid5-2 1Gi Pending"))
             .after(
                 "pv  volume5-2 1Gi Bound ->claim5-2#uid5-2 bbc
                  pvc claim5-2#uid5-2 1Gi Bound vol=volume5-2 bbc bc",
@@ -33,7 +33,7 @@ fn binds() -> Vec<Case> {
             .events(&[]),
         multi("5-2-3 complete bind when PV has the pre-resize capacity annotation")
             .before("pv volume5-2 2Gi Available pre-resize=1Gi")
-            .then(|world| notation::add(world, "pvc claim5-2#uid5-2 2Gi Pending got=2Gi/"))
+            .then(|cluster| notation::add(cluster, "pvc claim5-2#uid5-2 2Gi Pending got=2Gi/"))
             .after(
                 "pv  volume5-2 2Gi Bound ->claim5-2#uid5-2 pre-resize=1Gi bbc
                  pvc claim5-2#uid5-2 2Gi Bound vol=volume5-2 got=1Gi/RWO,ROX bbc bc",
@@ -49,7 +49,7 @@ fn deletions() -> Vec<Case> {
                 "pv  volume5-3 10Gi Bound ->claim5-3#uid5-3 bbc
                  pvc claim5-3#uid5-3 1Gi Bound vol=volume5-3 bbc bc",
             )
-            .then(|world| world.delete(&claim_key("claim5-3")))
+            .then(|cluster| cluster.delete(&claim_key("claim5-3")))
             .after("pv volume5-3 10Gi Released ->claim5-3#uid5-3 bbc")
             .events(&[]),
         multi("5-4 delete volume")
@@ -57,13 +57,13 @@ fn deletions() -> Vec<Case> {
                 "pv  volume5-4 1Gi Bound ->claim5-4#uid5-4
                  pvc claim5-4#uid5-4 1Gi Bound vol=volume5-4 bbc bc",
             )
-            .then(|world| world.delete(&ObjectKey::volume("volume5-4")))
+            .then(|cluster| cluster.delete(&ObjectKey::volume("volume5-4")))
             .after("pvc claim5-4#uid5-4 1Gi Lost vol=volume5-4 bbc bc")
             .events(&["Warning ClaimLost Bound claim has lost its PersistentVolume."]),
     ]
 }
 
-/// The class's volumes are made and deleted by somebody else.
+/// Volumes of an external provisioner.
 fn external() -> Vec<Case> {
     vec![
         multi("5-5 delete claim and delete volume")
@@ -72,8 +72,8 @@ fn external() -> Vec<Case> {
                  pv  volume5-5 10Gi Bound ->claim5-5#uid5-5 class=external policy=Delete by=gcr.io/vendor-csi bbc
                  pvc claim5-5#uid5-5 1Gi Bound vol=volume5-5 class=external sp-ga=gcr.io/vendor-csi bbc bc",
             )
-            .then(|world| world.delete(&claim_key("claim5-5")))
-            .then(|world| world.delete(&ObjectKey::volume("volume5-5")))
+            .then(|cluster| cluster.delete(&claim_key("claim5-5")))
+            .then(|cluster| cluster.delete(&ObjectKey::volume("volume5-5")))
             .after("")
             .events(&[]),
         multi("5-6 delete claim and waiting for external volume deletion")
@@ -83,13 +83,13 @@ fn external() -> Vec<Case> {
                      source=csi:fake.driver.csi
                  pvc claim5-6#uid5-6 1Gi Bound vol=volume5-6 class=external sp-ga=gcr.io/vendor-csi bbc bc",
             )
-            .then(|world| world.delete(&claim_key("claim5-6")))
+            .then(|cluster| cluster.delete(&claim_key("claim5-6")))
             .after(
                 "pv  volume5-6 10Gi Released ->claim5-6#uid5-6 class=external policy=Delete by=gcr.io/vendor-csi bbc \
                      source=csi:fake.driver.csi",
             )
             .events(&[]),
-        // The volume is gone at once, whatever guards it.
+        // The volume is removed at once, regardless of finalizers.
         multi("5-7 delete volume event makes claim lost, then delete claim")
             .before(
                 "sc  external gcr.io/vendor-csi
@@ -97,8 +97,8 @@ fn external() -> Vec<Case> {
                      by=kubernetes.io/mock-volume
                  pvc claim5-7#uid5-7 1Gi Bound vol=volume5-7 class=external sp-ga=gcr.io/vendor-csi bbc bc",
             )
-            .then(|world| world.remove(&ObjectKey::volume("volume5-7")))
-            .then(|world| world.delete(&claim_key("claim5-7")))
+            .then(|cluster| cluster.remove(&ObjectKey::volume("volume5-7")))
+            .then(|cluster| cluster.delete(&claim_key("claim5-7")))
             .after("")
             .events(&["Warning ClaimLost Bound claim has lost its PersistentVolume."]),
         multi("5-8 delete a claim that is being provisioned")
@@ -106,7 +106,7 @@ fn external() -> Vec<Case> {
                 "sc  external gcr.io/vendor-csi
                  pvc claim5-8#uid5-8 1Gi Pending class=external sp-ga=gcr.io/vendor-csi",
             )
-            .then(|world| world.delete(&claim_key("claim5-8")))
+            .then(|cluster| cluster.delete(&claim_key("claim5-8")))
             .after("")
             .events(&["Normal ExternalProvisioning"]),
     ]

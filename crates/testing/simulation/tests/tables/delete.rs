@@ -1,4 +1,4 @@
-//! delete_test.go: volumes whose claim is gone and whose policy is Delete.
+//! delete_test.go: released volumes with the policy Delete.
 //!
 //! Upstream's mock plugin is the host-path plugin here: a source below `/tmp`.
 
@@ -8,12 +8,12 @@ use bindery_simulation::notation;
 
 use crate::case::{Case, multi, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [in_tree(), failures(), races(), external(), several()].into_iter().flatten().collect()
 }
 
-/// A plugin deletes what lies behind the volume.
+/// A plugin deletes the backing storage.
 fn in_tree() -> Vec<Case> {
     vec![
         volume("8-1 successful delete", "volume8-1")
@@ -41,7 +41,7 @@ fn in_tree() -> Vec<Case> {
     ]
 }
 
-/// What lies behind the volume cannot be deleted.
+/// The backing storage cannot be deleted.
 fn failures() -> Vec<Case> {
     vec![
         volume("8-3 plugin not found", "volume8-3")
@@ -72,7 +72,7 @@ fn failures() -> Vec<Case> {
                     msg=Mock_delete_error",
             )
             .events(&["Warning VolumeFailedDelete Mock delete error"])
-            // It is tried again, and then succeeds.
+            // The retry succeeds.
             .stable(""),
         multi("9-1 delete returns error")
             .before(
@@ -85,23 +85,23 @@ fn failures() -> Vec<Case> {
     ]
 }
 
-/// Something happens just before anything is deleted.
+/// A change just before the deletion.
 fn races() -> Vec<Case> {
     vec![
         volume("8-6 volume is deleted before deleting", "volume8-6")
             .before("pv volume8-6 1Gi Bound ->claim8-6#uid8-6 policy=Delete source=hostPath:/tmp/8-6")
-            .meanwhile(|world| world.remove(&ObjectKey::volume("volume8-6")))
+            .unseen_change(|cluster| cluster.remove(&ObjectKey::volume("volume8-6")))
             .after("")
             .events(&[]),
         volume("8-7 volume is bound before deleting", "volume8-7")
             .before("pv volume8-7 1Gi Bound ->claim8-7#uid8-7 bbc policy=Delete source=hostPath:/tmp/8-7")
-            .meanwhile(|world| notation::add(world, "pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7"))
+            .unseen_change(|cluster| notation::add(cluster, "pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7"))
             .after(
                 "pv  volume8-7 1Gi Bound ->claim8-7#uid8-7 bbc policy=Delete source=hostPath:/tmp/8-7
                  pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7",
             )
             .events(&[])
-            // The claim's own bind is completed too.
+            // The bind of the claim is completed as well.
             .stable(
                 "pv  volume8-7 1Gi Bound ->claim8-7#uid8-7 bbc policy=Delete source=hostPath:/tmp/8-7
                  pvc claim8-7#uid8-7 10Gi Bound vol=volume8-7 bc",
@@ -145,7 +145,7 @@ fn external() -> Vec<Case> {
     ]
 }
 
-/// Two volumes were made for one claim: the one that it is not bound to is not needed.
+/// Two volumes were provisioned for one claim: the unbound one is deleted.
 fn several() -> Vec<Case> {
     vec![
         volume("8-11 two PVs provisioned for a single claim", "volume8-11-1")
@@ -162,7 +162,7 @@ fn several() -> Vec<Case> {
                  pvc claim8-11#uid8-11 10Gi Bound vol=volume8-11-2",
             )
             .events(&[])
-            // The other volume is guarded, and the bind completed.
+            // The other volume gets its finalizer, and the bind is completed.
             .stable(
                 "pv volume8-11-2 1Gi Bound ->claim8-11#uid8-11 policy=Delete source=hostPath:/tmp/8-11-2 \
                     by=kubernetes.io/host-path fin=kubernetes.io/pv-controller

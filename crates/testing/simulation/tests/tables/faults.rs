@@ -1,4 +1,4 @@
-//! Cases of our own: answers that are lost, requests that fail, and what happens once all is quiet.
+//! Further cases: lost answers, failing requests, and changes once the cluster is stable.
 
 use bindery_engine::RequestError;
 use bindery_model::{Kind, ObjectKey};
@@ -7,16 +7,16 @@ use bindery_simulation::notation;
 
 use crate::case::{Case, claim, claim_key, multi, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [deleting(), scrubbing(), saving(), mended(), pods(), lives()].into_iter().flatten().collect()
+    [deleting(), scrubbing(), saving(), awaited_objects(), pods(), life_cycles()].into_iter().flatten().collect()
 }
 
 fn broken() -> RequestError {
     RequestError::Error("Mock server error".into())
 }
 
-/// A released volume is deleted, whatever is refused or not answered on the way.
+/// A released volume is deleted in spite of rejections and lost answers.
 fn deleting() -> Vec<Case> {
     let delete = |name| {
         multi(name)
@@ -30,19 +30,19 @@ fn deleting() -> Vec<Case> {
     vec![
         delete("delete: the claim cannot be read").error("read", Kind::Claim, broken()),
         delete("delete: the volume cannot be read").error("read", Kind::Volume, broken()),
-        delete("delete: it is not marked").error("write", Kind::Volume, broken()),
-        delete("delete: marking it is not answered").lost_answer("write", Kind::Volume),
-        delete("delete: the volume is not deleted").error("delete", Kind::Volume, broken()),
-        delete("delete: deleting the volume conflicts").error("delete", Kind::Volume, RequestError::Conflict),
-        delete("delete: deleting the volume is not answered").lost_answer("delete", Kind::Volume),
-        delete("delete: everything goes unanswered once")
+        delete("delete: marking the volume is rejected").error("write", Kind::Volume, broken()),
+        delete("delete: the answer to marking the volume is lost").lost_answer("write", Kind::Volume),
+        delete("delete: the deletion is rejected").error("delete", Kind::Volume, broken()),
+        delete("delete: the deletion conflicts").error("delete", Kind::Volume, RequestError::Conflict),
+        delete("delete: the answer to the deletion is lost").lost_answer("delete", Kind::Volume),
+        delete("delete: every answer is lost once")
             .lost_answer("write", Kind::Volume)
             .lost_answer("write", Kind::Volume)
             .lost_answer("delete", Kind::Volume),
     ]
 }
 
-/// A released volume is scrubbed and offered again.
+/// A released volume is scrubbed and becomes Available again.
 fn scrubbing() -> Vec<Case> {
     let scrub = |name| {
         multi(name)
@@ -51,23 +51,26 @@ fn scrubbing() -> Vec<Case> {
     };
     vec![
         scrub("recycle: the volume cannot be read").error("read", Kind::Volume, broken()),
-        scrub("recycle: three writes are refused")
+        scrub("recycle: three writes are rejected")
             .error("write", Kind::Volume, broken())
             .error("write", Kind::Volume, RequestError::Conflict)
             .error("write", Kind::Volume, broken()),
-        scrub("recycle: three writes are not answered")
+        scrub("recycle: the answers to three writes are lost")
             .lost_answer("write", Kind::Volume)
             .lost_answer("write", Kind::Volume)
             .lost_answer("write", Kind::Volume),
     ]
 }
 
-/// Storage is never removed while there may be a volume for it.
+/// Storage is never deleted while a volume for it may exist.
 fn saving() -> Vec<Case> {
     let error = |case: Case, _| case.error("create", Kind::Volume, broken());
     vec![
         (1..=4)
-            .fold(claim("provision.in-tree.discard: the fifth attempt at saving it was not answered", "claim1"), error)
+            .fold(
+                claim("provision.in-tree.discard: the answer to the fifth attempt to save it is lost", "claim1"),
+                error,
+            )
             .lost_answer("create", Kind::Volume)
             .before(
                 "sc  gold kubernetes.io/host-path
@@ -79,7 +82,7 @@ fn saving() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Bound vol=pvc-uid1 bbc bc class=gold sp=kubernetes.io/host-path",
             )
             .events(&[]),
-        multi("provision.in-tree.annotate: refused, then not answered")
+        multi("provision.in-tree.annotate: rejected, then the answer is lost")
             .before(
                 "sc  gold kubernetes.io/host-path
                  pvc claim1#uid1 1Gi Pending class=gold",
@@ -96,30 +99,30 @@ fn saving() -> Vec<Case> {
     ]
 }
 
-/// What a claim waits for comes.
-fn mended() -> Vec<Case> {
-    let comes = |name, before| {
+/// The object that a claim waits for is created.
+fn awaited_objects() -> Vec<Case> {
+    let created = |name, before| {
         claim(name, "claim1")
             .before(before)
             .unchanged()
             .events(&["Warning ProvisioningFailed"])
-            .then(|world| notation::add(world, "sc slow vendor.com/slow"))
+            .then(|cluster| notation::add(cluster, "sc slow vendor.com/slow"))
             .stable("pvc claim1#uid1 1Gi Pending class=slow sp=vendor.com/slow")
     };
     vec![
-        comes("provision.class-missing: it comes", "pvc claim1#uid1 1Gi Pending class=slow"),
-        comes(
+        created("provision.class-missing: it created", "pvc claim1#uid1 1Gi Pending class=slow"),
+        created(
             "provision.no-plugin: the class is replaced",
             "sc slow kubernetes.io/unknown\n pvc claim1#uid1 1Gi Pending class=slow",
         ),
-        comes(
+        created(
             "provision.in-tree.data-source: the class is replaced",
             "sc slow kubernetes.io/host-path\n pvc claim1#uid1 1Gi Pending class=slow source=VolumeSnapshot",
         ),
     ]
 }
 
-/// What holds a volume back from being scrubbed goes away.
+/// The pods that prevent scrubbing are deleted.
 fn pods() -> Vec<Case> {
     let used = |name| {
         volume(name, "volume1")
@@ -133,14 +136,14 @@ fn pods() -> Vec<Case> {
     };
     vec![
         used("reclaim.recycle.in-use: the pods are deleted")
-            .then(|world| {
+            .then(|cluster| {
                 for name in ["pod1", "pod2"] {
-                    world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: name.into() });
+                    cluster.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: name.into() });
                 }
             })
             .stable("pv volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1"),
-        used("reclaim.recycle.in-use: a new claim of that name comes")
-            .then(|world| notation::add(world, "pvc claim1#uid2 10Gi Pending"))
+        used("reclaim.recycle.in-use: a new claim of that name is created")
+            .then(|cluster| notation::add(cluster, "pvc claim1#uid2 10Gi Pending"))
             .stable(
                 "pv  volume1 1Gi Available policy=Recycle source=hostPath:/tmp/1
                  pvc claim1#uid2 10Gi Pending",
@@ -148,15 +151,15 @@ fn pods() -> Vec<Case> {
     ]
 }
 
-/// From a claim to nothing.
-fn lives() -> Vec<Case> {
+/// From creation to deletion.
+fn life_cycles() -> Vec<Case> {
     vec![
-        multi("a volume is made for a claim, and deleted after it")
+        multi("a volume is provisioned for a claim, and deleted after it")
             .before(
                 "sc  gold kubernetes.io/host-path
                  pvc claim1#uid1 1Gi Pending class=gold",
             )
-            .then(|world| world.delete(&claim_key("claim1")))
+            .then(|cluster| cluster.delete(&claim_key("claim1")))
             .after("")
             .events(&["Normal ProvisioningSucceeded"]),
         multi("a volume is scrubbed after one claim, and bound to the next")
@@ -165,8 +168,8 @@ fn lives() -> Vec<Case> {
                  pvc claim1#uid1 1Gi Pending",
             )
             .script(Task::Recycle, &[Err("Mock recycle error")])
-            .then(|world| world.delete(&claim_key("claim1")))
-            .then(|world| notation::add(world, "pvc claim2#uid2 1Gi Pending"))
+            .then(|cluster| cluster.delete(&claim_key("claim1")))
+            .then(|cluster| notation::add(cluster, "pvc claim2#uid2 1Gi Pending"))
             .after(
                 "pv  volume1 1Gi Bound ->claim2#uid2 bbc policy=Recycle source=hostPath:/tmp/1
                  pvc claim2#uid2 1Gi Bound vol=volume1 bbc bc",

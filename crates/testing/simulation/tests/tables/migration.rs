@@ -1,21 +1,21 @@
-//! pv_controller_test.go, TestModifyDeletionFinalizers and TestAnnealMigrationAnnotations: who is in charge of a volume, by its
-//! annotations and finalizers. The real table of migrated plugins is used. Upstream tests the functions alone; here the other
-//! half of a bound pair keeps the binder from doing anything else.
+//! pv_controller_test.go, TestModifyDeletionFinalizers and TestAnnealMigrationAnnotations: the
+//! annotations and finalizers of migrated volumes, with the real table of migrated plugins.
+//! Upstream tests single functions; here a bound pair ensures that the binder does nothing else.
 
 use bindery_model::ObjectKey;
 use serde_json::json;
 
 use crate::case::{Case, claim, claim_key, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    let finalizers = [outside(), rolled_back(), migrated(), unmade(), not_deleted()];
+    let finalizers = [csi(), rolled_back(), migrated(), static_volumes(), not_deleted()];
     let annotations = [annealed_on(), annealed_off(), not_annealed()];
     finalizers.into_iter().chain(annotations).flatten().collect()
 }
 
-/// A CSI driver made the volume, and always did: it is none of ours.
-fn outside() -> Vec<Case> {
+/// The volume was provisioned by a CSI driver that never was an in-tree plugin.
+fn csi() -> Vec<Case> {
     vec![
         volume("migration 13-1 never enabled, volume has the finalizer", "volume-13-1")
             .before(
@@ -37,7 +37,7 @@ fn outside() -> Vec<Case> {
     ]
 }
 
-/// A plugin of ours made the volume: the binder guards it, and nobody else does.
+/// The volume was provisioned by an in-tree plugin: it has the binder's finalizer only.
 fn rolled_back() -> Vec<Case> {
     vec![
         volume("migration 13-3 was disabled, volume has existing custom finalizer", "volume-13-3")
@@ -120,7 +120,7 @@ fn rolled_back() -> Vec<Case> {
     ]
 }
 
-/// A plugin made the volume that has moved to a CSI driver: the driver's provisioner guards it.
+/// The volume was provisioned by a migrated plugin: it has the external provisioner's finalizer.
 fn migrated() -> Vec<Case> {
     vec![
         volume("migration 13-7 is enabled, volume has both finalizers", "volume-13-7")
@@ -140,8 +140,8 @@ fn migrated() -> Vec<Case> {
     ]
 }
 
-/// NoObserver made the volume.
-fn unmade() -> Vec<Case> {
+/// The volume was created manually.
+fn static_volumes() -> Vec<Case> {
     vec![
         volume("migration 13-10 missing annotations but finalizers exist", "volume-13-10")
             .before(
@@ -165,7 +165,7 @@ fn unmade() -> Vec<Case> {
     ]
 }
 
-/// What is not to be deleted needs no guard.
+/// Volumes with other policies than Delete need no finalizer.
 fn not_deleted() -> Vec<Case> {
     vec![
         volume("migration 13-12 is disabled, no finalizers, reclaimPolicy is Retain", "volume-13-12")
@@ -197,7 +197,7 @@ fn not_deleted() -> Vec<Case> {
     ]
 }
 
-/// The provisioner has moved to a CSI driver.
+/// The provisioner is migrated to CSI.
 fn annealed_on() -> Vec<Case> {
     vec![
         volume("anneal migration on: volume", "volume")
@@ -233,7 +233,7 @@ fn annealed_on() -> Vec<Case> {
     ]
 }
 
-/// The provisioner has not moved, or has moved back.
+/// The provisioner is not migrated, or was rolled back.
 fn annealed_off() -> Vec<Case> {
     vec![
         volume("anneal migration off: volume", "volume")
@@ -283,7 +283,7 @@ fn annealed_off() -> Vec<Case> {
     ]
 }
 
-/// The provisioner is somebody else, or nobody.
+/// Another provisioner, or none.
 fn not_annealed() -> Vec<Case> {
     vec![
         volume("anneal other plugin not affected: volume", "volume")
@@ -316,12 +316,14 @@ fn not_annealed() -> Vec<Case> {
             .events(&[]),
         volume("anneal nil annotations: volume", "volume")
             .before("pv volume 1Gi Available")
-            .meanwhile(|world| world.edit(&ObjectKey::volume("volume"), json!({"metadata": {"annotations": null}})))
+            .unseen_change(|cluster| {
+                cluster.edit(&ObjectKey::volume("volume"), json!({"metadata": {"annotations": null}}))
+            })
             .unchanged()
             .events(&[]),
         claim("anneal nil annotations: claim", "claim")
             .before("pvc claim#uid 1Gi Pending vol=volume")
-            .meanwhile(|world| world.edit(&claim_key("claim"), json!({"metadata": {"annotations": null}})))
+            .unseen_change(|cluster| cluster.edit(&claim_key("claim"), json!({"metadata": {"annotations": null}})))
             .unchanged()
             .events(&[]),
     ]

@@ -1,7 +1,7 @@
-//! provision_test.go: claims of a class, for which no volume fits.
+//! provision_test.go: claims with a class and without a matching volume.
 //!
-//! Upstream's mock plugin is the host-path plugin here. A volume that it made is Pending until it is bound: an API server
-//! does not take a status with a new object.
+//! Upstream's mock plugin is the host-path plugin here. A provisioned volume is Pending until it is
+//! bound, because an API server ignores the status of a new object.
 
 use bindery_engine::RequestError;
 use bindery_model::Kind;
@@ -10,15 +10,15 @@ use bindery_simulation::notation;
 
 use crate::case::{Case, claim, multi};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [in_tree(), refused(), no_need(), saving(), cleaning_up(), external(), until_stable()]
+    [in_tree(), plugin_errors(), no_need(), saving(), cleaning_up(), external(), until_stable()]
         .into_iter()
         .flatten()
         .collect()
 }
 
-/// A plugin makes the volume. It is bound in the next look.
+/// A plugin provisions the volume, which is bound in the next sync.
 fn in_tree() -> Vec<Case> {
     vec![
         claim("11-1 successful provision with storage class 1", "claim11-1")
@@ -51,7 +51,7 @@ fn in_tree() -> Vec<Case> {
                 "Warning ProvisioningFailed Failed to provision volume with StorageClass \"gold\": Mock \
                  provisioner error",
             ])
-            // It is tried again, and then succeeds.
+            // The retry succeeds.
             .stable(
                 "pv pvc-uid11-4 1Gi Bound ->claim11-4#uid11-4 class=gold policy=Delete bbc by=kubernetes.io/host-path \
                     source=hostPath:/tmp/hostpath_pv/uid11-4 fin=kubernetes.io/pv-controller
@@ -102,8 +102,8 @@ fn in_tree() -> Vec<Case> {
     ]
 }
 
-/// The plugin does not exist, or cannot serve the claim.
-fn refused() -> Vec<Case> {
+/// The plugin does not exist, or does not support the claim.
+fn plugin_errors() -> Vec<Case> {
     vec![
         claim("11-2 plugin not found", "claim11-2")
             .before(
@@ -153,7 +153,7 @@ fn refused() -> Vec<Case> {
     ]
 }
 
-/// There is a volume already, no class, or no provisioning.
+/// A volume exists, or there is no class or provisioner.
 fn no_need() -> Vec<Case> {
     vec![
         claim("11-6 provisioning when there is a volume available", "claim11-6")
@@ -172,21 +172,21 @@ fn no_need() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-7#uid11-7 1Gi Pending class=gold",
             )
-            .meanwhile(|world| {
+            .unseen_change(|cluster| {
                 notation::add(
-                    world,
+                    cluster,
                     "pv pvc-uid11-7 1Gi Bound ->claim11-7#uid11-7 class=gold policy=Delete \
                         source=hostPath:/tmp/hostpath_pv/uid11-7 bbc by=kubernetes.io/host-path",
                 );
             })
-            // Upstream binds it in the next look, here the live read is enough.
+            // Upstream binds it in the next sync; here the live read is enough.
             .after(
                 "pv  pvc-uid11-7 1Gi Bound ->claim11-7#uid11-7 class=gold policy=Delete \
                     source=hostPath:/tmp/hostpath_pv/uid11-7 bbc by=kubernetes.io/host-path
                  pvc claim11-7#uid11-7 1Gi Bound vol=pvc-uid11-7 bbc bc class=gold sp=kubernetes.io/host-path",
             )
             .events(&[])
-            // NoObserver provisions where the volume is known from the start; and it is guarded.
+            // Nothing is provisioned if the volume is in the cache; it gets its finalizer.
             .stable(
                 "pv  pvc-uid11-7 1Gi Bound ->claim11-7#uid11-7 class=gold policy=Delete \
                     source=hostPath:/tmp/hostpath_pv/uid11-7 bbc by=kubernetes.io/host-path fin=kubernetes.io/pv-controller
@@ -215,7 +215,7 @@ fn no_need() -> Vec<Case> {
     ]
 }
 
-/// The volume that was made cannot be saved at once.
+/// Creating the PersistentVolume fails at first.
 fn saving() -> Vec<Case> {
     vec![
         claim("11-8 cannot save provisioned volume", "claim11-8")
@@ -238,7 +238,8 @@ fn saving() -> Vec<Case> {
                     source=hostPath:/tmp/hostpath_pv/uid11-8 fin=kubernetes.io/pv-controller
                  pvc claim11-8#uid11-8 1Gi Bound vol=pvc-uid11-8 bbc bc class=gold sp=kubernetes.io/host-path",
             ),
-        // Upstream does not really save the volume either time; here the first attempt does and is not answered.
+        // Upstream saves the volume in neither attempt; here the answer to the first attempt is
+        // lost.
         claim("11-19 provisioned volume saved but API server crashed", "claim11-19")
             .before(
                 "sc  gold kubernetes.io/host-path
@@ -262,7 +263,7 @@ fn saving() -> Vec<Case> {
     ]
 }
 
-/// The volume that was made cannot be saved five times: its storage is removed. Afterwards it is tried again, and then succeeds.
+/// Creating the PersistentVolume fails five times: its storage is deleted. A later retry succeeds.
 fn cleaning_up() -> Vec<Case> {
     vec![
         unsaved("11-9 cannot save provisioned volume, delete succeeds", "claim11-9")
@@ -344,7 +345,7 @@ fn cleaning_up() -> Vec<Case> {
     ]
 }
 
-/// A case in which five attempts at saving a volume fail.
+/// A case in which five attempts to create the PersistentVolume fail.
 fn unsaved(name: &'static str, key: &str) -> Case {
     let error = |case: Case, number| {
         case.error("create", Kind::Volume, RequestError::Error(format!("Mock creation error{number}")))
@@ -352,7 +353,7 @@ fn unsaved(name: &'static str, key: &str) -> Case {
     (1..=5).fold(claim(name, key), error)
 }
 
-/// An external provisioner makes the volume.
+/// An external provisioner provisions the volume.
 fn external() -> Vec<Case> {
     vec![
         claim("11-17 external provisioner", "claim11-17")
@@ -363,7 +364,8 @@ fn external() -> Vec<Case> {
             .after("pvc claim11-17#uid11-17 1Gi Pending class=external sp=vendor.com/my-volume")
             .events(&["Normal ExternalProvisioning Waiting for a volume to be created either by the external \
                  provisioner 'vendor.com/my-volume'"]),
-        // Upstream's fake calls every name migrated; with the real table a driver's own name is not.
+        // Upstream's fake treats every name as migrated; in the real table the driver itself is
+        // not.
         claim("11-21 external provisioner for CSI migration", "claim11-21")
             .before(
                 "sc  gold kubernetes.io/gce-pd
@@ -409,7 +411,7 @@ fn external() -> Vec<Case> {
     ]
 }
 
-/// Until nothing happens any more.
+/// Until stable.
 fn until_stable() -> Vec<Case> {
     vec![
         multi("12-1 successful provision")
@@ -429,7 +431,7 @@ fn until_stable() -> Vec<Case> {
                 "sc  external vendor.com/my-volume
                  pvc claim12-2#uid12-2 1Gi Pending class=external",
             )
-            .then(|world| notation::add(world, "pv pvc-uid12-2 1Gi Available class=external"))
+            .then(|cluster| notation::add(cluster, "pv pvc-uid12-2 1Gi Available class=external"))
             .after(
                 "pv  pvc-uid12-2 1Gi Bound ->claim12-2#uid12-2 bbc class=external
                  pvc claim12-2#uid12-2 1Gi Bound vol=pvc-uid12-2 bbc bc class=external sp=vendor.com/my-volume",
@@ -449,7 +451,7 @@ fn until_stable() -> Vec<Case> {
                 "sc  external vendor.com/my-volume
                  pvc claim12-4#uid12-4 1Gi Pending class=external",
             )
-            .then(|world| notation::add(world, "pv pvc-uid12-4 1Gi Bound ->claim12-4#uid12-4 bbc class=external"))
+            .then(|cluster| notation::add(cluster, "pv pvc-uid12-4 1Gi Bound ->claim12-4#uid12-4 bbc class=external"))
             .after(
                 "pv  pvc-uid12-4 1Gi Bound ->claim12-4#uid12-4 bbc class=external
                  pvc claim12-4#uid12-4 1Gi Bound vol=pvc-uid12-4 bbc bc class=external sp=vendor.com/my-volume",

@@ -1,20 +1,20 @@
-//! recycle_test.go: volumes whose claim is gone and whose policy is Recycle.
+//! recycle_test.go: released volumes with the policy Recycle.
 //!
 //! Upstream's mock plugin is the host-path plugin here: a source below `/tmp`.
 
 use bindery_model::ObjectKey;
 use bindery_rules_api::Task;
-use bindery_simulation::{World, notation};
+use bindery_simulation::{SimulatedCluster, notation};
 use serde_json::json;
 
 use crate::case::{Case, multi, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [scrubbed(), failures(), races(), pods()].into_iter().flatten().collect()
 }
 
-/// The volume is scrubbed and offered again.
+/// The volume is scrubbed and becomes Available again.
 fn scrubbed() -> Vec<Case> {
     vec![
         volume("6-1 successful recycle", "volume6-1")
@@ -56,7 +56,7 @@ fn failures() -> Vec<Case> {
                     msg=Recycle_failed:_Mock_plugin_error:_no_recycleCalls_configured",
             )
             .events(&["Warning VolumeFailedRecycle Recycle failed: Mock plugin error: no recycleCalls configured"])
-            // It is tried again, and then succeeds.
+            // The retry succeeds.
             .stable("pv volume6-4 1Gi Available ->claim6-4 policy=Recycle source=hostPath:/tmp/6-4"),
         volume("6-5 recycle returns error", "volume6-5")
             .before("pv volume6-5 1Gi Bound ->claim6-5#uid6-5 policy=Recycle source=hostPath:/tmp/6-5")
@@ -85,38 +85,38 @@ fn failures() -> Vec<Case> {
     ]
 }
 
-/// Somebody else has scrubbed the volume and set it free.
-fn set_free(world: &mut World, name: &str) {
+/// Another controller has scrubbed the volume and removed its `claimRef`.
+fn clear_claim_ref(cluster: &mut SimulatedCluster, name: &str) {
     let patch = json!({
         "metadata": {"annotations": {"pv.kubernetes.io/bound-by-controller": null}},
         "spec": {"claimRef": null},
         "status": {"phase": "Available"},
     });
-    world.edit(&ObjectKey::volume(name), patch);
+    cluster.edit(&ObjectKey::volume(name), patch);
 }
 
-/// Something happens just before anything is scrubbed.
+/// A change just before scrubbing.
 fn races() -> Vec<Case> {
     vec![
         volume("6-6 volume is deleted before recycling", "volume6-6")
             .before("pv volume6-6 1Gi Bound ->claim6-6#uid6-6 policy=Recycle source=hostPath:/tmp/6-6")
-            .meanwhile(|world| world.remove(&ObjectKey::volume("volume6-6")))
+            .unseen_change(|cluster| cluster.remove(&ObjectKey::volume("volume6-6")))
             .after("")
             .events(&[]),
         volume("6-7 volume is recycled before recycling", "volume6-7")
             .before("pv volume6-7 1Gi Bound ->claim6-7#uid6-7 bbc policy=Recycle source=hostPath:/tmp/6-7")
-            .meanwhile(|world| set_free(world, "volume6-7"))
+            .unseen_change(|cluster| clear_claim_ref(cluster, "volume6-7"))
             .after("pv volume6-7 1Gi Available policy=Recycle source=hostPath:/tmp/6-7")
             .events(&[]),
         volume("6-8 prebound volume is recycled before recycling", "volume6-8")
             .before("pv volume6-8 1Gi Bound ->claim6-8#uid6-8 policy=Recycle source=hostPath:/tmp/6-8")
-            .meanwhile(|world| set_free(world, "volume6-8"))
+            .unseen_change(|cluster| clear_claim_ref(cluster, "volume6-8"))
             .after("pv volume6-8 1Gi Available policy=Recycle source=hostPath:/tmp/6-8")
             .events(&[]),
     ]
 }
 
-/// Pods use a claim of the name that the volume's had.
+/// Pods use a claim with the name in the `claimRef`.
 fn pods() -> Vec<Case> {
     vec![
         volume("6-11 used by running pod", "volume6-11")
@@ -132,7 +132,7 @@ fn pods() -> Vec<Case> {
                  pod runningPod claim=runningClaim phase=Running",
             )
             .after("pv volume6-11 1Gi Released ->runningClaim#uid6-11 bbc policy=Recycle source=hostPath:/tmp/6-11")
-            .then(|world| notation::add(world, "pod runningPod claim=runningClaim phase=Succeeded"))
+            .then(|cluster| notation::add(cluster, "pod runningPod claim=runningClaim phase=Succeeded"))
             .stable("pv volume6-11 1Gi Available policy=Recycle source=hostPath:/tmp/6-11"),
         volume("6-12 used by pending pod", "volume6-12")
             .before(
@@ -159,7 +159,7 @@ fn pods() -> Vec<Case> {
                  pvc completedClaim#uid6-14-x 10Gi Bound",
             )
             .events(&["Normal VolumeRecycled Volume recycled"])
-            // The claim names no volume: it is not bound, whatever its status says.
+            // The claim names no volume, so it is not bound, regardless of its status.
             .stable(
                 "pv  volume6-14 1Gi Available policy=Recycle source=hostPath:/tmp/6-14
                  pvc completedClaim#uid6-14-x 10Gi Pending",

@@ -1,9 +1,9 @@
-//! pv_controller_test.go, TestRetroactiveStorageClassAssignment: claims that say nothing of a class get the default one. NoObserver
-//! makes volumes for the classes here, and a claim that has got one is told so in the same look.
+//! pv_controller_test.go, TestRetroactiveStorageClassAssignment: claims without a class get the
+//! default class. The classes have no provisioner, which is reported in the same sync.
 
 use crate::case::{Case, claim};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [assigned(), was_bound(), has_class()].into_iter().flatten().collect()
 }

@@ -1,9 +1,9 @@
-//! What is said about claims.
+//! Explanations of claims.
 
 use super::{check, explain};
 
 #[test]
-fn the_nearest_candidate_comes_first_and_other_classes_last() {
+fn best_candidate_comes_first_and_other_classes_last() {
     check(
         r"
             sc fast kubernetes.io/no-provisioner
@@ -18,7 +18,7 @@ fn the_nearest_candidate_comes_first_and_other_classes_last() {
         r#"
             default/data is Pending   [provision.no-plugin]
             The class names an in-tree provisioner that does not exist or cannot make volumes.
-              asks for  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
+              requests  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
               event     ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner
               next      nothing, until something changes
               small     needs 10Gi, has 8Gi
@@ -31,7 +31,7 @@ fn the_nearest_candidate_comes_first_and_other_classes_last() {
 }
 
 #[test]
-fn every_test_says_by_how_much_it_fails() {
+fn every_failed_check_shows_required_and_actual_value() {
     check(
         r"
             pvc data#1 5Gi Pending modes=RWX sel=disk:ssd
@@ -48,7 +48,7 @@ fn every_test_says_by_how_much_it_fails() {
         r#"
             default/data is Pending   [claim.unbound.no-volume-fits]
             No volume fits and the claim has no class that could make one: it waits until one appears.
-              asks for  5Gi, ReadWriteMany, Filesystem, no class, labels disk=ssd
+              requests  5Gi, ReadWriteMany, Filesystem, no class, labels disk=ssd
               event     FailedBinding: no persistent volumes available for this claim and no storage class is set
               next      nothing, until something changes
               a         label disk: wants ssd, has hdd
@@ -65,7 +65,7 @@ fn every_test_says_by_how_much_it_fails() {
 }
 
 #[test]
-fn a_claim_that_would_bind_says_why_to_this_volume_and_who_else_would() {
+fn expected_bind_shows_the_reason_and_rival_claims() {
     check(
         r"
             pvc a#1 5Gi Pending
@@ -78,9 +78,9 @@ fn a_claim_that_would_bind_says_why_to_this_volume_and_who_else_would() {
         r"
             default/a is Pending   [claim.unbound.fits]
             A free volume fits: of those with the fewest access modes the smallest, then the first by name.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
-              bind      would bind to x, unless default/b takes it first
-              next      writes PersistentVolume x: First the volume points at the claim: from here on no other claim can have it.
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              bind      would bind to x, unless default/b binds it first
+              next      updates PersistentVolume x: First the volume points at the claim: from here on no other claim can have it.
               x         fits
               w         fits, but x has fewer access modes
               y         fits, but x is smaller
@@ -89,7 +89,7 @@ fn a_claim_that_would_bind_says_why_to_this_volume_and_who_else_would() {
 }
 
 #[test]
-fn a_volume_that_another_claim_names_is_wanted() {
+fn volume_named_by_another_claim_is_no_candidate() {
     check(
         r"
             pvc a#1 5Gi Pending
@@ -100,17 +100,17 @@ fn a_volume_that_another_claim_names_is_wanted() {
         r"
             default/a is Pending   [claim.unbound.no-volume-fits]
             No volume fits and the claim has no class that could make one: it waits until one appears.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               event     FailedBinding: no persistent volumes available for this claim and no storage class is set
               next      nothing, until something changes
-              x         wanted by default/b
+              x         named by default/b
             It binds when a volume without a class with 5Gi or more for ReadWriteOnce and ReadOnlyMany becomes Available.
         ",
     );
 }
 
 #[test]
-fn a_named_volume_is_the_only_candidate() {
+fn named_volume_is_the_only_candidate() {
     check(
         r"
             pvc b#2 5Gi Pending vol=x
@@ -121,17 +121,17 @@ fn a_named_volume_is_the_only_candidate() {
         r#"
             default/b is Pending   [claim.named.mismatch]
             The volume that the claim names is free but cannot serve it.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               event     VolumeMismatch: Cannot bind to requested volume "x": requested PV is too small
               next      nothing, until something changes
               x         needs 5Gi, has 2Gi
-            It binds when PersistentVolume "x" can serve it.
+            It binds when PersistentVolume "x" satisfies its requirements.
         "#,
     );
 }
 
 #[test]
-fn a_named_volume_may_not_exist() {
+fn missing_named_volume_is_shown() {
     check(
         r"
             pvc b#2 5Gi Pending vol=x
@@ -140,16 +140,16 @@ fn a_named_volume_may_not_exist() {
         r#"
             default/b is Pending   [claim.named.missing]
             The volume that the claim names does not exist yet: it waits for that one and takes no other.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               next      nothing, until something changes
               x         does not exist
-            It binds when PersistentVolume "x" exists and is not another claim's.
+            It binds when PersistentVolume "x" exists and is not reserved for another claim.
         "#,
     );
 }
 
 #[test]
-fn a_half_written_bind_goes_on() {
+fn incomplete_bind_is_continued() {
     check(
         r"
             pvc a#1 5Gi Pending
@@ -159,16 +159,16 @@ fn a_half_written_bind_goes_on() {
         r"
             default/a is Pending   [claim.unbound.reserved]
             A volume is reserved for the claim and can serve it: it is bound to that one, whatever else is free.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bind      would bind to x
-              next      writes PersistentVolumeClaim default/a: Then the claim points at the volume, for good.
+              next      updates PersistentVolumeClaim default/a: Then the claim points at the volume, for good.
               x         reserved for the claim
         ",
     );
 }
 
 #[test]
-fn a_bound_claim_is_bound() {
+fn bound_claim_shows_its_volume() {
     check(
         r"
             pvc a#1 5Gi Bound vol=x bc bbc
@@ -178,14 +178,14 @@ fn a_bound_claim_is_bound() {
         r"
             default/a is Bound   [claim.bound.correct]
             Claim and volume belong to each other: whatever is still missing of the bind is written.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to x
         ",
     );
 }
 
 #[test]
-fn a_lost_claim_is_told_by_what_was_read() {
+fn lost_claim_is_explained_by_a_live_read() {
     check(
         r"
             pvc b#2 5Gi Bound vol=x bc
@@ -194,16 +194,16 @@ fn a_lost_claim_is_told_by_what_was_read() {
         r"
             default/b is Bound   [claim.bound.lost-volume]
             The claim's volume does not exist, by a live read: the claim is lost.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               event     ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!
-              next      writes PersistentVolumeClaim default/b: A claim that lost its volume is marked Lost.
+              next      updates PersistentVolumeClaim default/b: A claim that lost its volume is marked Lost.
               x         does not exist
         ",
     );
 }
 
 #[test]
-fn a_delayed_claim_tells_what_its_scheduler_may_choose() {
+fn delayed_claim_shows_volumes_that_the_scheduler_may_choose() {
     check(
         r"
             sc late example.com/ex wffc
@@ -216,18 +216,18 @@ fn a_delayed_claim_tells_what_its_scheduler_may_choose() {
         r#"
             default/a is Pending   [claim.unbound.waits-for-scheduling]
             The class binds its claims when a pod uses them: pods use this one, and have no node yet.
-              asks for  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "late"
+              requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "late"
               event     WaitForPodScheduled: waiting for pod p to be scheduled
               next      nothing, until something changes
               x         fits: a scheduler may choose it for the claim's pod
               y         needs 5Gi, has 1Gi
-            It goes on when a scheduler has chosen a node for its pod.
+            It proceeds when a scheduler has chosen a node for its pod.
         "#,
     );
 }
 
 #[test]
-fn a_claim_for_a_provisioner_waits_for_it() {
+fn claim_waits_for_its_provisioner() {
     check(
         r"
             sc fast example.com/ex
@@ -237,16 +237,16 @@ fn a_claim_for_a_provisioner_waits_for_it() {
         r#"
             default/a is Pending   [provision.external.wait]
             The external provisioner was asked: its volume is awaited.
-              asks for  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
+              requests  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
               event     ExternalProvisioning: Waiting for a volume to be created either by the external provisioner 'example.com/ex' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.
               next      nothing, until something changes
-            It binds when example.com/ex has made a volume for it, or when a volume of class "fast" with 10Gi or more for ReadWriteOnce and ReadOnlyMany becomes Available.
+            It binds when provisioner example.com/ex has created a volume for it, or when a volume of class "fast" with 10Gi or more for ReadWriteOnce and ReadOnlyMany becomes Available.
         "#,
     );
 }
 
 #[test]
-fn a_malformed_claim_tells_its_flaw() {
+fn malformed_claim_shows_the_invalid_field() {
     check(
         r"
             pvc a#1 lots Pending
@@ -257,13 +257,13 @@ fn a_malformed_claim_tells_its_flaw() {
             A field of the claim cannot be understood: it is left alone until that is mended.
               note  spec.resources.requests.storage: "lots": it is not a number
               next  nothing, until something changes
-            It goes on when that field is mended.
+            It proceeds when that field is fixed.
         "#,
     );
 }
 
 #[test]
-fn what_does_not_exist_is_said_so() {
+fn missing_object_is_reported() {
     check(
         r"
             pv x 1Gi Available
@@ -276,7 +276,7 @@ fn what_does_not_exist_is_said_so() {
 }
 
 #[test]
-fn many_candidates_are_summed_up() {
+fn many_candidates_are_grouped() {
     let mut state = String::from("sc fast kubernetes.io/no-provisioner\npvc a#1 10Gi Pending class=fast\n");
     for at in 0..30 {
         state += &format!("pv small-{at:02} {}Gi Available class=fast\n", at % 9 + 1);

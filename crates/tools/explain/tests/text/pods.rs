@@ -1,17 +1,17 @@
-//! What is said about pods that wait for a node, and about those that have one.
+//! Explanations of pods with and without a node.
 
 use bindery_explain::{LINES, explain_pod};
 use bindery_model::{ClaimKey, Kind, ObjectKey, PodKey};
-use bindery_simulation::run::mirror_of;
-use bindery_simulation::{World, notation};
+use bindery_simulation::run::cache_of;
+use bindery_simulation::{SimulatedCluster, notation};
 use serde_json::json;
 
 use super::{check, explain_in};
 
-/// The table and the sentence behind it.
-fn table(world: &World, pod: &str) -> String {
-    let text = explain_in(world, &format!("pod/{pod}"));
-    let from = text.find("\n  node ").unwrap_or_else(|| panic!("there is no table:\n{text}"));
+/// The table and the sentence after it.
+fn table(cluster: &SimulatedCluster, pod: &str) -> String {
+    let text = explain_in(cluster, &format!("pod/{pod}"));
+    let from = text.find("\n  node ").unwrap_or_else(|| panic!("no table:\n{text}"));
     text[from..].to_owned()
 }
 
@@ -19,21 +19,21 @@ fn check_table(state: &str, pod: &str, expected: &str) {
     check_table_in(&notation::parse(state), pod, expected);
 }
 
-/// Columns are two spaces or more apart; how they are lined up is another test's business.
-fn check_table_in(world: &World, pod: &str, expected: &str) {
+/// Columns are separated by two spaces or more; their alignment is not compared.
+fn check_table_in(cluster: &SimulatedCluster, pod: &str, expected: &str) {
     let columns =
         |line: &str| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" | ");
     let lines = |text: &str| text.trim().lines().map(columns).collect::<Vec<_>>().join("\n");
-    assert_eq!(lines(&table(world, pod)), lines(expected));
+    assert_eq!(lines(&table(cluster, pod)), lines(expected));
 }
 
-/// The last sentence: what to do.
+/// The last sentence.
 fn advice(state: &str) -> String {
     advice_in(&notation::parse(state))
 }
 
-fn advice_in(world: &World) -> String {
-    explain_in(world, "pod/p").lines().last().unwrap_or_default().to_owned()
+fn advice_in(cluster: &SimulatedCluster) -> String {
+    explain_in(cluster, "pod/p").lines().last().unwrap_or_default().to_owned()
 }
 
 fn node_key(name: &str) -> ObjectKey {
@@ -41,7 +41,7 @@ fn node_key(name: &str) -> ObjectKey {
 }
 
 #[test]
-fn a_pod_that_waits_is_told_of_every_node_and_claim() {
+fn waiting_pod_shows_every_node_and_claim() {
     check(
         "
             sc local kubernetes.io/no-provisioner wffc
@@ -62,21 +62,21 @@ fn a_pod_that_waits_is_told_of_every_node_and_claim() {
             default/p is waiting for a node   [schedule.unschedulable]
             No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.
               event  FailedScheduling: 0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't find available persistent volumes to bind, 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.
-              next   writes Pod default/p
+              next   updates Pod default/p
               logs   volume logs; Pending: see bindery explain pvc/logs
               data   volume data; Bound to disk
               tmp    volume tmp; Pending: see bindery explain pvc/tmp
-              node  claim logs                                    claim data               claim tmp             beside its claims
-              n1    would take v1                                 bound to disk, in reach  would be provisioned  taint gpu=yes:NoSchedule
-              n2    no matching volume; v2: needs 1Gi, has 500Mi  bound to disk, in reach  would be provisioned  fits
-              n3    no matching volume                            bound to disk, in reach  would be provisioned  cpu: needs 2, 1 free of 1
-            Smallest change: remove the taint gpu=yes:NoSchedule from node n1, or tolerate it. Then it can be placed on node n1.
+              node  claim logs                                    claim data                claim tmp             other checks
+              n1    would use v1                                  bound to disk, reachable  would be provisioned  taint gpu=yes:NoSchedule
+              n2    no matching volume; v2: needs 1Gi, has 500Mi  bound to disk, reachable  would be provisioned  fits
+              n3    no matching volume                            bound to disk, reachable  would be provisioned  cpu: needs 2, 1 free of 1
+            Smallest change: remove the taint gpu=yes:NoSchedule from node n1, or tolerate it. Then it can be scheduled on node n1.
         ",
     );
 }
 
 #[test]
-fn a_pod_that_has_its_node_is_told_of_its_volumes_there() {
+fn assigned_pod_shows_its_volumes_on_the_node() {
     check(
         "
             node n1 cordoned
@@ -90,8 +90,8 @@ fn a_pod_that_has_its_node_is_told_of_its_volumes_there() {
             The pod has its node, for good.
               next  nothing, until something changes
               data  volume data; Bound to disk
-              node  claim data               beside its claims
-              n1    bound to disk, in reach  fits
+              node  claim data                other checks
+              n1    bound to disk, reachable  fits
         ",
     );
     check_table(
@@ -103,14 +103,14 @@ fn a_pod_that_has_its_node_is_told_of_its_volumes_there() {
         ",
         "p",
         "
-            node  claim data                             beside its claims
+            node  claim data                             other checks
             n1    bound to disk: node affinity conflict  fits
         ",
     );
 }
 
 #[test]
-fn a_pod_that_can_be_placed_is_told_where() {
+fn schedulable_pod_shows_its_node() {
     check_table(
         "
             sc local kubernetes.io/no-provisioner wffc
@@ -122,16 +122,16 @@ fn a_pod_that_can_be_placed_is_told_where() {
         ",
         "p",
         "
-            node  claim c             beside its claims
-            n2    would take v2       fits
+            node  claim c             other checks
+            n2    would use v2       fits
             n1    no matching volume  fits
-            It is given node n2 when claim c is bound.
+            It is assigned to node n2 when claim c is bound.
         ",
     );
 }
 
 #[test]
-fn nodes_of_one_sort_are_one_row() {
+fn similar_nodes_share_a_row() {
     let mut state = String::from(
         "sc local kubernetes.io/no-provisioner wffc\npvc c#c 1Gi Pending class=local\npod p claim=c cpu=2\n",
     );
@@ -141,27 +141,27 @@ fn nodes_of_one_sort_are_one_row() {
     for n in 0..12 {
         state += &format!("node b{n:04} cordoned cpu=1 label=zone:z{n}\n");
     }
-    let world = notation::parse(&state);
+    let cluster = notation::parse(&state);
     check_table_in(
-        &world,
+        &cluster,
         "p",
         "
-            node                         claim c             beside its claims
-            a0000 and 1,299 nodes like it  would take v0000    cpu: needs 2, 1 free of 1
-            b0000 and 11 nodes like it     no matching volume  cordoned; cpu: needs 2, 1 free of 1
-            Smallest change: ask for 1 less cpu, or give node a0000 as much more. Then it can be placed on node a0000.
+            node                         claim c             other checks
+            a0000 and 1,299 similar nodes  would use v0000    cpu: needs 2, 1 free of 1
+            b0000 and 11 similar nodes     no matching volume  cordoned; cpu: needs 2, 1 free of 1
+            Smallest change: request 1 less cpu, or add as much to node a0000. Then it can be scheduled on node a0000.
         ",
     );
     let key = PodKey { namespace: "default".into(), name: "p".into() };
-    let all = explain_pod(&mirror_of(&world, &[]), &key, usize::MAX).expect("there is such a pod");
-    assert_eq!(all.matrix.expect("a table").rows.len(), 1_312, "each has a row when all are asked for");
-    let few = explain_pod(&mirror_of(&world, &[]), &key, 1).expect("there is such a pod").matrix.expect("a table");
+    let all = explain_pod(&cache_of(&cluster, &[]), &key, usize::MAX).expect("the pod exists");
+    assert_eq!(all.matrix.expect("a table").rows.len(), 1_312, "every node has a row");
+    let few = explain_pod(&cache_of(&cluster, &[]), &key, 1).expect("the pod exists").matrix.expect("a table");
     assert_eq!((few.rows.len(), few.hidden), (1, 12));
 }
 
 #[test]
-fn what_holds_of_one_node_is_not_said_of_others() {
-    // The volume on n1 is too small; the others have none.
+fn details_of_one_node_are_not_shown_for_a_group() {
+    // The volume on n1 is too small; the other nodes have no volume.
     check_table(
         "
             sc local kubernetes.io/no-provisioner wffc
@@ -175,10 +175,10 @@ fn what_holds_of_one_node_is_not_said_of_others() {
         ",
         "p",
         "
-            node                   claim c                                     beside its claims
+            node                   claim c                                     other checks
             n1                     no matching volume; v1: needs 2Gi, has 1Gi  fits
-            n2 and 2 nodes like it  no matching volume                         fits
-            Smallest change: create a volume of class \"local\" with 2Gi or more for ReadWriteOnce and ReadOnlyMany that node n1 reaches. Then it can be placed on node n1.
+            n2 and 2 similar nodes  no matching volume                         fits
+            Smallest change: create a volume of class \"local\" with 2Gi or more for ReadWriteOnce and ReadOnlyMany reachable from node n1. Then it can be scheduled on node n1.
         ",
     );
     check_table(
@@ -191,17 +191,17 @@ fn what_holds_of_one_node_is_not_said_of_others() {
         ",
         "p",
         "
-            node  claim c                                      beside its claims
+            node  claim c                                      other checks
             n1    no matching volume; v1: lacks ReadWriteOnce  fits
-            Smallest change: create a volume of class \"local\" with 2Gi or more for ReadWriteOnce that node n1 reaches. Then it can be placed on node n1.
+            Smallest change: create a volume of class \"local\" with 2Gi or more for ReadWriteOnce reachable from node n1. Then it can be scheduled on node n1.
         ",
     );
 }
 
 #[test]
-fn the_reason_of_each_claim_is_told() {
-    let world = {
-        let mut world = notation::parse(
+fn every_reason_of_a_claim_is_shown() {
+    let cluster = {
+        let mut cluster = notation::parse(
             "
                 sc local kubernetes.io/no-provisioner wffc
                 sc make example.com wffc
@@ -217,22 +217,22 @@ fn the_reason_of_each_claim_is_told() {
                 pod p claim=bound claim=kept claim=pinned claim=full claim=zone
             ",
         );
-        world.put(
+        cluster.put(
             Kind::Class,
             json!({"metadata": {"name": "zonal", "uid": "zonal"}, "provisioner": "example.com",
                 "volumeBindingMode": "WaitForFirstConsumer",
                 "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["b"]}]}]}),
         );
-        world.put(
+        cluster.put(
             Kind::CsiDriver,
             json!({"metadata": {"name": "full.example.com", "uid": "d"}, "spec": {"storageCapacity": true}}),
         );
         let selected = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n9"}}});
-        world.edit(&ClaimKey::new("default", "pinned").into(), selected);
-        world
+        cluster.edit(&ClaimKey::new("default", "pinned").into(), selected);
+        cluster
     };
     let key = PodKey { namespace: "default".into(), name: "p".into() };
-    let explained = explain_pod(&mirror_of(&world, &[]), &key, LINES).expect("there is such a pod");
+    let explained = explain_pod(&cache_of(&cluster, &[]), &key, LINES).expect("the pod exists");
     let matrix = explained.matrix.expect("a table");
     let cells: Vec<&str> = matrix.rows[0].claims.iter().map(|cell| cell.text.as_str()).collect();
     assert_eq!(
@@ -240,18 +240,18 @@ fn the_reason_of_each_claim_is_told() {
         [
             "bound to far: node affinity conflict",
             "kept is reserved for it: node affinity conflict",
-            "to be provisioned on n9",
+            "will be provisioned on n9",
             "not enough free storage",
-            "class topology: none is provisioned here",
+            "cannot be provisioned here (allowedTopologies)",
         ]
     );
     assert!(!matrix.rows[0].fits && matrix.rows[0].claims.iter().all(|cell| !cell.fits));
-    assert_eq!(explained.change, None, "a volume does not move");
-    assert_eq!(explained.waits_for.as_deref(), Some("No small change was found that would let it be placed."));
+    assert_eq!(explained.change, None, "a volume cannot be moved");
+    assert_eq!(explained.waits_for.as_deref(), Some("No small change was found that would make it schedulable."));
 }
 
 #[test]
-fn claims_that_keep_a_pod_from_every_node_are_told_in_every_row() {
+fn claims_that_block_all_nodes_are_shown_in_every_row() {
     check_table(
         "
             sc local kubernetes.io/no-provisioner wffc
@@ -264,87 +264,88 @@ fn claims_that_keep_a_pod_from_every_node_are_told_in_every_row() {
         ",
         "p",
         r#"
-            node  claim c             claim gone                                claim now                                         beside its claims
-            n1    would take v1       persistentvolumeclaim "gone" not found    pod has unbound immediate PersistentVolumeClaims  fits
+            node  claim c             claim gone                                claim now                                         other checks
+            n1    would use v1       persistentvolumeclaim "gone" not found    pod has unbound immediate PersistentVolumeClaims  fits
             n2    no matching volume  persistentvolumeclaim "gone" not found    pod has unbound immediate PersistentVolumeClaims  fits
-            Smallest change: create claim gone; and have claim now bound (see bindery explain pvc/now). Then it can be placed on node n1.
+            Smallest change: create claim gone; and get claim now bound (see bindery explain pvc/now). Then it can be scheduled on node n1.
         "#,
     );
 }
 
-/// A state, what is advised, and following it.
-type Advised = (String, &'static str, fn(&mut World));
+/// A state, the expected advice, and a function that follows it.
+type Advised = (String, &'static str, fn(&mut SimulatedCluster));
 
-/// What stands against the only node, and what is advised; following the advice, the pod is given the node.
+/// An obstacle of the only node, and the advice. After following it, the pod is assigned to the
+/// node.
 #[test]
-fn the_smallest_change_places_the_pod() {
+fn smallest_change_makes_the_pod_schedulable() {
     let claim = "sc local kubernetes.io/no-provisioner wffc\npvc c#c 10Gi Pending class=local\n";
-    let then = " Then it can be placed on node n1.";
+    let then = " Then it can be scheduled on node n1.";
     let cases: [Advised; 11] = [
-        ("node n1\npod p sel=disk:ssd".into(), "label node n1 with disk=ssd.", |world| {
-            world.edit(&node_key("n1"), json!({"metadata": {"labels": {"disk": "ssd"}}}));
+        ("node n1\npod p sel=disk:ssd".into(), "label node n1 with disk=ssd.", |cluster| {
+            cluster.edit(&node_key("n1"), json!({"metadata": {"labels": {"disk": "ssd"}}}));
         }),
-        ("node n1 cordoned\npod p".into(), "uncordon node n1.", |world| {
-            world.edit(&node_key("n1"), json!({"spec": {"unschedulable": null}}));
+        ("node n1 cordoned\npod p".into(), "uncordon node n1.", |cluster| {
+            cluster.edit(&node_key("n1"), json!({"spec": {"unschedulable": null}}));
         }),
         (
             "node n1 cpu=4\npod a cpu=3 node=n1\npod p cpu=2".into(),
-            "free 1 of cpu on node n1, or ask for as much less.",
-            |world| {
-                world.edit(&node_key("n1"), json!({"status": {"allocatable": {"cpu": "5"}}}));
+            "free 1 of cpu on node n1, or request as much less.",
+            |cluster| {
+                cluster.edit(&node_key("n1"), json!({"status": {"allocatable": {"cpu": "5"}}}));
             },
         ),
         (
             "node n1\npod p other=example.com/gpu:1".into(),
-            "ask for 1 less example.com/gpu, or give node n1 as much more.",
-            |world| world.edit(&node_key("n1"), json!({"status": {"allocatable": {"example.com/gpu": "1"}}})),
+            "request 1 less example.com/gpu, or add as much to node n1.",
+            |cluster| cluster.edit(&node_key("n1"), json!({"status": {"allocatable": {"example.com/gpu": "1"}}})),
         ),
         (
             "node n1 label=zone:a\nnode n2 label=zone:b cpu=1\npod a label=app:db node=n1\n\
              pod p label=app:db spread=app:db@zone:1 cpu=2"
                 .into(),
-            "let zone=a have more pods of its kind than others, by a larger maxSkew.",
-            |world| notation::add(world, "pod p label=app:db spread=app:db@zone:2 cpu=2"),
+            "raise maxSkew of the pod's topology spread constraint on zone.",
+            |cluster| notation::add(cluster, "pod p label=app:db spread=app:db@zone:2 cpu=2"),
         ),
         (
             "node n1\npod p label=app:db spread=app:db@zone:1".into(),
-            "drop the pod's spread over zone, or give node n1 that label.",
-            |world| world.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "a"}}})),
+            "remove the pod's topology spread constraint on zone, or add that label to node n1.",
+            |cluster| cluster.edit(&node_key("n1"), json!({"metadata": {"labels": {"zone": "a"}}})),
         ),
-        ("node n1\npod a port=80 node=n1\npod p port=80".into(), "end pod default/a.", |world| {
-            world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
+        ("node n1\npod a port=80 node=n1\npod p port=80".into(), "delete pod default/a.", |cluster| {
+            cluster.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
         }),
-        ("node n1\npod a label=app:db node=n1\npod p apart=app:db".into(), "end pod default/a.", |world| {
-            world.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
+        ("node n1\npod a label=app:db node=n1\npod p apart=app:db".into(), "delete pod default/a.", |cluster| {
+            cluster.remove(&ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: "a".into() });
         }),
         (
             format!("{claim}node n1\npod p claim=c"),
-            "create a volume of class \"local\" with 10Gi or more for ReadWriteOnce and ReadOnlyMany that node n1 reaches.",
-            |world| notation::add(world, "pv new 10Gi Available class=local on=n1"),
+            "create a volume of class \"local\" with 10Gi or more for ReadWriteOnce and ReadOnlyMany reachable from node n1.",
+            |cluster| notation::add(cluster, "pv new 10Gi Available class=local on=n1"),
         ),
         (
             "sc make example.com wffc\npvc c#c 1Gi Pending class=make node=n9\nnode n1\npod p claim=c".into(),
             "remove the annotation volume.kubernetes.io/selected-node from claim c.",
-            |world| {
+            |cluster| {
                 let unselected = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": null}}});
-                world.edit(&ClaimKey::new("default", "c").into(), unselected);
+                cluster.edit(&ClaimKey::new("default", "c").into(), unselected);
             },
         ),
-        ("node n1\npod p gate=wait".into(), "remove its scheduling gates.", |world| {
-            notation::add(world, "pod p");
+        ("node n1\npod p gate=wait".into(), "remove the pod's scheduling gates.", |cluster| {
+            notation::add(cluster, "pod p");
         }),
     ];
     for (state, expected, follow) in cases {
-        let mut world = notation::parse(&state);
-        assert_eq!(advice_in(&world), format!("Smallest change: {expected}{then}"), "{state}");
-        follow(&mut world);
-        assert!(advice_in(&world).starts_with("It is given node n1"), "{state}: {}", advice_in(&world));
+        let mut cluster = notation::parse(&state);
+        assert_eq!(advice_in(&cluster), format!("Smallest change: {expected}{then}"), "{state}");
+        follow(&mut cluster);
+        assert!(advice_in(&cluster).starts_with("It is assigned to node n1"), "{state}: {}", advice_in(&cluster));
     }
 }
 
 #[test]
-fn the_smallest_of_several_changes_is_told() {
-    // Two things are against n1, one against n2, and what is against n3 cannot be changed.
+fn smallest_of_several_changes_is_shown() {
+    // n1 has two obstacles, n2 has one, and the obstacle of n3 has no remedy.
     let state = "
         node n1 cordoned taint=a:b:NoSchedule
         node n2 taint=a:b:NoExecute
@@ -353,38 +354,39 @@ fn the_smallest_of_several_changes_is_told() {
         pvc c#c 1Gi Bound vol=disk bc
         pod p claim=c sel=kubernetes.io/hostname:n2
     ";
-    let expected = "remove the taint a=b:NoExecute from node n2, or tolerate it. Then it can be placed on node n2.";
+    let expected = "remove the taint a=b:NoExecute from node n2, or tolerate it. Then it can be scheduled on node n2.";
     assert_eq!(advice(state), format!("Smallest change: {expected}"));
     let both = state.replace("node n2 taint", "node n2 cordoned taint");
-    let expected = "uncordon node n2; and remove the taint a=b:NoExecute from node n2, or tolerate it. Then it can be placed on node n2.";
+    let expected = "uncordon node n2; and remove the taint a=b:NoExecute from node n2, or tolerate it. Then it can be scheduled on node n2.";
     assert_eq!(advice(&both), format!("Smallest change: {expected}"));
 }
 
 #[test]
-fn room_that_a_driver_tells_of_can_be_raised() {
-    let mut world = notation::parse("sc make example.com wffc\npvc c#c 3Gi Pending class=make\nnode n1\npod p claim=c");
-    world.put(
+fn capacity_of_a_driver_can_be_raised() {
+    let mut cluster =
+        notation::parse("sc make example.com wffc\npvc c#c 3Gi Pending class=make\nnode n1\npod p claim=c");
+    cluster.put(
         Kind::CsiDriver,
         json!({"metadata": {"name": "example.com", "uid": "d"}, "spec": {"storageCapacity": true}}),
     );
     assert_eq!(
-        advice_in(&world),
-        "Smallest change: raise the capacity for class \"make\" that node n1 reaches to 3Gi or more (as a CSIStorageCapacity \
-         tells it). Then it can be placed on node n1."
+        advice_in(&cluster),
+        "Smallest change: raise the capacity of class \"make\" for node n1 to 3Gi or more (as reported by \
+         CSIStorageCapacity). Then it can be scheduled on node n1."
     );
-    let room = json!({"metadata": {"namespace": "default", "name": "room", "uid": "room"}, "storageClassName": "make",
+    let capacity = json!({"metadata": {"namespace": "default", "name": "capacity", "uid": "capacity"}, "storageClassName": "make",
         "capacity": "3Gi", "nodeTopology": {}});
-    world.put(Kind::Capacity, room);
-    assert_eq!(advice_in(&world), "It is given node n1 when claim c is bound.");
+    cluster.put(Kind::Capacity, capacity);
+    assert_eq!(advice_in(&cluster), "It is assigned to node n1 when claim c is bound.");
 }
 
 #[test]
-fn who_goes_first_is_told() {
+fn pod_that_is_scheduled_first_is_shown() {
     let state = "
         node n1 cpu=1
         pod a cpu=1 priority=5
         pod p cpu=1
     ";
     let text = super::explain(state, "pod/p");
-    assert!(text.contains("note   to node n1; default/a goes first\n"), "{text}");
+    assert!(text.contains("note   to node n1; default/a is scheduled first\n"), "{text}");
 }

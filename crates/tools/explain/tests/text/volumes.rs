@@ -1,9 +1,9 @@
-//! What is said about volumes.
+//! Explanations of volumes.
 
 use super::check;
 
 #[test]
-fn a_free_volume_tells_who_wants_it() {
+fn available_volume_shows_waiting_claims() {
     check(
         r"
             pvc a#1 5Gi Pending
@@ -14,9 +14,9 @@ fn a_free_volume_tells_who_wants_it() {
         r"
             x is Pending   [volume.unclaimed.hand-off]
             The volume is free and a claim waits for one like it: that claim is decided about first.
-              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bind       would bind to default/a
-              next       default/a is decided about first: it may take this volume
+              next       claim default/a is decided first, because it may bind this volume
               default/a  would bind to it
               default/b  needs 9Gi, has 5Gi
         ",
@@ -24,7 +24,7 @@ fn a_free_volume_tells_who_wants_it() {
 }
 
 #[test]
-fn a_volume_nobody_can_use_tells_what_the_claims_lack() {
+fn unsuitable_volume_shows_why_claims_do_not_fit() {
     check(
         r"
             pvc a#1 5Gi Pending
@@ -36,18 +36,18 @@ fn a_volume_nobody_can_use_tells_what_the_claims_lack() {
         r"
             y is Available   [volume.unclaimed.available]
             The volume belongs to nobody: it is Available.
-              offers     2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              provides   2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
               default/a  needs 5Gi, has 2Gi
               default/b  needs 9Gi, has 2Gi
               default/c  lacks ReadWriteMany
-            It binds when a claim without a class for 2Gi or less needs it.
+            It binds when a claim without a class requests 2Gi or less.
         ",
     );
 }
 
 #[test]
-fn a_retained_volume_waits_for_a_person() {
+fn retained_volume_waits_for_an_administrator() {
     check(
         r"
             pv x 5Gi Released ->a#1
@@ -56,16 +56,16 @@ fn a_retained_volume_waits_for_a_person() {
         r"
             x is Released   [reclaim.retain]
             The volume is retained: a person decides what becomes of it.
-              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
               default/a  does not exist
-            It is offered again when somebody removes spec.claimRef; what it holds stays on it.
+            It becomes Available again when spec.claimRef is removed; its data is kept.
         ",
     );
 }
 
 #[test]
-fn a_reserved_volume_waits_for_its_claim() {
+fn reserved_volume_waits_for_its_claim() {
     check(
         r"
             pv x 5Gi Available ->a
@@ -75,16 +75,16 @@ fn a_reserved_volume_waits_for_its_claim() {
         r"
             x is Available   [volume.reserved.available]
             The volume is reserved for a claim by name: it is Available until the claim takes it.
-              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
               default/a  needs 10Gi, has 5Gi
-            It binds when claim default/a takes it; no other can have it.
+            It binds when claim default/a can use it; no other claim can.
         ",
     );
 }
 
 #[test]
-fn a_bound_volume_is_bound() {
+fn bound_volume_shows_its_claim() {
     check(
         r"
             pv x 5Gi Bound ->a#1
@@ -94,7 +94,7 @@ fn a_bound_volume_is_bound() {
         r"
             x is Bound   [volume.claimed.bound]
             The volume belongs to a claim that points at it: it is Bound.
-              offers     5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
+              provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bound      is bound to default/a
               default/a  is bound to it
         ",
@@ -102,7 +102,7 @@ fn a_bound_volume_is_bound() {
 }
 
 #[test]
-fn a_malformed_volume_tells_its_flaw() {
+fn malformed_volume_shows_the_invalid_field() {
     check(
         r"
             pv x lots Available
@@ -113,7 +113,7 @@ fn a_malformed_volume_tells_its_flaw() {
             A field of the volume cannot be understood: it is left alone until that is mended.
               note  spec.capacity.storage: "lots": it is not a number
               next  nothing, until something changes
-            It goes on when that field is mended.
+            It proceeds when that field is fixed.
         "#,
     );
 }

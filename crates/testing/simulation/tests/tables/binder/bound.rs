@@ -1,13 +1,13 @@
-//! Set 3: claims that were bound.
+//! Set 3: bound claims.
 
 use crate::case::{Case, claim};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [gone(), unclaimed(), claimed()].into_iter().flatten().collect()
+    [missing_volumes(), unclaimed(), claimed()].into_iter().flatten().collect()
 }
 
-fn gone() -> Vec<Case> {
+fn missing_volumes() -> Vec<Case> {
     vec![
         claim("3-1 bound claim with missing VolumeName", "claim3-1")
             .before("pvc claim3-1#uid3-1 10Gi Bound bbc bc")
@@ -57,7 +57,7 @@ fn claimed() -> Vec<Case> {
                  pvc claim3-4#uid3-4 10Gi Lost vol=volume3-4 bbc bc",
             )
             .events(&["Warning ClaimMisbound"])
-            // The claim that the volume belongs to does not exist.
+            // The claim in the `claimRef` of the volume does not exist.
             .stable(
                 "pv  volume3-4 10Gi Released ->claim3-4#claim3-4-x
                  pvc claim3-4#uid3-4 10Gi Lost vol=volume3-4 bbc bc",
@@ -82,7 +82,7 @@ fn claimed() -> Vec<Case> {
                  pvc claim3-6#uid3-6 10Gi Lost vol=volume3-6 bc",
             )
             .events(&["Warning ClaimMisbound"])
-            // The claim that the volume belongs to does not exist.
+            // The claim in the `claimRef` of the volume does not exist.
             .stable(
                 "pv  volume3-6 10Gi Released ->claim3-6-x#uid3-6-x
                  pvc claim3-6#uid3-6 10Gi Lost vol=volume3-6 bc",

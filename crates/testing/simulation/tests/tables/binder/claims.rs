@@ -1,10 +1,10 @@
-//! Set 1: claims that take any volume that fits.
+//! Set 1: claims that accept any matching volume.
 
 use crate::case::{Case, claim};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [sizes(), reserved(), crashes(), selectors(), delayed(), not_any()].into_iter().flatten().collect()
+    [sizes(), reserved(), crashes(), selectors(), delayed(), named_and_unavailable()].into_iter().flatten().collect()
 }
 
 fn sizes() -> Vec<Case> {
@@ -84,7 +84,7 @@ fn reserved() -> Vec<Case> {
             )
             .unchanged()
             .events(&["Normal FailedBinding"])
-            // The claim that the volume belongs to does not exist.
+            // The claim in the `claimRef` of the volume does not exist.
             .stable(
                 "pv  volume1-7 10Gi Released ->claim1-7#uid1-777
                  pvc claim1-7#uid1-7 1Gi Pending",
@@ -184,7 +184,7 @@ fn delayed() -> Vec<Case> {
     ]
 }
 
-fn not_any() -> Vec<Case> {
+fn named_and_unavailable() -> Vec<Case> {
     vec![
         claim("1-15 successful prebound PVC", "claim1-15")
             .before(
@@ -205,7 +205,7 @@ fn not_any() -> Vec<Case> {
             )
             .unchanged()
             .events(&["Warning VolumeMismatch Cannot bind to requested volume \"volume1-16\": incompatible access"]),
-        claim("1-17 skip non-available (deviation: a new volume need not be marked Available)", "claim1-17")
+        claim("1-17 skip non-available (difference: a new volume need not be marked Available)", "claim1-17")
             .before(
                 "pv  volume1-17-pending 1Gi Pending
                  pv  volume1-17-failed 1Gi Failed
@@ -221,7 +221,7 @@ fn not_any() -> Vec<Case> {
                  pvc claim1-17#uid1-17 1Gi Bound vol=volume1-17-empty bbc bc",
             )
             .events(&[])
-            // The others belong to nobody.
+            // The others are not reserved.
             .stable(
                 "pv  volume1-17-pending 1Gi Available
                  pv  volume1-17-failed 1Gi Available
@@ -229,7 +229,7 @@ fn not_any() -> Vec<Case> {
                  pv  volume1-17-empty 1Gi Bound ->claim1-17#uid1-17 bbc
                  pvc claim1-17#uid1-17 1Gi Bound vol=volume1-17-empty bbc bc",
             ),
-        claim("1-17 skip non-available (what is left of it: volumes that were used)", "claim1-17")
+        claim("1-17 skip non-available (volumes that were used before)", "claim1-17")
             .before(
                 "pv  volume1-17-failed 1Gi Failed
                  pv  volume1-17-released 1Gi Released
@@ -237,7 +237,7 @@ fn not_any() -> Vec<Case> {
             )
             .unchanged()
             .events(&["Normal FailedBinding"])
-            // They belong to nobody, so they become Available, and then the claim gets the first.
+            // They are not reserved and become Available, and then the claim is bound to the first.
             .stable(
                 "pv  volume1-17-failed 1Gi Bound ->claim1-17#uid1-17 bbc
                  pv  volume1-17-released 1Gi Available

@@ -1,13 +1,13 @@
-//! Set 13: claims of a class, or of none.
+//! Set 13: claims with and without a class.
 
 use crate::case::{Case, claim};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [before_size(), no_class()].into_iter().flatten().collect()
 }
 
-/// The class counts, even where a smaller volume is of another.
+/// The class must match, even if a volume of another class is smaller.
 fn before_size() -> Vec<Case> {
     vec![
         claim("13-1 binding to class", "claim13-1")
@@ -49,7 +49,7 @@ fn before_size() -> Vec<Case> {
     ]
 }
 
-/// No class and the empty class are the same to a volume.
+/// For a volume, no class and the empty class are equivalent.
 fn no_class() -> Vec<Case> {
     vec![
         claim("13-4 empty class", "claim13-4")

@@ -1,8 +1,8 @@
-//! Set 14: block devices and file systems. What says nothing is a file system.
+//! Set 14: volume modes. The default is Filesystem.
 
 use crate::case::{Case, claim, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [any(), with_classes(), named(), reserved(), volumes()].into_iter().flatten().collect()
 }
@@ -46,7 +46,7 @@ fn any() -> Vec<Case> {
     ]
 }
 
-/// The classes themselves do not exist.
+/// The classes do not exist.
 fn with_classes() -> Vec<Case> {
     vec![
         claim("14-5 do not bind when matching class but not volumeMode", "claim14-5")
@@ -147,7 +147,7 @@ fn reserved() -> Vec<Case> {
     ]
 }
 
-/// A look at the volume warns both sides of a mismatch, and else leaves the bind to the claim's side.
+/// A sync of the volume only warns about a mismatch: the sync of the claim binds.
 fn volumes() -> Vec<Case> {
     vec![
         volume("14-13 output warning when pv is prebound to pvc with different volumeModes", "volume14-13")

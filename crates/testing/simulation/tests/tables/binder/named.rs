@@ -1,10 +1,10 @@
-//! Set 2: claims that ask for a volume by name.
+//! Set 2: claims that name a volume.
 
 use crate::case::{Case, claim};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
-    [missing(), served(), taken(), mismatch(), attributes()].into_iter().flatten().collect()
+    [missing(), suitable(), taken(), mismatch(), attributes()].into_iter().flatten().collect()
 }
 
 fn missing() -> Vec<Case> {
@@ -20,7 +20,7 @@ fn missing() -> Vec<Case> {
     ]
 }
 
-fn served() -> Vec<Case> {
+fn suitable() -> Vec<Case> {
     vec![
         claim("2-3 claim prebound to unbound volume", "claim2-3")
             .before(
@@ -77,12 +77,12 @@ fn taken() -> Vec<Case> {
                  pvc claim2-6#uid2-6 1Gi Pending vol=volume2-6",
             )
             .events(&["Warning FailedBinding volume \"volume2-6\" already bound to a different claim."])
-            // The claim that the volume belongs to does not exist.
+            // The claim in the `claimRef` of the volume does not exist.
             .stable(
                 "pv  volume2-6 1Gi Released ->claim2-6_1#uid2-6_1
                  pvc claim2-6#uid2-6 1Gi Pending vol=volume2-6",
             ),
-        claim("2-7 claim bound by controller to already bound volume (deviation: it settles)", "claim2-7")
+        claim("2-7 claim bound by controller to already bound volume (difference: no error is retried)", "claim2-7")
             .before(
                 "pv  volume2-7 1Gi Bound ->claim2-7_1#uid2-7_1
                  pvc claim2-7#uid2-7 1Gi Bound vol=volume2-7 bbc",

@@ -4,12 +4,12 @@ use bindery_simulation::notation;
 
 use crate::case::{Case, claim_key, volume};
 
-/// All cases.
+/// All cases of this table.
 pub fn cases() -> Vec<Case> {
     [free(), released(), unbound_claims(), bound_claims(), elsewhere(), stale()].into_iter().flatten().collect()
 }
 
-/// Upstream's own start from Available, against their names; those from Pending are ours.
+/// Upstream's cases start from Available, contrary to their names; those from Pending are ours.
 fn free() -> Vec<Case> {
     vec![
         volume("4-1 pending volume", "volume4-1").before("pv volume4-1 10Gi Available").unchanged().events(&[]),
@@ -44,7 +44,7 @@ fn released() -> Vec<Case> {
                  pvc claim4-4#uid4-4-x 10Gi Bound vol=volume4-4 bc",
             )
             .events(&[])
-            // The claim was bound to what is another's.
+            // The claim was bound to a volume of another claim.
             .stable(
                 "pv  volume4-4 10Gi Released ->claim4-4#uid4-4
                  pvc claim4-4#uid4-4-x 10Gi Lost vol=volume4-4 bc",
@@ -59,7 +59,7 @@ fn released() -> Vec<Case> {
     ]
 }
 
-/// The claim's side completes the bind.
+/// The sync of the claim completes the bind.
 fn unbound_claims() -> Vec<Case> {
     vec![
         volume("4-5 volume bound by controller to unbound claim", "volume4-5")
@@ -87,7 +87,7 @@ fn unbound_claims() -> Vec<Case> {
     ]
 }
 
-/// The claim's side marks its bind as complete.
+/// The sync of the claim marks its bind as complete.
 fn bound_claims() -> Vec<Case> {
     vec![
         volume("4-6 volume bound to bound claim", "volume4-6")
@@ -121,7 +121,7 @@ fn bound_claims() -> Vec<Case> {
     ]
 }
 
-/// The claim waits for a volume that does not exist, and was never bound for good.
+/// The claim names a volume that does not exist, and was never bound completely.
 fn elsewhere() -> Vec<Case> {
     vec![
         volume("4-7 volume bound by controller to claim bound somewhere else", "volume4-7")
@@ -155,7 +155,7 @@ fn elsewhere() -> Vec<Case> {
     ]
 }
 
-/// What is known of the claim is behind the times.
+/// The cached claim is stale.
 fn stale() -> Vec<Case> {
     vec![
         volume("4-11 volume bound to unknown claim", "volume4-11")
@@ -178,9 +178,9 @@ fn stale() -> Vec<Case> {
                 "pv  volume4-12 10Gi Available ->claim4-12#uid4-12-new policy=Delete
                  pvc claim4-12#uid4-12 10Gi Bound vol=volume4-12",
             )
-            .meanwhile(|world| {
-                world.remove(&claim_key("claim4-12"));
-                notation::add(world, "pvc claim4-12#uid4-12-new 10Gi Bound vol=volume4-12");
+            .unseen_change(|cluster| {
+                cluster.remove(&claim_key("claim4-12"));
+                notation::add(cluster, "pvc claim4-12#uid4-12-new 10Gi Bound vol=volume4-12");
             })
             .after(
                 "pv  volume4-12 10Gi Bound ->claim4-12#uid4-12-new policy=Delete
