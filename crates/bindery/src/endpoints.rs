@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use bindery_engine::Engine;
 use bindery_explain::{LINES, explain_pod};
 use bindery_model::{Kind, ObjectKey};
-use bindery_runtime::{Ask, EventSink, Message};
+use bindery_runtime::{EngineQuery, EventSink, Message};
 use bindery_scheduler::Scheduler;
 use prometheus_client::registry::Registry;
 use serde::Deserialize;
@@ -65,9 +65,9 @@ impl Shared {
 
     /// Reads from the engine. An error response if the engine task does not answer.
     async fn ask<T: Send + 'static>(&self, read: impl FnOnce(&Engine) -> T + Send + 'static) -> Result<T, Response> {
-        let (ask, answer) = Ask::new(read);
+        let (ask, answer) = EngineQuery::new(read);
         let stuck = || (StatusCode::INTERNAL_SERVER_ERROR, "the engine task does not answer").into_response();
-        self.outbox.send(Message::Asked(ask)).map_err(|_| stuck())?;
+        self.outbox.send(Message::Query(ask)).map_err(|_| stuck())?;
         timeout(ENGINE_TIMEOUT, answer).await.ok().and_then(Result::ok).ok_or_else(stuck)
     }
 }
@@ -208,8 +208,8 @@ fn engine_state(engine: &Engine, recorder: &Recorder) -> Value {
         "keysPending": engine.pending(),
         "requestsInFlight": requests,
         "operationsInFlight": operations,
-        "availableVolumes": known.pool().len(),
-        "unboundClaims": known.demand().len(),
+        "availableVolumes": known.free_volumes().len(),
+        "unboundClaims": known.unmatched_claims().len(),
         "verdicts": engine.stats().by_rule.iter().collect::<BTreeMap<_, _>>(),
         "lastVerdicts": &decisions[decisions.len().saturating_sub(VERDICTS_SHOWN)..],
     })

@@ -23,10 +23,10 @@ pub async fn run_as_leader(
     let background_ended = || "the leader's background work ended unexpectedly".to_owned();
     let Some(config) = lease else {
         tracing::info!("leader election is disabled");
-        host.lead(true)?;
+        host.set_leader(true)?;
         return tokio::select! {
             stopped = &mut stop => stopped,
-            failed = host.failed() => Err(failed),
+            failed = host.task_failure() => Err(failed),
             () = &mut background => Err(background_ended()),
         };
     };
@@ -34,19 +34,19 @@ pub async fn run_as_leader(
     let mut lease = Lease::new(api, config, observer);
     tokio::select! {
         stopped = &mut stop => return stopped,
-        failed = host.failed() => return Err(failed),
-        () = lease.acquire() => host.lead(true)?,
+        failed = host.task_failure() => return Err(failed),
+        () = lease.acquire() => host.set_leader(true)?,
     }
     let ended = tokio::select! {
         stopped = &mut stop => stopped,
-        failed = host.failed() => Err(failed),
+        failed = host.task_failure() => Err(failed),
         () = &mut background => Err(background_ended()),
         () = lease.hold() => {
             return Err(format!("lost the lease {name}: another instance may be the leader now"));
         }
     };
     // Stop sending before the lease is released, so that there are never two leaders.
-    host.lead(false)?;
+    host.set_leader(false)?;
     lease.release().await;
     ended
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Engine;
+use bindery_provisioner_sdk::InTreeWorker;
 use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer};
 use clap::ArgAction::Set;
 
@@ -79,10 +80,12 @@ impl ProcessFlags {
         let observer: Arc<dyn Observer> = Arc::new(recorder.clone());
         let listener = self.listen.unwrap_or_else(|| ListenAddress::loopback(defaults.port)).bind().await?;
         cluster.log_version(client);
-        let mut host = EngineHost::start(&api, engine, &observer);
+        let mut host = EngineHost::start(&api, engine, &observer, |events| {
+            Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()))
+        });
         let lease_name = lease.as_ref().map(|lease| lease.name.clone());
         let state = endpoints::Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease_name);
-        host.run("the HTTP server", endpoints::serve(listener, endpoints::router(state)));
+        host.spawn("the HTTP server", endpoints::serve(listener, endpoints::router(state)));
         run_as_leader(lease, api, observer, host, std::future::pending()).await
     }
 

@@ -50,7 +50,7 @@ const ALL: [Controller; 6] = [
     Controller {
         name: "persistentvolumeclaim-protection-controller",
         alias: Some("pvc-protection"),
-        make: |settings| Box::new(ClaimProtection { says_unused: settings.unused_condition }),
+        make: |settings| Box::new(ClaimProtection { reports_unused: settings.unused_condition }),
     },
     Controller {
         name: "persistentvolume-protection-controller",

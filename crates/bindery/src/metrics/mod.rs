@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
 use bindery_engine::Engine;
-use bindery_lifecycle::rules::ephemeral::MAKE_CLAIM;
+use bindery_lifecycle::rules::ephemeral::CREATE_CLAIM;
 use bindery_model::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use bindery_rules_api::Rule;
 use bindery_scheduler::Scheduler;
@@ -111,8 +111,8 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
     let of_rule = |counts: &FxHashMap<&str, u64>, rule: &Rule| counts.get(rule.name).copied().unwrap_or_default();
     let class_failures = of_rule(&stats.write_failures, &CLAIM_DEFAULT_CLASS);
     let class_writes = of_rule(&stats.written, &CLAIM_DEFAULT_CLASS);
-    let create_failures = of_rule(&stats.write_failures, &MAKE_CLAIM);
-    let creates = of_rule(&stats.written, &MAKE_CLAIM);
+    let create_failures = of_rule(&stats.write_failures, &CREATE_CLAIM);
+    let creates = of_rule(&stats.written, &CREATE_CLAIM);
     let counters = [
         ("retroactive_storageclass", "Claims assigned the default StorageClass", class_writes + class_failures),
         ("retroactive_storageclass_errors", "Failed assignments of the default StorageClass", class_failures),
@@ -122,11 +122,11 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         ("bindery_resyncs", "Resyncs of all objects", stats.resyncs),
         ("bindery_resync_finds", "Changes that only a resync found; should stay 0", stats.resync_finds),
         ("bindery_requests_sent", "Requests sent to the API server", stats.sent),
-        ("bindery_requests_failed", "Requests rejected or not answered by the API server", stats.refused),
+        ("bindery_requests_failed", "Requests rejected or not answered by the API server", stats.rejected),
         (
             "bindery_events_suppressed",
             "Events not published because they repeat an earlier one",
-            stats.notices_kept_back,
+            stats.events_suppressed,
         ),
         ("bindery_events_dropped", "Events dropped because the queue was full", events_dropped),
     ];

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bindery_engine::{Decided, Measured};
 use bindery_model::ObjectKey;
 use bindery_rules_api::Timed;
-use bindery_runtime::{Leased, Observer, Operated};
+use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
 use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -36,7 +36,7 @@ struct Inner {
     operation_errors: Family<Labels, Counter>,
     plugin_call_seconds: Histograms,
     decision_seconds: Histogram,
-    lease: Mutex<Option<Leased>>,
+    lease: Mutex<Option<LeaseStatus>>,
     decisions: Mutex<VecDeque<(Timestamp, Decided)>>,
 }
 
@@ -78,7 +78,7 @@ impl Recorder {
     }
 
     /// The lease as it was last seen.
-    pub fn lease(&self) -> Option<Leased> {
+    pub fn lease(&self) -> Option<LeaseStatus> {
         self.0.lease.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -128,7 +128,7 @@ impl Observer for Recorder {
         }
     }
 
-    fn operated(&self, operated: &Operated) {
+    fn operation_finished(&self, operated: &FinishedOperation) {
         let status = if operated.succeeded { "success" } else { "fail-unknown" };
         let labels = vec![
             ("volume_plugin", operated.plugin.to_owned()),
@@ -139,7 +139,7 @@ impl Observer for Recorder {
         self.0.plugin_call_seconds.get_or_create(&labels).observe(operated.took.as_secs_f64());
     }
 
-    fn leased(&self, lease: &Leased) {
+    fn lease_observed(&self, lease: &LeaseStatus) {
         let before = self.0.lease.lock().unwrap_or_else(PoisonError::into_inner).replace(lease.clone());
         let is_other = !lease.holder.is_empty() && lease.holder != lease.identity;
         if is_other && before.is_none_or(|before| before.holder != lease.holder) {

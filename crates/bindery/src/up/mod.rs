@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bindery_apiserver::host::Server;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
-use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, InTreeOperations, Observer, RunOperation, shutdown_signal};
+use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
 use bindery_simulated_nodes::{DRIVER, Driver, NODES_MAX};
 use kube::Client;
@@ -57,7 +57,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let mut host = start_controllers(&client, Arc::new(Recorder::default()), args.nodes, driver)?;
     let ended = tokio::select! {
         stopped = shutdown_signal() => stopped,
-        failed = host.failed() => Err(failed),
+        failed = host.task_failure() => Err(failed),
         reason = server.failed() => return Err(apiserver::storage_failed(&reason)),
     };
     drop(host);
@@ -86,24 +86,24 @@ fn start_controllers(
     sets.push(Box::new(Scheduler::default()));
     if driver.is_some() {
         let topology = Some(TopologyConfig { strict: true, immediate: true });
-        let config = Config { makes_blocks: true, topology, ..Config::new(DRIVER) };
+        let config = Config { supports_block: true, topology, ..Config::new(DRIVER) };
         sets.push(Box::new(Provisioner::new(config)));
     }
     let engine = Engine::new(EngineConfig::default(), sets);
     tracing::info!(enabled = engine.controllers().collect::<Vec<_>>().join(","), nodes, "controllers configured");
-    let mut host = EngineHost::start_with(&api, engine, &observer, |events| {
-        let in_tree: Arc<dyn RunOperation> = Arc::new(InTreeOperations::new(api.clone(), events, observer.clone()));
+    let mut host = EngineHost::start(&api, engine, &observer, |events| {
+        let in_tree: Arc<dyn RunOperation> = Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()));
         match driver.clone() {
-            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).beside(in_tree)),
+            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).with_in_tree(in_tree)),
             None => in_tree,
         }
     });
-    host.lead(true)?;
+    host.set_leader(true)?;
     if let Some(driver) = driver {
-        host.run("the simulated CSI driver", driver.run(api.clone()));
+        host.spawn("the simulated CSI driver", driver.run(api.clone()));
     }
     if nodes > 0 {
-        host.run("the simulated kubelets", bindery_simulated_nodes::run(api, nodes));
+        host.spawn("the simulated kubelets", bindery_simulated_nodes::run(api, nodes));
     }
     Ok(host)
 }

@@ -33,7 +33,7 @@ fn reuse_disks(api_server: ApiServer, stride: usize) {
         steps += stride;
     }
     let found = steps;
-    world.all_are_offered();
+    world.publish_all();
     // Then they are bound, written to and released repeatedly, and cleaned by provisioners that are
     // killed.
     let mut steps = 1;
@@ -41,7 +41,7 @@ fn reuse_disks(api_server: ApiServer, stride: usize) {
         world.bind_and_write();
         world.release();
         let was_killed = world.provisioner_until(steps);
-        world.all_are_offered();
+        world.publish_all();
         if !was_killed {
             break;
         }
@@ -58,19 +58,19 @@ fn a_locked_disk_is_left_alone() {
     let [file_systems, _] = world.machine.directories.clone();
     let hold = || disk::lock(&file_systems, "xfs", Shape::Directory).expect("opened").expect("held");
     let held = hold();
-    drop(world.provisioner_that_says("local.discovery.create-volume"));
+    drop(world.provisioner_that_logs("local.discovery.create-volume"));
     let provisioner = world.provisioner();
     world.eventually("the others are published", |world| world.published() == ["btrfs", "device", "ext4"]);
     drop((held, provisioner));
-    world.all_are_offered();
+    world.publish_all();
 
     world.bind_and_write();
     world.release();
     let held = hold();
-    let provisioner = world.provisioner_that_says("locked by another process");
+    let provisioner = world.provisioner_that_logs("locked by another process");
     assert!(world.machine.is_intact(&file_systems.join("xfs")), "it must not be cleaned");
     drop((held, provisioner));
-    world.all_are_offered();
+    world.publish_all();
 }
 
 /// A class can require that disks with unknown data are left alone.
@@ -83,10 +83,10 @@ fn a_class_can_require_empty_disks() {
     let provisioner = world.provisioner();
     world.eventually("empty disks are published", |world| world.published() == ["btrfs", "xfs"]);
     drop(provisioner);
-    let provisioner = world.provisioner_that_says("local.discovery.not-empty");
+    let provisioner = world.provisioner_that_logs("local.discovery.not-empty");
     drop(provisioner);
     assert!(world.machine.is_intact(&file_systems.join("ext4")) && world.machine.is_intact(&devices.join("device")));
     world.machine.empty(&file_systems.join("ext4"));
     world.machine.empty(&devices.join("device"));
-    world.all_are_offered();
+    world.publish_all();
 }

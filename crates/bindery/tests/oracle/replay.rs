@@ -61,10 +61,10 @@ pub async fn carry_out<'a, T>(
     start: impl FnOnce() -> T,
 ) -> (Vec<End<'a>>, T) {
     let since = Instant::now();
-    let say = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
+    let progress = |what: &str| println!("{:5.1} s: {what}", since.elapsed().as_secs_f64());
     let mut courses: Vec<Replay> = all.iter().map(Replay::new).collect();
     iter(&mut courses).for_each_concurrent(AT_ONCE, |course| course.begin(server)).await;
-    progress("all states stand");
+    progress("all states created");
 
     let mut listener = Listener::start(server, pace.watched);
     let probe = Probe::set_up(server, all.iter().any(Recorded::has_pods)).await;

@@ -14,8 +14,8 @@ struct World {
 /// Replays a history, and reports the first broken promise.
 pub fn check(history: &[Revision]) -> Result<(), String> {
     let mut world = World::default();
-    for Revision { kind, is_gone, seen } in history {
-        match (kind, is_gone) {
+    for Revision { kind, is_deleted, seen } in history {
+        match (kind, is_deleted) {
             (Kind::Volume, true) => drop(world.volumes.remove(&seen.name)),
             (Kind::Claim, true) => drop(world.claims.remove(&seen.uid)),
             (Kind::Volume, false) => {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn of(kind: Kind, seen: Seen) -> Revision {
-        Revision { kind, is_gone: false, seen }
+        Revision { kind, is_deleted: false, seen }
     }
 
     /// A bound claim and its volume.

@@ -16,7 +16,7 @@ impl Denied {
     /// Starts a cluster with objects, among them a claim `precious`, for the service account of a
     /// command.
     pub fn start(command: &str, objects: &str) -> Option<Denied> {
-        let test_cluster = service_account::test_cluster(TestCluster::builder())?;
+        let test_cluster = service_account::cluster(TestCluster::builder())?;
         test_cluster.kubectl_with_input(objects, ["apply", "-f", "-"]).expect("objects are created");
         let kubeconfig = service_account::kubeconfig(&test_cluster, command);
         let denied = Denied { test_cluster, kubeconfig };

@@ -192,7 +192,7 @@ fn the_role_grants_exactly_what_is_used() {
 fn the_role_suffices_in_node_deployment() {
     let runtime = Runtime::new().expect("a runtime");
     let _inside = runtime.enter();
-    let Some(test_cluster) = service_account::test_cluster(TestCluster::builder()) else { return };
+    let Some(test_cluster) = service_account::cluster(TestCluster::builder()) else { return };
     let _controller = start_controller(&test_cluster);
     make(&test_cluster, OBJECTS);
     let driver = Arc::new(FakeDriver::new(DRIVER).on_node(100 << 30, &[("example.com/zone", "z1")]));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_model::{Annotation, ClaimKey, Name};
-use bindery_provisioner_sdk::{Accessibility, Ask, ProvisionRequest, claim_path, class_path};
+use bindery_provisioner_sdk::{Accessibility, ProvisionContext, ProvisionRequest, claim_path, class_path};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -104,7 +104,7 @@ impl NodeAssignment {
         }
         let class = self.read(&class_path(&unassigned.class)).await?;
         let order = self.request(unassigned, &class);
-        match self.csi.has_capacity(Ask { order: &order, claim: &claim, class: &class }).await {
+        match self.csi.has_capacity(ProvisionContext { request: &order, claim: &claim, class: &class }).await {
             Ok(true) => {}
             Ok(false) => return Err("not enough capacity on this node".into()),
             Err(error) => tracing::debug!(claim = %unassigned.claim, error, "cannot check capacity for claim"),
@@ -139,7 +139,7 @@ impl NodeAssignment {
             has_finalizer: true,
             node: Some(self.node.clone()),
             topology: Ok((!self.segment.is_empty()).then_some(here)),
-            turn: None,
+            attempt: None,
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Kubelet {
 
 impl Default for Kubelet {
     fn default() -> Kubelet {
-        Kubelet { mirror: Cache::new(IndexPolicy::NONE) }
+        Kubelet { cache: Cache::new(IndexPolicy::NONE) }
     }
 }
 

@@ -90,8 +90,8 @@ impl KubeletRunner {
         loop {
             tokio::select! {
                 message = self.inbox.recv() => match message {
-                    Some(Message::Happened(input)) => self.apply(input),
-                    Some(Message::Asked(_)) => {}
+                    Some(Message::Input(input)) => self.apply(input),
+                    Some(Message::Query(_)) => {}
                     Some(Message::Stop) | None => return,
                 },
                 Some(done) = self.work.join_next() => match done {

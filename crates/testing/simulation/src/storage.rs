@@ -50,7 +50,7 @@ impl LiveObjects<'_> {
     ) -> Result<LiveObjects<'a>, Failure> {
         let untried = |why: &str| Failure::new(why).with(FailureEffect::NotAttempted);
         if operation.is_in_tree() {
-            return Ok(Seen::default());
+            return Ok(LiveObjects::default());
         }
         match operation {
             Operation::Prepare(order) | Operation::CreateStorage(order, _) => {

@@ -96,17 +96,17 @@ pub(crate) fn reason_text(look: &Evaluation<'_>, pod: &Pod, node: &Node, reason:
         }
         Reason::TooManyPods => format!("limit of {} pods reached", node.allocatable.pods),
         Reason::Insufficient(shortage) => {
-            let &ResourceShortage { ref what, needs, taken, has } = shortage;
-            let free = amount(what, (has - taken).max(0));
-            format!("{what}: needs {}, {free} free of {}", amount(what, needs), amount(what, has))
+            let &ResourceShortage { ref resource, requested, used, allocatable } = shortage;
+            let free = amount(resource, (allocatable - used).max(0));
+            format!("{resource}: needs {}, {free} free of {}", amount(resource, requested), amount(resource, allocatable))
         }
         Reason::Affinity => "pod affinity: no matching pod nearby".into(),
         Reason::AntiAffinity => format!("pod anti-affinity: conflicts with {}", pods()),
         Reason::ExistingAntiAffinity => format!("rejected by the pod anti-affinity of {}", pods()),
         Reason::MissingSpreadLabel(key) => format!("topology spread: no label {key}"),
-        Reason::TopologySpread(SpreadViolation { key, value, here, fewest, skew_max }) => {
+        Reason::TopologySpread(SpreadViolation { key, value, count, minimum, skew_max }) => {
             format!(
-                "topology spread: {key}={value} has {here} matching pods, the minimum is {fewest}, maxSkew {skew_max}"
+                "topology spread: {key}={value} has {count} matching pods, the minimum is {minimum}, maxSkew {skew_max}"
             )
         }
         Reason::Volumes(obstacle) => obstacle_text(obstacle, pods),

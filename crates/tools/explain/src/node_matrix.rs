@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bindery_cache::Cache;
 use bindery_model::{ClaimKey, Name, Node, Pod};
 use bindery_placement::{PlacementError, ClaimOutcome, ClaimRejection};
-use bindery_scheduler::{Evaluation, Outlook};
+use bindery_scheduler::{Evaluation, NodeAssessment};
 
 use crate::{ClaimOnNode, Matrix, Row, cell_text};
 
@@ -26,7 +26,7 @@ pub(crate) struct PodPlacement<'a> {
 /// A node, and how well the pod fits there.
 pub(crate) struct NodeOutlook<'l> {
     pub node: &'l Arc<Node>,
-    pub outlook: Result<Outlook<'l>, PlacementError>,
+    pub outlook: Result<NodeAssessment<'l>, PlacementError>,
 }
 
 impl NodeOutlook<'_> {
@@ -34,7 +34,7 @@ impl NodeOutlook<'_> {
     pub fn obstacle_count(&self) -> usize {
         let Ok(outlook) = &self.outlook else { return usize::MAX };
         let nothing = outlook.claims.iter().filter(|(_, prospect)| matches!(prospect, ClaimOutcome::Failed(_)));
-        outlook.against.len() + nothing.count()
+        outlook.reasons.len() + nothing.count()
     }
 
     /// The key that nodes sharing a row have in common.
@@ -45,7 +45,7 @@ impl NodeOutlook<'_> {
                 let claims = outlook.claims.iter();
                 let claims =
                     claims.map(|(claim, of)| format!("{}: {}", claim.meta.name, cell_text::prospect_group(of)));
-                claims.chain(outlook.against.iter().map(ToString::to_string)).collect()
+                claims.chain(outlook.reasons.iter().map(ToString::to_string)).collect()
             }
         }
     }
@@ -116,7 +116,7 @@ impl<'a> PodPlacement<'a> {
             Ok(outlook) => {
                 let claims: Vec<ClaimOnNode> =
                     self.claims.iter().map(|claim| self.cell(node, others == 0, outlook, claim)).collect();
-                let against = outlook.against.iter();
+                let against = outlook.reasons.iter();
                 (claims, against.map(|reason| cell_text::reason_text(&self.look, self.pod, node, reason)).collect())
             }
         };
@@ -124,7 +124,7 @@ impl<'a> PodPlacement<'a> {
         Row { node: node.name().to_string(), similar_nodes: others, fits, claims, other_reasons: rest }
     }
 
-    fn cell(&self, node: &Node, is_alone: bool, outlook: &Outlook<'_>, claim: &ClaimKey) -> ClaimOnNode {
+    fn cell(&self, node: &Node, is_alone: bool, outlook: &NodeAssessment<'_>, claim: &ClaimKey) -> ClaimOnNode {
         if let Some(refused) = self.refused.iter().find(|refused| refused.claim == *claim) {
             return ClaimOnNode { fits: false, text: refused.why.to_string() };
         }

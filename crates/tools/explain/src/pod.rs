@@ -127,7 +127,7 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], nodes: &Nodes) -> Opti
         (None, None, Some(are_bound)) if rule == &rules::WAITS_FOR_VOLUMES => {
             format!("It is assigned to node {} when {are_bound}.", pod.scheduling.nominated_node)
         }
-        (None, None, _) if rule == &rules::ELSEWHERE => "It is retried after a back-off.".into(),
+        (None, None, _) if rule == &rules::PROVISIONING_FAILED => "It is retried after a back-off.".into(),
         (None, None, _) => "No small change was found that would make it schedulable.".into(),
     })
 }

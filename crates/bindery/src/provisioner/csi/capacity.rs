@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_cache::Cache;
-use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by, owner, segments};
-use bindery_csi::{Driver, Introduction, Look};
+use bindery_csi::capacity::{CapacityPublisher, Counts, Identity, Segment, Targets, managed_by, owner, segments};
+use bindery_csi::{Driver, DriverInfo, ObjectClient};
 use bindery_engine::Engine;
-use bindery_model::{BindingMode, Kind, Name, Object};
+use bindery_model::{BindingMode, Class, Kind, Name, Object};
 use bindery_runtime::{Api, EngineQuery, Message};
 use futures::future::BoxFuture;
 use tokio::sync::Notify;
@@ -46,7 +46,7 @@ pub async fn identity(
     pod: OwnPod,
     driver: &str,
     node: Option<&LocalNode>,
-    look: &dyn Look,
+    look: &dyn ObjectClient,
 ) -> Result<Identity, String> {
     let OwnPod { namespace, owner: above } = pod;
     let owner = match above {
@@ -65,9 +65,9 @@ pub fn publisher(
     driver: &Driver,
     changed: Arc<Notify>,
     counts: Arc<Counts>,
-) -> Keeper {
+) -> CapacityPublisher {
     let flags = &args.capacity;
-    Keeper {
+    CapacityPublisher {
         api: Arc::new(api),
         driver: driver.clone(),
         identity,
@@ -82,21 +82,21 @@ pub fn publisher(
 /// lists are complete.
 pub fn wanted(
     args: &Args,
-    driver: &Introduction,
+    driver: &DriverInfo,
     node: Option<&LocalNode>,
     outbox: UnboundedSender<Message>,
-) -> impl Fn() -> BoxFuture<'static, Option<Wanted>> + use<> {
+) -> impl Fn() -> BoxFuture<'static, Option<Targets>> + use<> {
     let (name, immediate) = (Name::from(driver.name.as_str()), args.capacity.capacity_for_immediate_binding);
     // The only segment, if the driver has just one.
     let only = match node {
         Some(node) => Some(node.topology.clone()),
-        None => (!driver.abilities.topology).then(Place::new),
+        None => (!driver.capabilities.topology).then(Segment::new),
     };
     move || {
         let (name, only) = (name.clone(), only.clone());
         query(&outbox, move |known| {
             let places = only.map_or_else(|| topology_segments(known, &name), |only| BTreeSet::from([only]));
-            Wanted { classes: classes(known, &name, immediate), places }
+            Targets { classes: classes(known, &name, immediate), segments: places }
         })
     }
 }
@@ -124,13 +124,13 @@ fn classes(known: &Cache, driver: &Name, immediate: bool) -> BTreeSet<String> {
 }
 
 /// The topology segments of the driver's nodes.
-fn topology_segments(known: &Cache, driver: &Name) -> BTreeSet<Place> {
+fn topology_segments(known: &Cache, driver: &Name) -> BTreeSet<Segment> {
     let node = |name: &Name| {
         let keys = known.csi_node(name)?.driver(driver)?.topology_keys.iter().map(ToString::to_string);
         let (keys, labels) = (keys.collect::<Vec<String>>(), &known.node(name)?.labels);
         let labels = keys.iter().filter_map(|key| Some((key.clone(), labels.get(key)?.to_string()))).collect();
         Some((labels, keys))
     };
-    let nodes: Vec<(Place, Vec<String>)> = known.nodes().filter_map(|found| node(found.name())).collect();
+    let nodes: Vec<(Segment, Vec<String>)> = known.nodes().filter_map(|found| node(found.name())).collect();
     segments(nodes.iter().map(|(labels, keys)| (labels.clone(), keys.as_slice())))
 }

@@ -59,14 +59,19 @@ async fn lease_health(State(health): State<LeaseHealth>) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bindery_runtime::{Leased, Observer};
+    use bindery_runtime::{LeaseStatus, Observer};
 
     #[test]
     fn leader_with_an_expired_lease_is_unhealthy() {
         let overdue = |holder: &str, seconds_ago: i64| {
             let (recorder, now) = (Recorder::default(), Timestamp::UNIX_EPOCH);
             let renewed = Timestamp::from_second(-seconds_ago).expect("a time").to_string();
-            recorder.leased(&Leased { identity: "me".into(), holder: holder.into(), renewed, transitions: 0 });
+            recorder.lease_observed(&LeaseStatus {
+                identity: "me".into(),
+                holder: holder.into(),
+                renewed,
+                transitions: 0,
+            });
             LeaseHealth { recorder, duration: Duration::from_secs(15) }.is_overdue(now)
         };
         assert!(!overdue("me", 34) && overdue("me", 36));

@@ -9,7 +9,7 @@ use bindery_csi::{CallObserver, FinishedCall};
 use bindery_engine::{Decided, Measured};
 use bindery_model::migration::Plugin;
 use bindery_rules_api::Timed;
-use bindery_runtime::{Leased, Observer, Operated};
+use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -148,11 +148,11 @@ impl Observer for CsiMetrics {
         }
     }
 
-    fn operated(&self, operated: &Operated) {
-        self.0.recorder.operated(operated);
+    fn operation_finished(&self, operated: &FinishedOperation) {
+        self.0.recorder.operation_finished(operated);
     }
 
-    fn leased(&self, lease: &Leased) {
-        self.0.recorder.leased(lease);
+    fn lease_observed(&self, lease: &LeaseStatus) {
+        self.0.recorder.lease_observed(lease);
     }
 }

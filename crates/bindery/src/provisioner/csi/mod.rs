@@ -11,8 +11,8 @@ mod node_deployment;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bindery_csi::capacity::Keeper;
-use bindery_csi::{Csi, Driver, Introduction, Look, Server, Setup, sweep};
+use bindery_csi::capacity::CapacityPublisher;
+use bindery_csi::{ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, remove_stale_snapshot_finalizers};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
@@ -52,17 +52,17 @@ pub async fn run(args: Args) -> Result<(), String> {
     let recorder = Recorder::default();
     let metrics = CsiMetrics::new(recorder.clone());
     let driver = Driver::connect(&args.csi_address, args.timeout, Arc::new(metrics.clone())).await?;
-    let mut introduction = driver.meet().await?;
-    introduction.abilities.topology &= gates.topology;
-    let Introduction { name, version, abilities } = &introduction;
-    tracing::info!(driver = name, version, ?abilities, "connected to the CSI driver");
+    let mut introduction = driver.identify().await?;
+    introduction.capabilities.topology &= gates.topology;
+    let DriverInfo { name, version, capabilities } = &introduction;
+    tracing::info!(driver = name, version, ?capabilities, "connected to the CSI driver");
     let node = node_deployment::local_node(node_name, &driver).await?;
     let setup = setup(&args, &gates, &introduction, node.as_ref(), &api).await;
     let config = provisioner_config(&args, &introduction, node.as_ref(), &setup.identity);
     // csi-provisioner reads from its caches where this reads from the API server. These reads do
     // not count against --kube-api-qps; the number of workers limits them.
     let reads = Arc::new(connect(None)?);
-    let look: Arc<dyn Look> = Arc::new(Server(reads.clone()));
+    let look: Arc<dyn ObjectClient> = Arc::new(ApiObjects(reads.clone()));
     let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
     let publisher = match pod {
         None => None,
@@ -76,7 +76,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let taking = node.as_ref().and_then(|node| node.taking(&args.node, csi.clone(), look.clone()));
     let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(reads, csi));
     let observer: Arc<dyn Observer> = Arc::new(metrics.clone());
-    let mut host = EngineHost::start_with(&api, engine(&args, config.clone()), &observer, |_| worker);
+    let mut host = EngineHost::start(&api, engine(&args, config.clone()), &observer, |_| worker);
     if let Some(listener) = listener {
         serve(&args, listener, &introduction.name, recorder, metrics, &mut host);
     }
@@ -101,12 +101,12 @@ pub async fn run(args: Args) -> Result<(), String> {
 }
 
 /// Removes finalizers that were left on snapshots, forever, if that is enabled.
-async fn sweep_snapshots(args: &Args, driver: &Introduction, look: Arc<dyn Look>) {
-    if args.snapshot_orphan_sweep_interval.is_zero() || !driver.abilities.snapshots {
+async fn sweep_snapshots(args: &Args, driver: &DriverInfo, look: Arc<dyn ObjectClient>) {
+    if args.snapshot_orphan_sweep_interval.is_zero() || !driver.capabilities.create_delete_snapshot {
         std::future::pending::<()>().await;
     }
     loop {
-        sweep(&*look).await;
+        remove_stale_snapshot_finalizers(&*look).await;
         tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
     }
 }
@@ -114,14 +114,14 @@ async fn sweep_snapshots(args: &Args, driver: &Introduction, look: Arc<dyn Look>
 /// Publishes the driver's capacity, forever, if that is enabled.
 async fn publish_capacity(
     args: &Args,
-    driver: &Introduction,
+    driver: &DriverInfo,
     node: Option<&LocalNode>,
-    publisher: Option<Keeper>,
+    publisher: Option<CapacityPublisher>,
     outbox: UnboundedSender<Message>,
 ) {
     match publisher {
         None => std::future::pending().await,
-        Some(publisher) => publisher.keep(capacity::wanted(args, driver, node, outbox)).await,
+        Some(publisher) => publisher.run(capacity::wanted(args, driver, node, outbox)).await,
     }
 }
 
@@ -140,7 +140,7 @@ async fn cluster(args: &Args) -> Result<Cluster, String> {
 }
 
 /// How the driver is used.
-async fn setup(args: &Args, gates: &FeatureGates, driver: &Introduction, node: Option<&LocalNode>, api: &Api) -> Setup {
+async fn setup(args: &Args, gates: &FeatureGates, driver: &DriverInfo, node: Option<&LocalNode>, api: &Api) -> Setup {
     let attributes_classes = match gates.attributes_classes {
         Some(enabled) => enabled,
         None => serves_attributes_classes(api).await,
@@ -148,7 +148,7 @@ async fn setup(args: &Args, gates: &FeatureGates, driver: &Introduction, node: O
     Setup {
         driver: driver.name.clone(),
         identity: identity(&driver.name, node),
-        abilities: driver.abilities,
+        capabilities: driver.capabilities,
         default_fs_type: args.default_fstype.clone(),
         extra_metadata: args.extra_create_metadata,
         read_only: args.controller_publish_readonly,
@@ -179,20 +179,20 @@ fn identity(driver: &str, node: Option<&LocalNode>) -> String {
 }
 
 /// The configuration of the rules. With `--node-deployment`, topology is always strict.
-fn provisioner_config(args: &Args, driver: &Introduction, node: Option<&LocalNode>, identity: &str) -> Config {
+fn provisioner_config(args: &Args, driver: &DriverInfo, node: Option<&LocalNode>, identity: &str) -> Config {
     let strict = args.strict_topology || node.is_some();
     let topology = TopologyConfig { strict, immediate: args.immediate_topology };
     Config {
         // Classes and claims that name the in-tree plugin which the driver replaces.
-        also: Plugin::of_driver(&driver.name).into_iter().map(|plugin| plugin.name().into()).collect(),
+        aliases: Plugin::of_driver(&driver.name).into_iter().map(|plugin| plugin.name().into()).collect(),
         // Leaked once per process.
         component: String::leak(format!("{}_{identity}", driver.name)),
-        makes_blocks: true,
-        attaches: driver.abilities.attachments,
-        clones: driver.abilities.clones,
+        supports_block: true,
+        attachable: driver.capabilities.publish_unpublish_volume,
+        supports_cloning: driver.capabilities.clone_volume,
         prefix: args.volume_name_prefix.as_str().into(),
         uid_length: args.uid_length(),
-        topology: driver.abilities.topology.then_some(topology),
+        topology: driver.capabilities.topology.then_some(topology),
         node: node.map(LocalNode::own_node),
         ..Config::new(driver.name.as_str())
     }
@@ -223,5 +223,5 @@ fn serve(
     let health = is_elected.then(|| LeaseHealth { recorder: recorder.clone(), duration });
     let shared = Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease)
         .with_metrics(Arc::new(move |registry| metrics.register(registry)));
-    host.run("the HTTP server", endpoints::serve(listener, shared, args.metrics_path.clone(), health));
+    host.spawn("the HTTP server", endpoints::serve(listener, shared, args.metrics_path.clone(), health));
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bindery_cache::Cache;
-use bindery_csi::capacity::Place;
-use bindery_csi::{Csi, Driver, Free, Look, Taking};
+use bindery_csi::capacity::Segment;
+use bindery_csi::{Csi, Driver, NodeAssignment, ObjectClient, UnassignedClaim};
 use bindery_model::migration::topologies;
 use bindery_model::{Annotation, BindingMode, Claim, Kind, Labels, Name};
 use bindery_provisioner_sdk::{Config, OwnNode};
@@ -19,7 +19,7 @@ pub struct LocalNode {
     /// Its name.
     pub name: String,
     /// Its topology segments, reported by the driver.
-    pub topology: Place,
+    pub topology: Segment,
 }
 
 /// The name of the node that this provisioner serves, with `--node-deployment`.
@@ -50,16 +50,16 @@ impl LocalNode {
 
     /// The node, for the configuration of the rules.
     pub fn own_node(&self) -> OwnNode {
-        OwnNode { name: self.name.as_str().into(), place: self.labels() }
+        OwnNode { name: self.name.as_str().into(), segment: self.labels() }
     }
 
     /// Assigns claims to this node, if that is enabled.
-    pub fn taking(&self, flags: &NodeFlags, csi: Arc<Csi>, look: Arc<dyn Look>) -> Option<Taking> {
-        flags.node_deployment_immediate_binding.then(|| Taking {
+    pub fn taking(&self, flags: &NodeFlags, csi: Arc<Csi>, look: Arc<dyn ObjectClient>) -> Option<NodeAssignment> {
+        flags.node_deployment_immediate_binding.then(|| NodeAssignment {
             csi,
-            look,
+            objects: look,
             node: self.name.as_str().into(),
-            place: self.topology.clone(),
+            segment: self.topology.clone(),
             delay_base: flags.node_deployment_base_delay,
             delay_max: flags.node_deployment_max_delay,
         })
@@ -67,23 +67,23 @@ impl LocalNode {
 }
 
 /// Assigns claims to this node, forever; does nothing if that is disabled.
-pub async fn assign_claims(taking: Option<Taking>, config: Config, outbox: UnboundedSender<Message>) {
+pub async fn assign_claims(taking: Option<NodeAssignment>, config: Config, outbox: UnboundedSender<Message>) {
     let Some(taking) = taking else { return std::future::pending().await };
     let unassigned = || {
         let config = config.clone();
         query(&outbox, move |known| unassigned(known, &config))
     };
-    taking.go_on(unassigned).await;
+    taking.run(unassigned).await;
 }
 
 /// The claims that any node may provision.
-fn unassigned(known: &Cache, config: &Config) -> Vec<Free> {
+fn unassigned(known: &Cache, config: &Config) -> Vec<UnassignedClaim> {
     let claims = known.keys(Kind::Claim).into_iter().filter_map(|key| known.claim(&key.claim_key()));
     claims.filter(|claim| is_unassigned(known, claim, config)).map(|claim| description(claim, config)).collect()
 }
 
-fn description(claim: &Claim, config: &Config) -> Free {
-    Free {
+fn description(claim: &Claim, config: &Config) -> UnassignedClaim {
+    UnassignedClaim {
         claim: claim.key(),
         uid: claim.meta.uid.clone(),
         class: claim.class().clone(),
@@ -99,12 +99,12 @@ fn is_unassigned(known: &Cache, claim: &Claim, config: &Config) -> bool {
         annotation(Annotation::StorageProvisioner).or_else(|| annotation(Annotation::BetaStorageProvisioner));
     let allows_node = |class: &bindery_model::Class| {
         let is_allowed =
-            config.node.as_ref().is_none_or(|own| config.topology.is_none() || topologies(class).allow(&own.place));
-        class.binding == Some(BindingMode::Immediate) && config.answers_to(&class.provisioner) && is_allowed
+            config.node.as_ref().is_none_or(|own| config.topology.is_none() || topologies(class).allow(&own.segment));
+        class.binding == Some(BindingMode::Immediate) && config.has_name(&class.provisioner) && is_allowed
     };
     claim.volume.is_none()
         && !claim.deleting
-        && provisioner.is_some_and(|name| config.answers_to(name))
+        && provisioner.is_some_and(|name| config.has_name(name))
         && annotation(Annotation::SelectedNode).is_none()
         && known.class(claim.class()).is_some_and(|class| allows_node(class))
 }

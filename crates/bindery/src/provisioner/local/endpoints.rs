@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use bindery_local_disks::agent::{Cleanings, Knowledge};
+use bindery_local_disks::agent::{Cleanings, EngineVolumes};
 use bindery_local_disks::discover::Owner;
 use tokio::net::TcpListener;
 
@@ -26,7 +26,7 @@ struct Inner {
     /// Why the current configuration files are invalid.
     config: Option<String>,
     /// Lists volumes, and knows which of them this provisioner owns.
-    known: Option<(Knowledge, Owner)>,
+    known: Option<(EngineVolumes, Owner)>,
 }
 
 impl Status {
@@ -35,7 +35,7 @@ impl Status {
     }
 
     /// Sets the source of volumes, for metrics.
-    pub fn set_volumes(&self, knowledge: Knowledge, owner: Owner) {
+    pub fn set_volumes(&self, knowledge: EngineVolumes, owner: Owner) {
         self.lock().known = Some((knowledge, owner));
     }
 
@@ -99,7 +99,7 @@ async fn page(State(shared): State<Shared>) -> Response {
     let owned = match known {
         None => Vec::new(),
         Some((knowledge, owner)) => {
-            let volumes = knowledge.volumes().await.unwrap_or_default();
+            let volumes = knowledge.list().await.unwrap_or_default();
             volumes.into_iter().filter(|volume| owner.owns(volume)).collect()
         }
     };

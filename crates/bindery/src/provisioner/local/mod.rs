@@ -154,12 +154,12 @@ impl Agent {
             component,
             observer: Arc::new(self.metrics.clone()),
         };
-        let mut host = EngineHost::start_with(&self.api, engine, &observer, |events| {
+        let mut host = EngineHost::start(&self.api, engine, &observer, |events| {
             Arc::new(ProvisioningWorker::new(self.api.clone(), Arc::new(disks(events)))) as Arc<dyn RunOperation>
         });
         knowledge.connect(host.outbox.clone());
         self.status.set_volumes(knowledge.clone(), owner.clone());
-        host.lead(true)?;
+        host.set_leader(true)?;
         let rounds = Discovery {
             api: self.api.clone(),
             config: config.clone(),
@@ -174,7 +174,7 @@ impl Agent {
             failed: BTreeSet::new(),
         };
         tokio::select! {
-            failed = host.failed() => Err(failed),
+            failed = host.task_failure() => Err(failed),
             never = self.discover(args, rounds) => match never {},
             changed = self.watch_config(args, &config) => Ok(changed),
         }

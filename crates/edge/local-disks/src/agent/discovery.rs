@@ -136,7 +136,7 @@ impl Discovery {
         match self.api.get(&class_path(&Name::new(name))).await {
             Ok(class) => Class::from_json(class.to_string().as_bytes()).map(Some).map_err(|error| error.to_string()),
             Err(GetError::NotFound(_)) => Ok(None),
-            Err(GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
+            Err(GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 
@@ -171,8 +171,8 @@ impl Discovery {
             }
             // The volume was created by another process, or by us and the response was lost: the
             // next round sees it.
-            Err(GetError::Refused(409, _)) => Ok(false),
-            Err(GetError::NotFound(error) | GetError::Refused(_, error) | GetError::Lost(error)) => Err(error),
+            Err(GetError::Rejected(409, _)) => Ok(false),
+            Err(GetError::NotFound(error) | GetError::Rejected(_, error) | GetError::Lost(error)) => Err(error),
         }
     }
 

@@ -56,8 +56,7 @@ pub fn check(before: &SimulatedCluster, after: &SimulatedCluster, request: &Requ
         Request::RunOperation(Operation::Recycle(recycle)) => {
             check_destroy(before, &recycle.proof.volume().uid, "scrubbed")
         }
-        Request::RunOperation(Operation::Remove(proof)) => {
-            check_destroy(before, &proof.volume().uid, "its storage removed")
+        Request::RunOperation(Operation::Prepare(_) | Operation::CreateStorage(..) | Operation::DiscardStorage(..)) => {
         }
         Request::Create(create) => protection::check_create(create),
         Request::Bind(_) => {}

@@ -91,7 +91,7 @@ impl Served {
                     Err(status) => Answer::Rejected(request_error(&status)),
                 }
             }
-            Request::RunOperation(_) => Answer::AnswerBody(Ok(OperationOutput::default())),
+            Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
         }
     }
 

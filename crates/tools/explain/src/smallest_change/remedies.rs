@@ -31,10 +31,10 @@ pub(super) fn proposal<'a>(placement: &PodPlacement<'_>, evaluated: &'a NodeOutl
     }
     for (claim, prospect) in outlook.claims.iter().filter(|(claim, _)| !is_refused(claim)) {
         if let ClaimOutcome::Failed(lack) = prospect {
-            steps.push(remedy_for_lack(placement, node, claim, lack)?);
+            steps.push(remedy_for_lack(placement, node, claim, &lack)?);
         }
     }
-    for reason in &outlook.against {
+    for reason in &outlook.reasons {
         let step = remedy(placement, node, reason)?;
         // Several reasons can share one remedy.
         if steps.iter().all(|known: &Step| known.text != step.text) {
@@ -151,7 +151,7 @@ fn capacity_for(node: &Node, claim: &Claim) -> Step {
         meta: Meta { uid: name.clone(), name, ..Meta::default() },
         class: class.clone(),
         nodes: Some(Ok(Selector::default())),
-        room: Some(size.clone()),
+        total: Some(size.clone()),
         ..Capacity::default()
     };
     let text = format!(
@@ -241,15 +241,15 @@ fn not_wanted(
 }
 
 fn enlarge(node: &Node, shortage: &ResourceShortage) -> Step {
-    let &ResourceShortage { ref what, needs, taken, has } = shortage;
-    let by = needs + taken - has;
-    let (amount, name) = (cell_text::amount(what, by), node.name());
-    let text = if needs > has {
-        format!("request {amount} less {what}, or add as much to node {name}")
+    let &ResourceShortage { ref resource, requested, used, allocatable } = shortage;
+    let by = requested + used - allocatable;
+    let (amount, name) = (cell_text::amount(resource, by), node.name());
+    let text = if requested > allocatable {
+        format!("request {amount} less {resource}, or add as much to node {name}")
     } else {
-        format!("free {amount} of {what} on node {name}, or request as much less")
+        format!("free {amount} of {resource} on node {name}, or request as much less")
     };
-    step(Cost::Pod, text, Edit::RaiseAllocatable { node: name.clone(), what: what.clone(), by })
+    step(Cost::Pod, text, Edit::RaiseAllocatable { node: name.clone(), what: resource.clone(), by })
 }
 
 /// Deletes the conflicting pods.
