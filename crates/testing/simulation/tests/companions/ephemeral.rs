@@ -109,7 +109,7 @@ fn answers() -> Vec<Case> {
             .lost_answer("create", Kind::Claim)
             .after(made)
             .events(&[])
-            .history(&["create PersistentVolumeClaim default/pod1-vol: no answer", "read PersistentVolumeClaim"]),
+            .history(&["create PersistentVolumeClaim default/pod1-vol: no response", "read PersistentVolumeClaim"]),
         pod("making it is lost before it is done", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, RequestError::Lost)
@@ -121,7 +121,7 @@ fn answers() -> Vec<Case> {
             .error("create", Kind::Claim, RequestError::Lost)
             .error("create", Kind::Claim, RequestError::Lost)
             .after("")
-            .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: no answer"])
+            .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: no response"])
             .stable(made)
             .history(&["create", "read", "create", "read", "create"]),
         pod("we made it, and do not know: word has not come", "pod1")
