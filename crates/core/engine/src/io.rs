@@ -144,7 +144,7 @@ impl std::fmt::Display for RequestError {
             RequestError::Conflict => f.write_str("the object has been modified"),
             RequestError::NotFound => f.write_str("the object does not exist"),
             RequestError::AlreadyExists => f.write_str("the object already exists"),
-            RequestError::Lost => f.write_str("no response from the API server"),
+            RequestError::Lost => f.write_str("no response"),
             RequestError::RetryAfter(_, error) | RequestError::Error(error) => f.write_str(error),
         }
     }

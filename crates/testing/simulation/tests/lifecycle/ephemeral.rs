@@ -110,7 +110,7 @@ fn answers() -> Vec<Case> {
             .lost_answer("create", Kind::Claim)
             .after(made)
             .events(&[])
-            .requests(&["create PersistentVolumeClaim default/pod1-vol: no answer", "read PersistentVolumeClaim"]),
+            .requests(&["create PersistentVolumeClaim default/pod1-vol: no response", "read PersistentVolumeClaim"]),
         pod("the creation is lost", "pod1")
             .before("pod pod1#uid1 eph=vol")
             .error("create", Kind::Claim, RequestError::Lost)
@@ -122,7 +122,7 @@ fn answers() -> Vec<Case> {
             .error("create", Kind::Claim, RequestError::Lost)
             .error("create", Kind::Claim, RequestError::Lost)
             .after("")
-            .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: no answer"])
+            .events(&["Warning FailedBinding ephemeral volume vol: create PVC pod1-vol: no response"])
             .stable(made)
             .requests(&["create", "read", "create", "read", "create"]),
         pod("we created the claim, and it is not in the cache yet", "pod1")

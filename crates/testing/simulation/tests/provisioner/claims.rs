@@ -122,7 +122,7 @@ fn not_provisioned() -> Vec<Case> {
                  pvc c#u1 1Gi Pending class=gold sp=csi.example.com",
             )
             .unchanged()
-            .events(&["Warning ProvisioningFailed a volume pvc-u1 exists, and belongs to another claim"]),
+            .events(&["Warning ProvisioningFailed volume pvc-u1 already exists and belongs to another claim"]),
         case("the claim is created and deleted").then(|cluster| bindery_simulation::notation::add(cluster, CLAIM)).then(|cluster| {
             cluster.delete(&ClaimKey::new("default", "c").into());
         })
