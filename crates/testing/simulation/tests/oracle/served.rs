@@ -93,7 +93,7 @@ impl Served {
                     Err(status) => Answer::Refused(refusal(&status)),
                 }
             }
-            Request::RunOperation(_) => Answer::AnswerBody(Ok(OperationOutput::default())),
+            Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
         }
     }
 
