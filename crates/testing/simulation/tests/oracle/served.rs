@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bindery_apiserver::api::{Body, AnswerBody, PatchType, Settings, Watch, WatchEventType};
-use bindery_apiserver::{Answer as Answered, Api, RequestContext, Options, Status, Target, Verb};
+use bindery_apiserver::api::{AnswerBody, Body, PatchType, Settings, Watch, WatchEventType};
+use bindery_apiserver::{Answer as Answered, Api, Options, RequestContext, Status, Target, Verb};
 use bindery_engine::{Answer, Moment, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{OperationOutput, Request, Write};
@@ -255,7 +255,9 @@ fn request(verb: Verb, key: &ObjectKey, subresource: &str, body: Bytes) -> binde
 fn object_of(answer: Answered) -> Bytes {
     match answer.body {
         AnswerBody::Object(object) => object,
-        AnswerBody::List(_) | AnswerBody::Status(_) => panic!("the answer to a request about an object is not an object"),
+        AnswerBody::List(_) | AnswerBody::Status(_) => {
+            panic!("the answer to a request about an object is not an object")
+        }
     }
 }
 
