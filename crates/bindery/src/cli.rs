@@ -65,12 +65,11 @@ impl Command {
 
     /// How the command logs unless flags say otherwise.
     pub fn log_profile(&self) -> LogProfile {
-        match self {
-            // The demo prints the decisions itself.
-            Command::Up(up::Args { demo: true, .. }) => LogProfile::ErrorsOnly,
-            command if command.daemon_name().is_some() => LogProfile::Daemon,
-            _ => LogProfile::OneShot,
+        // The demo prints the decisions itself.
+        if matches!(self, Command::Up(up::Args { demo: true, .. })) {
+            return LogProfile::ErrorsOnly;
         }
+        if self.daemon_name().is_some() { LogProfile::Daemon } else { LogProfile::OneShot }
     }
 }
 

@@ -40,7 +40,7 @@ impl ClusterFlags {
         match &self.kubeconfig {
             Some(file) => {
                 let error = |error: KubeconfigError| unusable(file, &error);
-                self.from_kubeconfig(Kubeconfig::read_from(file).map_err(error)?).await.map_err(error)
+                self.select(Kubeconfig::read_from(file).map_err(error)?).await.map_err(error)
             }
             None => self.infer().await,
         }
@@ -48,7 +48,7 @@ impl ClusterFlags {
 
     async fn infer(&self) -> Result<Cluster, String> {
         let cluster = match Kubeconfig::read() {
-            Ok(kubeconfig) => self.from_kubeconfig(kubeconfig).await,
+            Ok(kubeconfig) => self.select(kubeconfig).await,
             Err(error) => Err(error),
         };
         let kubeconfig = match cluster {
@@ -67,7 +67,7 @@ impl ClusterFlags {
         Ok(Cluster { config, context: None })
     }
 
-    async fn from_kubeconfig(&self, kubeconfig: Kubeconfig) -> Result<Cluster, KubeconfigError> {
+    async fn select(&self, kubeconfig: Kubeconfig) -> Result<Cluster, KubeconfigError> {
         let context = self.context.clone().or_else(|| kubeconfig.current_context.clone());
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         Ok(Cluster { config: Config::from_custom_kubeconfig(kubeconfig, &options).await?, context })
@@ -75,11 +75,11 @@ impl ClusterFlags {
 }
 
 fn unusable(file: &Path, error: &KubeconfigError) -> String {
-    match error {
-        // The message names the file already.
-        KubeconfigError::ReadConfig(error, _) => format!("cannot read the kubeconfig {}: {error}", file.display()),
-        error => format!("cannot use the kubeconfig {}: {error}", file.display()),
+    // This error names the file already.
+    if let KubeconfigError::ReadConfig(error, _) = error {
+        return format!("cannot read the kubeconfig {}: {error}", file.display());
     }
+    format!("cannot use the kubeconfig {}: {error}", file.display())
 }
 
 #[derive(Deserialize)]

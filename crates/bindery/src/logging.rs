@@ -17,8 +17,8 @@ pub struct LogFlags {
     pub log_format: Option<LogFormat>,
 }
 
-/// Lines for people, or one JSON object on each line. Without comments on the variants, because clap
-/// would add them to every help text.
+/// Lines for people, or one JSON object on each line. Without comments on the variants, because
+/// clap would add them to every help text.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
     Text,
