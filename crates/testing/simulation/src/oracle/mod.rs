@@ -30,7 +30,7 @@ pub const DIFFERENCES: &[(&str, &str)] = &[
 ];
 
 /// States with pods in which our scheduler intentionally decides differently from kube-scheduler:
-/// the id, and the reason. See docs/deviations.md.
+/// the id, and the reason. See docs/differences.md.
 pub const SCHEDULER_DIFFERENCES: &[(&str, &str)] = &[
     ("p03046", "a volume that is reserved for a claim but does not satisfy it is not bound to the claim"),
     ("p03250", "the same: another volume is provisioned instead"),
@@ -41,7 +41,7 @@ pub const SCHEDULER_DIFFERENCES: &[(&str, &str)] = &[
 ];
 
 /// States in which our CSI provisioner intentionally decides differently: the id, and the reason.
-/// See docs/deviations.md.
+/// See docs/differences.md.
 pub const CSI_DIFFERENCES: &[(&str, &str)] = &[];
 
 /// A state, and all outcomes that were observed.
