@@ -39,6 +39,9 @@ enum Task {
     Rules,
     /// Write deploy/manifests from the chart, with Helm: from the cache, from PATH, or built once with Go.
     Manifests,
+    /// Write the generated pages of the documentation, check its links, and build it as a book in
+    /// target/book.
+    Docs,
     /// Measure, and print a table.
     Bench {
         /// What to measure.
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::Assets => print_assets(),
         Task::Rules => write_rules(),
         Task::Manifests => write_manifests(),
+        Task::Docs => cargo(&["run", "--quiet", "--package", "xtask-docs", "--features", "book"]),
         Task::Bench { what: Bench::Core } => {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))

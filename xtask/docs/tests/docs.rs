@@ -1,0 +1,16 @@
+//! The documentation in the repository: generated pages are current, and every link leads somewhere.
+
+#[test]
+fn every_link_leads_somewhere() {
+    let broken = xtask_docs::links::broken(&xtask_docs::root()).expect("the repository can be read");
+    assert!(broken.is_empty(), "broken links:\n  {}", broken.join("\n  "));
+}
+
+#[test]
+fn pages_generated_from_the_chart_are_current() {
+    let root = xtask_docs::root();
+    for (path, text) in xtask_docs::generated_pages(&root).expect("the chart can be read") {
+        let written = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        assert!(written == text, "{path} is not current: run `cargo xtask docs`");
+    }
+}
