@@ -17,8 +17,9 @@ struct Value {
 pub fn page(root: &Path) -> Result<String, String> {
     let mut page = String::from(
         "# Helm values\n\n\
-         Every value of the chart in `deploy/chart`, with its default. Set one with `--set PATH=VALUE`, or in a\n\
-         file that you pass with `--values`. [Install](../tasks/install.md) says which ones you are likely to change.\n\n\
+         Every value of the chart in `deploy/chart`, with its default. Set one with `--set PATH=VALUE`, or\n\
+         in a file that you pass with `--values`. [Install](../tasks/install.md) lists the ones that you are\n\
+         most likely to change.\n\n\
          This page is generated from `deploy/chart/values.yaml` by `cargo xtask docs`.\n\n\
          | value | default | description |\n|---|---|---|\n",
     );

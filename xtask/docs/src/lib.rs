@@ -3,6 +3,7 @@
 pub mod chart;
 pub mod links;
 pub mod roles;
+pub mod rules;
 
 use std::path::{Path, PathBuf};
 

@@ -32,7 +32,8 @@ pub fn broken(root: &Path) -> Result<Vec<String>, String> {
         }
     }
     if let Some(summary) = pages.get(Path::new("docs/SUMMARY.md")) {
-        let listed: BTreeSet<PathBuf> = summary.links.iter().map(|link| normalized(&Path::new("docs").join(link))).collect();
+        let listed: BTreeSet<PathBuf> =
+            summary.links.iter().map(|link| normalized(&Path::new("docs").join(link))).collect();
         let is_page = |file: &&PathBuf| file.starts_with("docs") && !file.ends_with("SUMMARY.md");
         let unlisted = pages.keys().filter(is_page).filter(|file| !listed.contains(*file));
         broken.extend(unlisted.map(|file| format!("{}: docs/SUMMARY.md does not list it", file.display())));
@@ -56,7 +57,7 @@ fn why_broken(root: &Path, pages: &BTreeMap<PathBuf, Page>, file: &Path, link: &
 }
 
 /// Every Markdown file below `root`, without what is built or hidden.
-fn markdown_files(root: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn markdown_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let (mut files, mut folders) = (Vec::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
         let cannot = |error| format!("cannot read {}: {error}", folder.display());
@@ -150,9 +151,15 @@ mod tests {
         let root = std::env::temp_dir().join(format!("bindery-links-{}", std::process::id()));
         std::fs::create_dir_all(root.join("docs")).expect("a folder");
         let write = |path: &str, text: &str| std::fs::write(root.join(path), text).expect("a file");
-        write("README.md", "# A `b` c?\n# A b c\n[1](#a-b-c) [2](#a-b-c-1) [3](docs/x.md#own) [4](https://a.example/)\n");
+        write(
+            "README.md",
+            "# A `b` c?\n# A b c\n[1](#a-b-c) [2](#a-b-c-1) [3](docs/x.md#own) [4](https://a.example/)\n",
+        );
         write("docs/SUMMARY.md", "[x](x.md)\n");
-        write("docs/x.md", "# X {#own}\n[out](../README.md) [none](y.md) [no heading](x.md#x)\n\n{{#include ../README.md}}\n");
+        write(
+            "docs/x.md",
+            "# X {#own}\n[out](../README.md) [none](y.md) [no heading](x.md#x)\n\n{{#include ../README.md}}\n",
+        );
         write("docs/z.md", "`[code](nowhere.md)`\n\n```\n[code](nowhere.md)\n```\n");
         let broken = broken(&root).expect("files can be read");
         std::fs::remove_dir_all(&root).expect("the folder can be removed");

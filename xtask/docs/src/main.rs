@@ -14,11 +14,13 @@ fn main() -> ExitCode {
 }
 
 fn run(root: &Path) -> Result<(), String> {
-    let mut pages = xtask_docs::generated_pages(root)?;
-    pages.push(("docs/reference/cli.md", command_line_reference()?));
-    for (path, text) in pages {
-        std::fs::write(root.join(path), text).map_err(|error| format!("cannot write {path}: {error}"))?;
+    let write = |path: &str, text: String| {
+        std::fs::write(root.join(path), text).map_err(|error| format!("cannot write {path}: {error}"))
+    };
+    for (path, text) in xtask_docs::generated_pages(root)? {
+        write(path, text)?;
     }
+    write("docs/reference/cli.md", command_line_reference()?)?;
     let broken = xtask_docs::links::broken(root)?;
     if !broken.is_empty() {
         return Err(format!("broken links:\n  {}", broken.join("\n  ")));

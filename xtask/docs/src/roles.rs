@@ -7,10 +7,10 @@ use std::path::Path;
 pub fn page(root: &Path) -> Result<String, String> {
     let mut page = String::from(
         "# RBAC\n\n\
-         The permissions that the manifests grant to each part of Bindery, and what each of them is for. Tests run\n\
-         every part under exactly these roles on a real API server. They fail if a request is denied, and if a\n\
-         permission is granted that the audit log does not show to be used.\n\n\
-         The chart grants less when a controller or a feature is disabled: see [Helm values](helm-values.md).\n\n\
+         The permissions that the manifests grant to each part of Bindery, and what each of them is for.\n\
+         Tests run every part under exactly these roles on a real API server. They fail if a request is\n\
+         denied, and if a permission is granted that the audit log does not show to be used.\n\n\
+         The chart grants less if a controller or a feature is disabled: see [Helm values](helm-values.md).\n\n\
          This page is generated from `deploy/manifests` by `cargo xtask docs`.\n",
     );
     let folder = root.join("deploy/manifests");
@@ -52,7 +52,7 @@ fn role(document: &str) -> Option<String> {
         } else if let Some(list) = list("resources:") {
             resources = format!("`{}`", list.replace(", ", "`, `"));
         } else if let Some(list) = list("resourceNames:") {
-            let _ = write!(resources, " named `{}`", list.replace(", ", "`, `"));
+            let _ = write!(resources, " named `{}`", list.replace('"', "").replace(", ", "`, `"));
         } else if let Some(verbs) = list("verbs:") {
             let _ = writeln!(section, "| {group} | {resources} | {verbs} | {} |", comment.trim().replace('|', "\\|"));
             comment.clear();

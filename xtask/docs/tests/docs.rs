@@ -1,4 +1,4 @@
-//! The documentation in the repository: generated pages are current, and every link leads somewhere.
+//! The documentation in the repository: generated pages are current, links lead somewhere, and rules exist.
 
 #[test]
 fn every_link_leads_somewhere() {
@@ -13,4 +13,10 @@ fn pages_generated_from_the_chart_are_current() {
         let written = std::fs::read_to_string(root.join(path)).unwrap_or_default();
         assert!(written == text, "{path} is not current: run `cargo xtask docs`");
     }
+}
+
+#[test]
+fn every_rule_that_a_page_mentions_exists() {
+    let unknown = xtask_docs::rules::unknown(&xtask_docs::root()).expect("the repository can be read");
+    assert!(unknown.is_empty(), "docs/rules.md has no such rule:\n  {}", unknown.join("\n  "));
 }

@@ -114,8 +114,7 @@ fn updated(text: &str, changes: &[(&Step, Vec<String>)]) -> String {
         let kept = |line: &String| step.expected.iter().find(|expected| pattern::line_matches(expected, line));
         let command = &lines[step.line - 1];
         let indent = " ".repeat(command.len() - command.trim_start().len());
-        let new: Vec<String> =
-            printed.iter().map(|line| format!("{indent}{}", kept(line).unwrap_or(line))).collect();
+        let new: Vec<String> = printed.iter().map(|line| format!("{indent}{}", kept(line).unwrap_or(line))).collect();
         lines.splice(step.output.clone(), new);
     }
     lines.join("\n") + "\n"

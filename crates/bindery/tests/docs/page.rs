@@ -160,8 +160,5 @@ fn mistakes_in_a_page_are_named() {
     assert_eq!(error("<!-- docs-test: moon -->\n"), "1: \"moon\" is no environment");
     assert_eq!(error("<!-- docs-test: local -->\n```console\na\n```\n"), "3: a block begins with `$ `");
     assert_eq!(error("<!-- docs-test: local -->\n```console\n$ a\n"), "2: the block does not end");
-    assert_eq!(
-        error("<!-- docs-test: skip: no Docker -->\ntext\n"),
-        "2: a skipped block follows its comment directly"
-    );
+    assert_eq!(error("<!-- docs-test: skip: no Docker -->\ntext\n"), "2: a skipped block follows its comment directly");
 }
