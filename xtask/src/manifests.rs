@@ -80,7 +80,7 @@ impl Manifests {
     pub fn page(&self, helm: &Path) -> Result<String, String> {
         let mut page = format!(
             "# Made from {} by `cargo xtask manifests`; tests check that it is current.\n\
-             # docs/install.md says how to use it: the image, at least, has to be one of yours.\n\
+             # docs/tasks/install.md says how to use it. Replace the image, at least.\n\
              {}\n",
             self.from,
             checksum_line()?
