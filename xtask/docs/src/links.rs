@@ -1,5 +1,5 @@
-//! The link checker: every relative link of every Markdown file leads to a file, and to a heading of
-//! it. Nothing is fetched: links to other hosts are not followed.
+//! The link checker: every relative link of every Markdown file leads to a file, and to a heading
+//! of it. Nothing is fetched: links to other hosts are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The documentation in the repository: generated pages are current, links lead somewhere, and rules exist.
+//! The documentation in the repository: generated pages are current, links lead somewhere, and
+//! rules exist.
 
 #[test]
 fn every_link_leads_somewhere() {

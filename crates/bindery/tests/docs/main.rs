@@ -1,5 +1,5 @@
-//! The documentation does what it says: every `console` block of README.md and docs/ is executed, and
-//! what the commands print is compared with what the page shows.
+//! The documentation does what it says: every `console` block of README.md and docs/ is executed,
+//! and what the commands print is compared with what the page shows.
 //!
 //! A page declares in a comment what its commands run on:
 //!
@@ -13,13 +13,15 @@
 //! -->
 //! ```
 //!
-//! All commands of a page run in one bash, in a copy of examples/ and deploy/. In the expected output
-//! a line `...` stands for any lines and `[..]` for any text within a line; see pattern.rs for what
-//! is ignored. A command without expected output only has to succeed. A server (`bindery up`) and a
-//! command that ends in `&` run in the background until the page ends; the next command starts when
-//! the output that the page shows has appeared. `kubectl wait` is patient unless it says how long.
+//! All commands of a page run in one bash, in a copy of examples/ and deploy/. In the expected
+//! output a line `...` stands for any lines and `[..]` for any text within a line; see pattern.rs
+//! for what is ignored. A command without expected output only has to succeed. A server (`bindery
+//! up`) and a command that ends in `&` run in the background until the page ends; the next command
+//! starts when the output that the page shows has appeared. `kubectl wait` is patient unless it
+//! says how long.
 //!
-//! `BINDERY_UPDATE_DOCS=1 cargo test -p bindery --test docs` writes what was printed into the pages.
+//! `BINDERY_UPDATE_DOCS=1 cargo test -p bindery --test docs` writes what was printed into the
+//! pages.
 
 mod page;
 mod pattern;

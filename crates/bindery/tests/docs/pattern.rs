@@ -1,7 +1,7 @@
 //! Whether output is what a page shows.
 //!
-//! Ignored is what differs from run to run, so that pages can show real output: the width of columns,
-//! ages (`5s`), timestamps, UUIDs, and the ports of servers on this machine.
+//! Ignored is what differs from run to run, so that pages can show real output: the width of
+//! columns, ages (`5s`), timestamps, UUIDs, and the ports of servers on this machine.
 
 /// Any lines.
 const LINES: &str = "...";
@@ -85,7 +85,8 @@ fn is_time(word: &str) -> bool {
     shape.starts_with("0000-00-00T00:00:00") && shape.ends_with('Z')
 }
 
-/// The word with `UUID` in place of the first UUID in it, as in `pvc-171022e2-1077-4804-9324-a48ce2f42d15`.
+/// The word with `UUID` in place of the first UUID in it, as in
+/// `pvc-171022e2-1077-4804-9324-a48ce2f42d15`.
 fn without_uuid(word: &str) -> String {
     let is_uuid = |text: &str| {
         let groups: Vec<&str> = text.split('-').collect();

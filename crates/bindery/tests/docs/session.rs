@@ -16,8 +16,8 @@ use crate::pattern;
 /// Ends the output of a command; its exit status follows.
 const END: char = '\u{1}';
 
-/// A bash in a folder and a process group of its own. It ends the group when its standard input ends,
-/// and so even if this process is killed.
+/// A bash with a private folder and process group. It ends the group when its standard input
+/// ends, and so even if this process is killed.
 pub struct Session {
     shell: Child,
     input: Option<ChildStdin>,
@@ -33,7 +33,8 @@ pub struct Failure {
 }
 
 impl Session {
-    /// Starts a shell in a copy of examples/ and deploy/, with `bindery`, `cargo` and `programs` in its PATH.
+    /// Starts a shell in a copy of examples/ and deploy/, with `bindery`, `cargo` and `programs` in
+    /// its PATH.
     pub fn start(root: &Path, programs: Option<&Path>, kubeconfig: Option<&Path>) -> Session {
         let folder = scratch_folder();
         for copied in ["examples", "deploy"] {
@@ -140,7 +141,7 @@ impl Session {
                 Err(error) => return Err(format!("  it does not end ({error}):\n{}", printed.join("\n"))),
             };
             if let Some(status) = line.strip_prefix(END) {
-                // The line break before the mark, where the output ended with one of its own.
+                // The line break before the mark, if the output ended with a line break, too.
                 if printed.last().is_some_and(String::is_empty) {
                     printed.pop();
                 }
