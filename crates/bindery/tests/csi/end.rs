@@ -11,7 +11,7 @@ use crate::state::{CLAIMS, EVENTS, VOLUMES, list, text};
 /// What is compared field by field.
 pub const PARTS: [&str; 3] = ["volumes", "claims", "calls"];
 
-/// What our provisioner puts on a claim while it is not certain what became of a call. See docs/deviations.md.
+/// What our provisioner puts on a claim while it is not certain what became of a call. See docs/differences.md.
 const INTENT: &str = "bindery.dev/provisioning";
 
 /// Where a state ended.

@@ -27,7 +27,7 @@ pub const DEVIATIONS: &[(&str, &str)] = &[
     ("s01205", "two claims race for one volume, twice: that the same one wins both times was not seen in eight runs"),
 ];
 
-/// States with pods that our scheduler takes to another end than kube-scheduler, on purpose, and why: see docs/deviations.md.
+/// States with pods that our scheduler takes to another end than kube-scheduler, on purpose, and why: see docs/differences.md.
 pub const SCHEDULER_DEVIATIONS: &[(&str, &str)] = &[
     ("p03046", "a volume that somebody reserved for a claim, and that cannot serve it, is not pointed at it for good"),
     ("p03250", "the same: another volume is asked for instead"),
@@ -37,7 +37,7 @@ pub const SCHEDULER_DEVIATIONS: &[(&str, &str)] = &[
     ("p03061", "the same, in a race"),
 ];
 
-/// States of a CSI provisioner that end otherwise with ours, on purpose, and why: see docs/deviations.md.
+/// States of a CSI provisioner that end otherwise with ours, on purpose, and why: see docs/differences.md.
 pub const CSI_DEVIATIONS: &[(&str, &str)] = &[];
 
 /// A state, and every end that was seen.
