@@ -21,7 +21,7 @@
 //! says how long.
 //!
 //! `BINDERY_UPDATE_DOCS=1 cargo test -p bindery --test docs` writes what was printed into the
-//! pages.
+//! pages. `BINDERY_DOCS_PAGE=quickstart` tests only the pages with this text in their path.
 
 mod page;
 mod pattern;
@@ -36,6 +36,7 @@ use page::{Environment, Page, Step};
 use session::Session;
 
 const UPDATE: &str = "BINDERY_UPDATE_DOCS";
+const ONLY: &str = "BINDERY_DOCS_PAGE";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -61,10 +62,14 @@ fn files() -> Vec<PathBuf> {
 
 #[test]
 fn console_blocks_print_what_their_pages_show() {
+    let only = std::env::var(ONLY).unwrap_or_default();
     let mut wrong = Vec::new();
     for file in files() {
         let text = std::fs::read_to_string(&file).expect("a page can be read");
         let name = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
+        if !name.contains(&only) {
+            continue;
+        }
         match Page::parse(&text) {
             Ok(page) if page.steps.is_empty() => {}
             Ok(page) => wrong.extend(run(&file, &text, &page).into_iter().map(|reason| format!("{name}:{reason}"))),
