@@ -57,7 +57,7 @@ fn why_broken(root: &Path, pages: &BTreeMap<PathBuf, Page>, file: &Path, link: &
 }
 
 /// Every Markdown file below `root`, without what is built or hidden.
-pub(crate) fn markdown_files(root: &Path) -> Result<Vec<PathBuf>, String> {
+pub fn markdown_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let (mut files, mut folders) = (Vec::new(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
         let cannot = |error| format!("cannot read {}: {error}", folder.display());

@@ -21,3 +21,18 @@ fn every_rule_that_a_page_mentions_exists() {
     let unknown = xtask_docs::rules::unknown(&xtask_docs::root()).expect("the repository can be read");
     assert!(unknown.is_empty(), "docs/rules.md has no such rule:\n  {}", unknown.join("\n  "));
 }
+
+#[test]
+fn every_example_manifest_is_used_by_a_page() {
+    let root = xtask_docs::root();
+    let pages: String = xtask_docs::links::markdown_files(&root)
+        .expect("the repository can be read")
+        .into_iter()
+        .map(|file| std::fs::read_to_string(root.join(file)).expect("a page can be read"))
+        .collect();
+    for entry in std::fs::read_dir(root.join("examples/manifests")).expect("examples/manifests can be read") {
+        let name = entry.expect("examples/manifests can be read").file_name();
+        let path = format!("examples/manifests/{}", name.display());
+        assert!(pages.contains(&path), "no page uses {path}");
+    }
+}
