@@ -80,7 +80,7 @@ impl Session {
         let kubeconfig = self.folder.join("kubeconfig");
         let path = kubeconfig.display().to_string();
         self.start_job(&format!("bindery up {flags} --write-kubeconfig {path}"));
-        if !comes_to_hold(|| kubeconfig.exists()) {
+        if !comes_to_hold(|| kubeconfig.exists() || self.job_ended()) || !kubeconfig.exists() {
             return Err(format!("it does not start: {}", self.job_output().join("\n")));
         }
         self.type_in(&format!("export KUBECONFIG={path}"));
