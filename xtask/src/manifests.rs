@@ -272,7 +272,7 @@ mod tests {
         let switched = ["serviceMonitor.enabled=true", "serviceMonitor.labels.team=storage", "recycler.enabled=false"];
         let more = ["controller.verbosity=2", "controller.extraArgs={--kube-api-burst=50}", "image.digest=sha256:0"];
         let other = render(&helm, &[switched, more].concat()).expect("rendered");
-        for part in ["kind: ServiceMonitor", "team: storage", "- -vv", "- --kube-api-burst=50", "bindery@sha256:0"] {
+        for part in ["kind: ServiceMonitor", "team: storage", "- --v=2", "- --kube-api-burst=50", "bindery@sha256:0"] {
             assert!(other.contains(part), "{part} is not in\n{other}");
         }
         assert!(!other.contains("bindery-recycler"));
