@@ -26,13 +26,14 @@
 mod page;
 mod pattern;
 mod session;
+mod update;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bindery_test_cluster::{TestCluster, assets};
 
-use page::{Environment, Page, Step};
+use page::{Environment, Page};
 use session::Session;
 
 const UPDATE: &str = "BINDERY_UPDATE_DOCS";
@@ -109,22 +110,9 @@ fn run(file: &Path, text: &str, page: &Page) -> Vec<String> {
         }
     }
     if !changes.is_empty() {
-        std::fs::write(file, updated(text, &changes)).expect("a page can be written");
+        std::fs::write(file, update::updated(text, &changes)).expect("a page can be written");
     }
     wrong
-}
-
-/// A page with other output below some of its commands. A line that was right stays as it is.
-fn updated(text: &str, changes: &[(&Step, Vec<String>)]) -> String {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for (step, printed) in changes.iter().rev() {
-        let kept = |line: &String| step.expected.iter().find(|expected| pattern::line_matches(expected, line));
-        let command = &lines[step.line - 1];
-        let indent = " ".repeat(command.len() - command.trim_start().len());
-        let new: Vec<String> = printed.iter().map(|line| format!("{indent}{}", kept(line).unwrap_or(line))).collect();
-        lines.splice(step.output.clone(), new);
-    }
-    lines.join("\n") + "\n"
 }
 
 #[test]
