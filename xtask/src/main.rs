@@ -41,7 +41,12 @@ enum Task {
     Manifests,
     /// Write the generated pages of the documentation, check its links, and build it as a book in
     /// target/book.
-    Docs,
+    Docs {
+        /// Do not write the generated pages, for which the program is compiled. Tests check
+        /// that they are current.
+        #[arg(long)]
+        no_generate: bool,
+    },
     /// Measure, and print a table.
     Bench {
         /// What to measure.
@@ -76,7 +81,7 @@ fn main() -> ExitCode {
         Task::Assets => print_assets(),
         Task::Rules => write_rules(),
         Task::Manifests => write_manifests(),
-        Task::Docs => cargo(&["run", "--quiet", "--package", "xtask-docs", "--features", "book"]),
+        Task::Docs { no_generate } => docs(no_generate),
         Task::Bench { what: Bench::Core } => {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
@@ -139,6 +144,11 @@ fn test(require_lab: bool, fresh_seeds: bool) -> Result<(), String> {
         tests.env(SEED, seed.to_string());
     }
     run(&mut tests, "cargo test --workspace")
+}
+
+fn docs(no_generate: bool) -> Result<(), String> {
+    let run = ["run", "--quiet", "--package", "xtask-docs", "--features", "book", "--"];
+    cargo(&[&run[..], if no_generate { &["--no-generate"] } else { &[] }].concat())
 }
 
 fn print_assets() -> Result<(), String> {

@@ -14,18 +14,24 @@ fn main() -> ExitCode {
 }
 
 fn run(root: &Path) -> Result<(), String> {
+    if !std::env::args().any(|argument| argument == "--no-generate") {
+        generate_pages(root)?;
+    }
+    let broken = xtask_docs::links::broken(root)?;
+    if !broken.is_empty() {
+        return Err(format!("broken links:\n  {}", broken.join("\n  ")));
+    }
+    build_book(root)
+}
+
+fn generate_pages(root: &Path) -> Result<(), String> {
     let write = |path: &str, text: String| {
         std::fs::write(root.join(path), text).map_err(|error| format!("cannot write {path}: {error}"))
     };
     for (path, text) in xtask_docs::generated_pages(root)? {
         write(path, text)?;
     }
-    write("docs/reference/cli.md", command_line_reference()?)?;
-    let broken = xtask_docs::links::broken(root)?;
-    if !broken.is_empty() {
-        return Err(format!("broken links:\n  {}", broken.join("\n  ")));
-    }
-    build_book(root)
+    write("docs/reference/cli.md", command_line_reference()?)
 }
 
 /// The reference of all commands and flags, which the program itself prints.

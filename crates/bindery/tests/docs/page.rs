@@ -97,8 +97,8 @@ fn serves(command: &str) -> bool {
     words.first().is_some_and(|first| ["up", "apiserver", "controller", "scheduler"].contains(first)) && !ends
 }
 
-/// The commands of a block: each begins with `$ `, and continues after a backslash and to the end of
-/// a here-document.
+/// The commands of a block: each begins with `$ `, and continues after a backslash and to the end
+/// of a here-document.
 fn commands(lines: &[&str], block: Range<usize>) -> Result<Vec<Step>, String> {
     let (mut steps, mut at) = (Vec::new(), block.start);
     while at < block.end {
