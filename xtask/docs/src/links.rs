@@ -92,22 +92,18 @@ fn parse(text: &str) -> Page {
     let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_HEADING_ATTRIBUTES;
     let (mut page, mut heading) = (Page::default(), None);
     for event in Parser::new_ext(text, options) {
-        match event {
-            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => page.links.push(dest_url.into()),
-            Event::Start(Tag::Heading { id, .. }) => heading = Some((id, String::new())),
-            Event::Text(words) | Event::Code(words) => {
-                if let Some((_, text)) = &mut heading {
-                    text.push_str(&words);
-                }
-            }
-            Event::End(TagEnd::Heading(_)) => {
-                let Some((id, text)) = heading.take() else { continue };
-                let id = id.map_or_else(|| anchor_of(&text), Into::into);
-                let numbered = (1..).map(|number| format!("{id}-{number}"));
-                let free = std::iter::once(id.clone()).chain(numbered).find(|id| !page.anchors.contains(id));
-                page.anchors.extend(free);
-            }
-            _ => {}
+        if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event {
+            page.links.push(dest_url.into());
+        } else if let Event::Start(Tag::Heading { id, .. }) = event {
+            heading = Some((id, String::new()));
+        } else if let (Event::Text(words) | Event::Code(words), Some((_, text))) = (&event, &mut heading) {
+            text.push_str(words);
+        } else if let (Event::End(TagEnd::Heading(_)), Some((id, text))) = (&event, &heading) {
+            let id = id.as_ref().map_or_else(|| anchor_of(text), ToString::to_string);
+            let numbered = (1..).map(|number| format!("{id}-{number}"));
+            let free = std::iter::once(id.clone()).chain(numbered).find(|id| !page.anchors.contains(id));
+            page.anchors.extend(free);
+            heading = None;
         }
     }
     page
