@@ -41,6 +41,12 @@ enum Task {
     /// Generate deploy/manifests from the chart, with Helm from the cache, from PATH, or built once
     /// with Go.
     Manifests,
+    /// Generate the reference pages, check the documentation's links, and build the book in target/book.
+    Docs {
+        /// Do not regenerate pages, for which the program is compiled. Tests check that they are current.
+        #[arg(long)]
+        no_generate: bool,
+    },
     /// Run a benchmark and print a table.
     Bench {
         /// The benchmark.
@@ -75,6 +81,7 @@ fn main() -> ExitCode {
         Task::Assets => print_assets(),
         Task::Rules => write_rules(),
         Task::Manifests => write_manifests(),
+        Task::Docs { no_generate } => docs(no_generate),
         Task::Bench { what: Bench::Core } => {
             let release = ["run", "--quiet", "--release", "--package", "xtask", "--bin"];
             cargo(&[&release[..], &["bench"]].concat()).and_then(|()| cargo(&[&release[..], &["heap"]].concat()))
@@ -138,6 +145,11 @@ fn test(require_test_cluster: bool, fresh_seeds: bool) -> Result<(), String> {
         tests.env(SEED, seed.to_string());
     }
     run(&mut tests, "cargo test --workspace")
+}
+
+fn docs(no_generate: bool) -> Result<(), String> {
+    let run = ["run", "--quiet", "--package", "xtask-docs", "--features", "book", "--"];
+    cargo(&[&run[..], if no_generate { &["--no-generate"] } else { &[] }].concat())
 }
 
 fn print_assets() -> Result<(), String> {
