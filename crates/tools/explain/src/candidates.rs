@@ -55,7 +55,7 @@ pub(crate) fn named(known: &Cache, claim: &Claim, name: &Name, is_chosen: bool) 
         let why = vec!["does not exist".to_owned()];
         return ranked(name.to_string(), Standing::Free, false, why, "that do not exist".into());
     };
-    let plain = Request { claim, selector: None, modes: claim.modes.set(), delayed: false, node: None };
+    let plain = MatchCriteria { claim, selector: None, modes: claim.modes.set(), delayed: false, node: None };
     let mut failed = mismatches(&plain, volume);
     failed.retain(|mismatch| !matches!(mismatch, Mismatch::Phase(_)));
     if is_chosen || failed.is_empty() {
@@ -68,7 +68,7 @@ pub(crate) fn named(known: &Cache, claim: &Claim, name: &Name, is_chosen: bool) 
 fn rank(known: &Cache, request: &MatchCriteria<'_>, chosen: Option<&Volume>, volume: &Volume) -> Ranked {
     let (claim, name) = (request.claim, volume.name().to_string());
     // Which volumes a delayed claim can have is worth knowing: its pod's scheduler chooses among them.
-    let failed = mismatches(&Request { delayed: false, ..*request }, volume);
+    let failed = mismatches(&MatchCriteria { delayed: false, ..*request }, volume);
     if let Some(chosen) = chosen.filter(|chosen| chosen.name() == volume.name()) {
         let why = if chosen.refers_to(claim) { "reserved for the claim" } else { "fits" };
         return ranked(name, Standing::Chosen, true, vec![why.into()], String::new());

@@ -95,7 +95,7 @@ pub(crate) fn of_reason(look: &Evaluation<'_>, pod: &Pod, node: &Node, reason: &
         }
         Reason::TooManyPods => format!("no room for more than {} pods", node.allocatable.pods),
         Reason::Insufficient(shortage) => {
-            let &ResourceShortage { ref what, needs, taken, has } = shortage;
+            let &ResourceShortage { resource: ref what, requested: needs, used: taken, allocatable: has } = shortage;
             let free = amount(what, (has - taken).max(0));
             format!("{what}: needs {}, {free} free of {}", amount(what, needs), amount(what, has))
         }
@@ -103,8 +103,8 @@ pub(crate) fn of_reason(look: &Evaluation<'_>, pod: &Pod, node: &Node, reason: &
         Reason::AntiAffinity => format!("{} near, and must not be", pods()),
         Reason::ExistingAntiAffinity => format!("{} near, and wants it elsewhere", pods()),
         Reason::MissingSpreadLabel(key) => format!("no label {key}, over which pods are spread"),
-        Reason::TopologySpread(SpreadViolation { key, value, here, fewest, skew_max }) => {
-            format!("{key}={value} has {here} pods of its kind, the emptiest {fewest}, and {skew_max} more is allowed")
+        Reason::TopologySpread(SpreadViolation { key, value, count, minimum, skew_max }) => {
+            format!("{key}={value} has {count} pods of its kind, the emptiest {minimum}, and {skew_max} more is allowed")
         }
         Reason::Volumes(obstacle) => of_obstacle(obstacle, pods),
     }

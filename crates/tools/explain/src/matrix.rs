@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bindery_cache::Cache;
 use bindery_model::{ClaimKey, Name, Node, Pod};
 use bindery_placement::{PlacementError, ClaimOutcome, ClaimRejection};
-use bindery_scheduler::{Evaluation, Outlook};
+use bindery_scheduler::{Evaluation, NodeAssessment};
 
 use crate::{Cell, Matrix, Row, cells};
 
@@ -25,7 +25,7 @@ pub(crate) struct Asked<'a> {
 /// A node, and what there is to say of it.
 pub(crate) struct Asking<'l> {
     pub node: &'l Arc<Node>,
-    pub outlook: Result<Outlook<'l>, PlacementError>,
+    pub outlook: Result<NodeAssessment<'l>, PlacementError>,
 }
 
 impl Asking<'_> {
@@ -33,7 +33,7 @@ impl Asking<'_> {
     pub fn obstacle_count(&self) -> usize {
         let Ok(outlook) = &self.outlook else { return usize::MAX };
         let nothing = outlook.claims.iter().filter(|(_, prospect)| matches!(prospect, ClaimOutcome::Failed(_)));
-        outlook.against.len() + nothing.count()
+        outlook.reasons.len() + nothing.count()
     }
 
     /// What nodes have in common that are one row.
@@ -43,7 +43,7 @@ impl Asking<'_> {
             Ok(outlook) => {
                 let claims = outlook.claims.iter();
                 let claims = claims.map(|(claim, of)| format!("{}: {}", claim.meta.name, cells::sort_of_prospect(of)));
-                claims.chain(outlook.against.iter().map(ToString::to_string)).collect()
+                claims.chain(outlook.reasons.iter().map(ToString::to_string)).collect()
             }
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Asked<'a> {
             Ok(outlook) => {
                 let claims: Vec<Cell> =
                     self.claims.iter().map(|claim| self.cell(node, others == 0, outlook, claim)).collect();
-                let against = outlook.against.iter();
+                let against = outlook.reasons.iter();
                 (claims, against.map(|reason| cells::of_reason(&self.look, self.pod, node, reason)).collect())
             }
         };
@@ -120,7 +120,7 @@ impl<'a> Asked<'a> {
         Row { node: node.name().to_string(), others, fits, claims, rest }
     }
 
-    fn cell(&self, node: &Node, is_alone: bool, outlook: &Outlook<'_>, claim: &ClaimKey) -> Cell {
+    fn cell(&self, node: &Node, is_alone: bool, outlook: &NodeAssessment<'_>, claim: &ClaimKey) -> Cell {
         if let Some(refused) = self.refused.iter().find(|refused| refused.claim == *claim) {
             return Cell { fits: false, text: refused.why.to_string() };
         }

@@ -127,7 +127,7 @@ fn waits_for(pod: &Pod, rule: &Rule, lines: &[Candidate], sight: &Sight) -> Opti
         (None, None, Some(are_bound)) if rule == &rules::WAITS_FOR_VOLUMES => {
             format!("It is given node {} when {are_bound}.", pod.scheduling.nominated_node)
         }
-        (None, None, _) if rule == &rules::ELSEWHERE => "It is tried again after a pause.".into(),
+        (None, None, _) if rule == &rules::PROVISIONING_FAILED => "It is tried again after a pause.".into(),
         (None, None, _) => "No small change was found that would let it be placed.".into(),
     })
 }

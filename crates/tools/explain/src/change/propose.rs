@@ -34,7 +34,7 @@ pub(super) fn proposal<'a>(asked: &Asked<'_>, asking: &'a Asking<'_>) -> Option<
             steps.push(of_lack(asked, node, claim, lack)?);
         }
     }
-    for reason in &outlook.against {
+    for reason in &outlook.reasons {
         let step = of_reason(asked, node, reason)?;
         // Two reasons may have one remedy.
         if steps.iter().all(|known: &Step| known.text != step.text) {
@@ -151,7 +151,7 @@ fn room_for(node: &Node, claim: &Claim) -> Step {
         meta: Meta { uid: name.clone(), name, ..Meta::default() },
         class: class.clone(),
         nodes: Some(Ok(Selector::default())),
-        room: Some(size.clone()),
+        total: Some(size.clone()),
         ..Capacity::default()
     };
     let text = format!(
@@ -235,7 +235,7 @@ fn not_wanted(asked: &Asked<'_>, node: &Node, labels: &[(Name, Name)], is_by_aff
 }
 
 fn enlarge(node: &Node, shortage: &ResourceShortage) -> Step {
-    let &ResourceShortage { ref what, needs, taken, has } = shortage;
+    let &ResourceShortage { resource: ref what, requested: needs, used: taken, allocatable: has } = shortage;
     let by = needs + taken - has;
     let (amount, name) = (cells::amount(what, by), node.name());
     let text = if needs > has {
