@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bindery_cache::{Cache, TopologyIndex};
 use bindery_model::{Capacity, Claim, Class, CsiDriver, CsiNode, Node, Object, Pod, Volume};
-use bindery_placement::{VolumePlacement, UtilizationShape, User};
+use bindery_placement::{UtilizationShape, VolumePlacement};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 31;
@@ -162,7 +162,7 @@ pub fn place(nodes: usize, volumes: usize, storage: Storage) -> Placed {
         let (mut fitting, mut scores) = (0, 0);
         for node in cluster.nodes() {
             let found = black_box(placing.find(node)).expect("nothing is wrong with it");
-            if found.obstacles.is_empty() {
+            if found.rejections.is_empty() {
                 fitting += 1;
                 scores += shape.score(&found);
             }
