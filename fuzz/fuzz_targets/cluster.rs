@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use bindery_binder::{Binder, Config as BinderConfig};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output, RequestError, RequestId};
+use bindery_model::{Kind, Object, ObjectKey};
+use bindery_rules_api::{Request, RuleSet};
 use bindery_simulation::World;
 use bindery_simulation::run::companions;
-use bindery_rules_api::{Request, RuleSet};
-use bindery_model::{Kind, Object, ObjectKey};
 use serde_json::Value;
 
 /// How long the input chooses what happens next.

@@ -105,4 +105,3 @@ fn some(kind: Kind) -> ObjectKey {
 fn path(key: &ObjectKey) -> String {
     format!("{}/{}", key.collection_path(), key.name)
 }
-

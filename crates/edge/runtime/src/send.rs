@@ -13,8 +13,8 @@ use kube::core::request::Request as Call;
 
 use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
+use crate::list;
 use crate::operate::RunOperation;
-use crate::{list};
 
 /// How long to wait where a server is busy and does not say for how long.
 const BUSY: Duration = Duration::from_secs(1);

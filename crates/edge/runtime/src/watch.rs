@@ -147,8 +147,7 @@ impl Watch {
             send_initial_events: standing.is_some(),
             ..WatchParams::default()
         };
-        let request = match Call::new(self.kind.path()).watch(&params, self.version.as_deref().unwrap_or_default())
-        {
+        let request = match Call::new(self.kind.path()).watch(&params, self.version.as_deref().unwrap_or_default()) {
             Ok(request) => request,
             Err(error) => return End::Broken(error.to_string()),
         };

@@ -51,8 +51,9 @@ impl RuleSet for Ephemeral {
         match (&change.before, &change.after) {
             // Nothing of a pod that claims depend on changes while it lives, unless it could not be understood before.
             (before, Some(Object::Pod(pod))) => {
-                let is_same =
-                    |before: &Object| before.meta().uid == pod.meta.uid && before.field_error() == pod.field_error.as_deref();
+                let is_same = |before: &Object| {
+                    before.meta().uid == pod.meta.uid && before.field_error() == pod.field_error.as_deref()
+                };
                 if !before.as_ref().is_some_and(is_same) && is_served(pod) {
                     wake(pod.key().into());
                 }
@@ -62,7 +63,8 @@ impl RuleSet for Ephemeral {
             // A claim that is gone is made again; one that was another's may be there for the pod now.
             (Some(Object::Claim(before)), after) => {
                 let is_as_before = |after: &Object| {
-                    let is_same = |after: &Arc<Claim>| after.meta.uid == before.meta.uid && after.controller == before.controller;
+                    let is_same =
+                        |after: &Arc<Claim>| after.meta.uid == before.meta.uid && after.controller == before.controller;
                     after.get::<Claim>().is_none_or(is_same)
                 };
                 if !after.as_ref().is_some_and(is_as_before) {

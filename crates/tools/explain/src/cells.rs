@@ -3,8 +3,8 @@
 use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, Mismatch};
 use bindery_model::{Claim, Node, Pod, PodKey, Taint};
-use bindery_placement::{ClaimFailure, NodeRejection, ClaimOutcome, CannotProvision, UnusableVolume};
-use bindery_scheduler::{SpreadViolation, Evaluation, Reason, ResourceShortage};
+use bindery_placement::{CannotProvision, ClaimFailure, ClaimOutcome, NodeRejection, UnusableVolume};
+use bindery_scheduler::{Evaluation, Reason, ResourceShortage, SpreadViolation};
 
 use crate::candidates::{self, Standing};
 
@@ -21,17 +21,21 @@ pub(crate) fn of_prospect(
         ClaimOutcome::Reserved(volume) => format!("would take {}, which is reserved for it", volume.name()),
         ClaimOutcome::Available(volume) => format!("would take {}", volume.name()),
         ClaimOutcome::Provision(_) => "would be provisioned".into(),
-        ClaimOutcome::Failed(ClaimFailure::CannotProvision(CannotProvision::NoProvisioner)) if is_alone => match nearest(known, node, claim) {
-            Some(nearest) => format!("no matching volume; {nearest}"),
-            None => "no matching volume".into(),
-        },
+        ClaimOutcome::Failed(ClaimFailure::CannotProvision(CannotProvision::NoProvisioner)) if is_alone => {
+            match nearest(known, node, claim) {
+                Some(nearest) => format!("no matching volume; {nearest}"),
+                None => "no matching volume".into(),
+            }
+        }
         ClaimOutcome::Failed(lack) => of_lack(claim, lack),
     }
 }
 
 fn of_lack(claim: &Claim, lack: &ClaimFailure<'_>) -> String {
     match lack {
-        ClaimFailure::Unusable(volume, UnusableVolume::NodeAffinity) => format!("bound to {volume}: node affinity conflict"),
+        ClaimFailure::Unusable(volume, UnusableVolume::NodeAffinity) => {
+            format!("bound to {volume}: node affinity conflict")
+        }
         ClaimFailure::Unusable(volume, UnusableVolume::Missing) => format!("bound to {volume}, which does not exist"),
         ClaimFailure::SelectedElsewhere(node) => format!("to be provisioned on {node}"),
         ClaimFailure::ReservedElsewhere(volume) => format!("{volume} is reserved for it: node affinity conflict"),
@@ -104,7 +108,9 @@ pub(crate) fn of_reason(look: &Evaluation<'_>, pod: &Pod, node: &Node, reason: &
         Reason::ExistingAntiAffinity => format!("{} near, and wants it elsewhere", pods()),
         Reason::MissingSpreadLabel(key) => format!("no label {key}, over which pods are spread"),
         Reason::TopologySpread(SpreadViolation { key, value, count, minimum, skew_max }) => {
-            format!("{key}={value} has {count} pods of its kind, the emptiest {minimum}, and {skew_max} more is allowed")
+            format!(
+                "{key}={value} has {count} pods of its kind, the emptiest {minimum}, and {skew_max} more is allowed"
+            )
         }
         Reason::Volumes(obstacle) => of_obstacle(obstacle, pods),
     }
@@ -118,9 +124,10 @@ fn of_obstacle(obstacle: &NodeRejection, pods: impl FnOnce() -> String) -> Strin
         NodeRejection::TooManyVolumes => "too many volumes".into(),
         NodeRejection::DriverMissing(driver) => format!("CSI driver {driver} is not installed"),
         // These are said of claims.
-        NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume | NodeRejection::InsufficientCapacity | NodeRejection::VolumeMissing => {
-            obstacle.to_string()
-        }
+        NodeRejection::VolumeUnreachable
+        | NodeRejection::NoMatchingVolume
+        | NodeRejection::InsufficientCapacity
+        | NodeRejection::VolumeMissing => obstacle.to_string(),
     }
 }
 

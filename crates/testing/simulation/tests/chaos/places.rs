@@ -83,7 +83,8 @@ fn placed(known: &Cache, world: &World, bind: &Bind) {
     assert!(open(known, node), "{key} was sent to {node}, which is closed");
     let there =
         |other: &Pod| [&other.node, &other.scheduling.nominated_node].contains(&node) || other.meta.uid == pod.meta.uid;
-    let taken: i128 = living(known).filter(|other| there(other)).map(|other| other.scheduling.requests.cpu_millis).sum();
+    let taken: i128 =
+        living(known).filter(|other| there(other)).map(|other| other.scheduling.requests.cpu_millis).sum();
     let room = known.node(node).map(|node| node.allocatable.cpu_millis).unwrap_or_default();
     assert!(taken <= room, "{key} was sent to {node}, where others are or are meant to be");
     assert!(may_be_on(known, world, pod, node), "{key} does not reach its volumes from {node}");

@@ -96,7 +96,8 @@ fn what_was_told_before_somebody_else_asked_ends_nothing() {
 #[test]
 fn every_rule_is_exercised() {
     let node = ObjectKey::cluster(Kind::Node, "n1");
-    let not_ours = Provisioner::new(config()).decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default());
+    let not_ours =
+        Provisioner::new(config()).decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default());
     let mut exercised = BTreeSet::from([not_ours.rule.name, stale(json!({})).rule.name, told_no("another").rule.name]);
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());
     let missing: Vec<_> = rules::ALL.iter().map(|rule| rule.name).filter(|name| !exercised.contains(name)).collect();

@@ -37,7 +37,9 @@ fn every_case_ends_as_it_should() {
 fn every_rule_is_exercised() {
     // NoObserver asks about these two, where all is in order: another kind of object, and a pod that is not there.
     let keys = [ObjectKey::cluster(Kind::Node, Name::from("node1")), case::pod_key("gone")];
-    let decide = |key| Scheduler::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), key, &LiveReads::default()).rule.name;
+    let decide = |key| {
+        Scheduler::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), key, &LiveReads::default()).rule.name
+    };
     let mut exercised: BTreeSet<&str> = keys.iter().map(decide).collect();
     // A case that fails exercises nothing: another test tells.
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());

@@ -103,8 +103,9 @@ fn takes(pod: &Pod) -> bool {
 fn concerns(known: &Cache, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
-        let shape =
-            |pod: &Pod| (pod.scheduling.requests.clone(), pod.scheduling.labels.clone(), pod.scheduling.anti_affinity.clone());
+        let shape = |pod: &Pod| {
+            (pod.scheduling.requests.clone(), pod.scheduling.labels.clone(), pod.scheduling.anti_affinity.clone())
+        };
         let moves = |before: &Pod| place(before).is_some() && place(before) != place(other);
         let leaves = |before: &Pod| moves(before) || !takes(other) || shape(before) != shape(other);
         let gives_back = before.is_some_and(|before| takes(before) && leaves(before));

@@ -47,7 +47,8 @@ fn every_case_ends_as_it_should() {
 #[test]
 fn every_rule_is_exercised() {
     let node = ObjectKey { kind: Kind::Node, namespace: Name::default(), name: Name::from("node1") };
-    let not_ours = Binder::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default()).rule.name;
+    let not_ours =
+        Binder::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default()).rule.name;
     let mut exercised = BTreeSet::from([not_ours]);
     // A case that fails exercises nothing: another test tells.
     exercised.extend(all().iter().filter_map(|case| case::check(case).ok()).flatten());

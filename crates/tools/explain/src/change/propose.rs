@@ -4,7 +4,9 @@ use bindery_model::{
     Annotation, Capacity, Claim, Labels, Meta, Name, Node, NodeSelector, PodKey, Requirement, Selector, Volume,
     VolumePhase,
 };
-use bindery_placement::{ClaimFailure, NodeRejection, ClaimOutcome, PodRejection, ClaimRejection, CannotProvision, UnusableVolume};
+use bindery_placement::{
+    CannotProvision, ClaimFailure, ClaimOutcome, ClaimRejection, NodeRejection, PodRejection, UnusableVolume,
+};
 use bindery_scheduler::{Reason, ResourceShortage};
 
 use super::edit::Edit;
@@ -53,7 +55,9 @@ fn of_refusal(pod: &PodKey, refused: &ClaimRejection) -> Step {
     let claim = &refused.claim.name;
     let text = match &refused.why {
         PodRejection::ClaimMissing(_) => format!("create claim {claim}"),
-        PodRejection::EphemeralClaimMissing(_) => format!("have claim {claim} made by the controller of ephemeral volumes"),
+        PodRejection::EphemeralClaimMissing(_) => {
+            format!("have claim {claim} made by the controller of ephemeral volumes")
+        }
         PodRejection::ClaimMalformed(_, flaw) => format!("mend claim {claim}: {flaw}"),
         PodRejection::ClaimLost { volume, .. } => format!("make claim {claim} anew, as its volume {volume} is lost"),
         PodRejection::ClaimDeleting(_) => format!("let claim {claim} go, and create it again"),
@@ -85,7 +89,9 @@ fn of_lack(asked: &Asked<'_>, node: &Node, claim: &Claim, lack: &ClaimFailure<'_
             let text = format!("remove the annotation {} from claim {name}", Annotation::SelectedNode.key());
             Some(step(Cost::Mark, text, Edit::Unselect(claim.key())))
         }
-        ClaimFailure::CannotProvision(CannotProvision::NoProvisioner) | ClaimFailure::TooSmall(_) => Some(volume_for(node, claim)),
+        ClaimFailure::CannotProvision(CannotProvision::NoProvisioner) | ClaimFailure::TooSmall(_) => {
+            Some(volume_for(node, claim))
+        }
         ClaimFailure::CannotProvision(CannotProvision::Topology) => {
             let class = asked.known.class(claim.class())?;
             label(node, class.topologies.unmet(&node.labels)).or_else(|| {
@@ -125,7 +131,8 @@ fn labelled(node: &Node, labels: Vec<(Name, Option<Name>)>) -> Step {
 fn volume_for(node: &Node, claim: &Claim) -> Step {
     let selector = claim.selector.as_deref().and_then(|selector| selector.as_ref().ok());
     let requirements = selector.into_iter().flat_map(Selector::requirements);
-    let labels: Labels = requirements.filter_map(|demand| Some((demand.key().clone(), demand.sample_value()?))).collect();
+    let labels: Labels =
+        requirements.filter_map(|demand| Some((demand.key().clone(), demand.sample_value()?))).collect();
     let name = Name::from(format!("for {}", claim.key()));
     let volume = Volume {
         meta: Meta { uid: name.clone(), name, ..Meta::default() },
@@ -206,7 +213,9 @@ fn of_reason(asked: &Asked<'_>, node: &Node, reason: &Reason) -> Option<Step> {
             Some(step(Cost::Make, format!("install CSI driver {driver} on node {name}"), edit))
         }
         // A volume does not move; the rest is said of claims.
-        Reason::Volumes(NodeRejection::ZoneMismatch | NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume)
+        Reason::Volumes(
+            NodeRejection::ZoneMismatch | NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume,
+        )
         | Reason::Volumes(NodeRejection::InsufficientCapacity | NodeRejection::VolumeMissing) => None,
     }
 }
