@@ -60,7 +60,7 @@ fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Ver
     let rows = explained.matrix.iter().flat_map(|matrix| &matrix.rows);
     let fits: Vec<&str> = rows.filter(|row| row.fits).map(|row| row.node.as_str()).collect();
     let is_one_of = |rules: &[&Rule]| rules.contains(&verdict.rule);
-    if is_one_of(&[&rules::NOMINATE, &rules::VOLUMES, &rules::BIND]) {
+    if is_one_of(&[&rules::NOMINATE, &rules::BIND_VOLUMES, &rules::BIND]) {
         let note = verdict.note.as_deref().unwrap_or_default();
         let node = note.rsplit(' ').next().unwrap_or_default();
         assert!(fits.contains(&node), "{key} goes to {node}, and it is said:\n{explained}");
@@ -72,7 +72,7 @@ fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Ver
         }
         assert_eq!(explained.change, None, "{explained}");
         PLACED.fetch_add(1, Ordering::Relaxed);
-    } else if is_one_of(&[&rules::UNSCHEDULABLE, &rules::REFUSED]) {
+    } else if is_one_of(&[&rules::UNSCHEDULABLE, &rules::CLAIMS_REJECTED]) {
         assert_eq!(fits, [""; 0], "{key} goes nowhere, and it is said:\n{explained}");
         assert_eq!(explained.rule, verdict.rule.name, "{explained}");
         STUCK.fetch_add(1, Ordering::Relaxed);
