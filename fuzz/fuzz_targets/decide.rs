@@ -13,6 +13,8 @@ use bindery_cache::Cache;
 use bindery_simulation::run::lifecycle_controllers;
 use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_model::{Kind, Object};
+use bindery_rules_api::{LiveReads, RuleSet};
+use bindery_simulation::run::companions;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -413,8 +413,8 @@ impl Cache {
         self.deleted(key, version)
     }
 
-    /// Removes an object that a live read did not find. `asked_at` is the version that was known when
-    /// the read was sent: a state that was seen since is newer than the read.
+    /// Removes an object that a live read did not find. `asked_at` is the version that was known
+    /// when the read was sent: a state that was seen since is newer than the read.
     pub fn answered_not_found(&mut self, key: &ObjectKey, asked_at: Option<u64>) -> Option<Change> {
         self.deleted(key, asked_at?)
     }
@@ -465,8 +465,8 @@ impl Cache {
         });
     }
 
-    /// Shows the last seen state of an object again. Returns the assumed and the seen state, which may
-    /// be equal; `None` when nothing was assumed.
+    /// Shows the last seen state of an object again. Returns the assumed and the seen state, which
+    /// may be equal; `None` when nothing was assumed.
     pub fn unassume(&mut self, key: &ObjectKey) -> Option<Change> {
         self.unassume_any(key)
     }
@@ -476,7 +476,8 @@ impl Cache {
         let before = T::store(self).get(&key).cloned();
         T::store_mut(self).unassume(&key).then_some(())?;
         let after = T::store(self).get(&key).cloned();
-        // Even if both states are the same: a claim with a write in flight is not indexed as unmatched.
+        // Even if both states are the same: a claim with a write in flight is not indexed as
+        // unmatched.
         T::reindex(self, &key, before.as_ref(), after.as_ref());
         Some(Change::of(before, after))
     }

@@ -1,11 +1,11 @@
 //! The engine's indexed cache of watched objects.
 //!
 //! It stores objects by key, as last seen in a watch or an answer; shows the expected effect of our
-//! writes that are still in flight on top of them; and maintains the indices that rules read, updated
-//! with every change so that no rule scans all objects.
+//! writes that are still in flight on top of them; and maintains the indices that rules read,
+//! updated with every change so that no rule scans all objects.
 //!
-//! This crate does not know any rule, clock or request. Where an index depends on a decision, such as
-//! whether a volume satisfies a claim, the rules supply the test as an [`IndexPolicy`].
+//! This crate does not know any rule, clock or request. Where an index depends on a decision, such
+//! as whether a volume satisfies a claim, the rules supply the test as an [`IndexPolicy`].
 
 mod cache;
 mod free_volumes;

@@ -188,8 +188,8 @@ impl NodePods {
         self.indexed.get(pod).is_some_and(|indexed| indexed.queue_order.is_some())
     }
 
-    /// The waiting pods ahead of a place in the queue that are schedulable and for which scheduling was
-    /// not attempted yet: they have no nominated node and were not reported as unschedulable.
+    /// The waiting pods ahead of a place in the queue that are schedulable and for which scheduling
+    /// was not attempted yet: they have no nominated node and were not reported as unschedulable.
     pub fn unattempted_before(&self, order: &QueueOrder) -> impl Iterator<Item = &PodKey> {
         self.unattempted.range(..order).map(|(_, _, key)| key)
     }

@@ -170,7 +170,8 @@ impl<T: Stored> ObjectStore<T> {
         Some(Update { before, after: None })
     }
 
-    /// Replaces the last seen state, beneath the assumed state if there is one. Returns the old one.
+    /// Replaces the last seen state, beneath the assumed state if there is one. Returns the old
+    /// one.
     fn replace_seen(&mut self, key: T::Key, state: Option<Arc<T>>) -> Option<Arc<T>> {
         if let Some(seen) = self.seen.get_mut(&key) {
             return std::mem::replace(seen, state);

@@ -4,14 +4,15 @@ use bindery_model::{Claim, Name, Pod, Volume};
 
 use crate::Cache;
 
-/// The tests by which a cache decides what to index. The rules supply them, because they are matching
-/// and scheduling decisions.
+/// The tests by which a cache decides what to index. The rules supply them, because they are
+/// matching and scheduling decisions.
 ///
-/// The cache evaluates a test again only when one of the objects changes that it may read: the claim
-/// and the volume; for `planned_node` the pod, its claims, and the volumes that refer to these.
+/// The cache evaluates a test again only when one of the objects changes that it may read: the
+/// claim and the volume; for `planned_node` the pod, its claims, and the volumes that refer to
+/// these.
 #[derive(Debug, Clone, Copy)]
 pub struct IndexPolicy {
-    /// Whether a claim that names a volume keeps it from being chosen for other claims.
+    /// Whether a claim that names a volume reserves it, so that other claims do not get it.
     pub is_requested_by_name: fn(&Claim, &Volume) -> bool,
     /// Whether a volume is reserved for a claim and satisfies it, so that it needs no other.
     pub is_served_by: fn(&Claim, &Volume) -> bool,

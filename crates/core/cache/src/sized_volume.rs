@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use bindery_model::{Quantity, Volume};
 
-/// A volume in the order in which volumes are chosen: smallest first, then first by name. The size is
-/// stored alongside, so that comparing two of them rarely reads the volumes.
+/// A volume in the order in which volumes are chosen: smallest first, then first by name. The size
+/// is stored alongside, so that comparing two of them rarely reads the volumes.
 #[derive(Debug, Clone)]
 pub(crate) struct SizedVolume {
     /// The capacity, rounded down.

@@ -1,9 +1,9 @@
 //! Which free volumes, and which capacity for new ones, a node can reach, indexed by node labels.
 //!
-//! Scheduling a pod asks the same question for many nodes, so the cost for a node must not depend on
-//! what it cannot reach. Every entry is indexed under labels of which every node that reaches it has
-//! at least one ([`RequiredLabels`]). A lookup reads the sets under the node's own labels, and the
-//! set of entries that no label restricts.
+//! Scheduling a pod asks the same question for many nodes, so the cost for a node must not depend
+//! on what it cannot reach. Every entry is indexed under labels of which every node that reaches it
+//! has at least one ([`RequiredLabels`]). A lookup reads the sets under the node's own labels, and
+//! the set of entries that no label restricts.
 //!
 //! Invariants:
 //! - Whatever a node can reach is under one of its labels, or unrestricted. The converse does not
@@ -11,10 +11,10 @@
 //! - Each set is in the order in which entries are chosen: volumes by capacity, then name;
 //!   capacities by key. So the first acceptable entry of each set is enough, and the least of those
 //!   is the overall first.
-//! - Volumes are free and Available, and each group has one [`MatchKey`] and one set of access modes:
-//!   a volume in it matches except for its size, its labels and the node. So the lookup does not
-//!   dereference volumes, which makes it fast: an entry has the size, and whether being under its
-//!   label means that the node reaches it.
+//! - Volumes are free and Available, and each group has one [`MatchKey`] and one set of access
+//!   modes: a volume in it matches except for its size, its labels and the node. So the lookup does
+//!   not dereference volumes, which makes it fast: an entry has the size, and whether being under
+//!   its label means that the node reaches it.
 //! - The labels derive from the object alone, so an entry is found again when it is removed.
 
 use std::cmp::Ordering;
@@ -146,8 +146,8 @@ impl TopologyIndex {
         }
     }
 
-    /// The volumes that match a claim except for size and node. The selector is applied once, for all
-    /// nodes.
+    /// The volumes that match a claim except for size and node. The selector is applied once, for
+    /// all nodes.
     pub fn candidates(&self, requirements: &VolumeRequirements, selector: Option<&Selector>) -> Candidates<'_> {
         let groups = self.groups.get(&requirements.key).into_iter().flatten();
         let groups = groups.filter(|(modes, _)| modes.contains(requirements.modes)).map(|(_, group)| group);
@@ -322,7 +322,8 @@ impl CapacityIndex {
 pub struct ClassCapacity<'a>(Option<&'a ByNodeLabel<IndexedCapacity>>);
 
 impl<'a> ClassCapacity<'a> {
-    /// The first capacity by key that a node with these labels reaches and that has this many bytes.
+    /// The first capacity by key that a node with these labels reaches and that has this many
+    /// bytes.
     pub fn first(self, labels: &Labels, bytes: i128) -> Option<&'a Arc<Capacity>> {
         let accept = |indexed: &&IndexedCapacity| {
             indexed.limit_bytes.is_some_and(|limit| limit >= bytes)

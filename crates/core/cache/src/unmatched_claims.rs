@@ -1,5 +1,5 @@
-//! Claims that need a volume and have no suitable one reserved, in the order in which a new volume is
-//! handed to them.
+//! Claims that need a volume and have no suitable one reserved, in the order in which a new volume
+//! is handed to them.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -47,8 +47,8 @@ impl UnmatchedClaims {
         }
     }
 
-    /// The claim to hand a volume to: among the acceptable ones, the one with the largest request that
-    /// fits, so that small claims do not take large volumes; then the first by key.
+    /// The claim to hand a volume to: among the acceptable ones, the one with the largest request
+    /// that fits, so that small claims do not take large volumes; then the first by key.
     pub fn largest(
         &self,
         key: &MatchKey,

@@ -36,8 +36,8 @@ impl AccessMode {
     }
 }
 
-/// Access modes in the order in which an object lists them. A claim's status repeats the list of its
-/// volume verbatim.
+/// Access modes in the order in which an object lists them. A claim's status repeats the list of
+/// its volume verbatim.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct AccessModes {
     /// Two bits per mode, the first mode lowest.

@@ -1,5 +1,5 @@
-//! The annotations that rules read or write. All others are skipped when an object is decoded, and our
-//! patches leave them unchanged.
+//! The annotations that rules read or write. All others are skipped when an object is decoded, and
+//! our patches leave them unchanged.
 
 use std::fmt;
 
@@ -43,8 +43,8 @@ annotations! {
     StorageProvisioner = "volume.kubernetes.io/storage-provisioner",
     /// On a claim: the beta key of the former, always written with it.
     BetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner",
-    /// On a claim: the provisioning intent of our provisioner. It records the parameters before the first
-    /// call, so that a retry uses the same ones, and is removed once the outcome is known.
+    /// On a claim: the provisioning intent of our provisioner. It records the parameters before the
+    /// first call, so that a retry uses the same ones, and is removed once the outcome is known.
     Provisioning = "bindery.dev/provisioning",
     /// On a volume: the provisioner that created it.
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",
@@ -52,8 +52,8 @@ annotations! {
     MigratedTo = "pv.kubernetes.io/migrated-to",
     /// On a CSINode: the in-tree plugins that are migrated to CSI on that node.
     MigratedPlugins = "storage.alpha.kubernetes.io/migrated-plugins",
-    /// On a claim or a volume: its class, as a beta annotation. If present, it takes precedence over the
-    /// field, even when empty.
+    /// On a claim or a volume: its class, as a beta annotation. If present, it takes precedence
+    /// over the field, even when empty.
     BetaStorageClass = "volume.beta.kubernetes.io/storage-class",
     /// On a volume: the capacity of its claim before a resize.
     PreResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity",

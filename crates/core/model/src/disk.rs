@@ -38,8 +38,8 @@ pub enum Disk {
 }
 
 impl Disk {
-    /// Whether two pods cannot use their disks on one node: it is the same disk, and not both mount it
-    /// read-only.
+    /// Whether two pods cannot use their disks on one node: it is the same disk, and not both mount
+    /// it read-only.
     pub fn conflicts_with(&self, other: &Disk) -> bool {
         use crate::Attacher::{AwsEbs, AzureBlob, AzureDisk, Cinder, Csi, GcePd, Portworx};
         match (self, other) {

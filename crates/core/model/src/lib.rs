@@ -1,8 +1,8 @@
 //! The object model: claims, volumes, classes, pods, nodes and CSI objects.
 //!
-//! Objects are decoded from the JSON of a Kubernetes API server; only the fields that rules read are
-//! kept. The crate also has exact quantities, access modes, selectors, and every annotation key,
-//! finalizer, phase and event reason in one place. [`for_each_kind`] is the table of kinds.
+//! Objects are decoded from the JSON of a Kubernetes API server; only the fields that rules read
+//! are kept. The crate also has exact quantities, access modes, selectors, and every annotation
+//! key, finalizer, phase and event reason in one place. [`for_each_kind`] is the table of kinds.
 //!
 //! This crate does not know that there is a cluster: it has no client, no clock, no collection of
 //! objects and no decision.

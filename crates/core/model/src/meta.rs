@@ -6,7 +6,8 @@ use crate::Name;
 
 /// The identity of an object, and the version that was seen.
 ///
-/// The version is not compared, so two objects are equal when they differ in nothing that rules read.
+/// The version is not compared, so two objects are equal when they differ in nothing that rules
+/// read.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
     /// Its namespace; empty for cluster-scoped objects.

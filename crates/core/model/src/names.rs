@@ -3,7 +3,8 @@
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 
-/// Whether text is a DNS label, as names of namespaces are: lower-case letters, digits and inner dashes.
+/// Whether text is a DNS label, as names of namespaces are: lower-case letters, digits and inner
+/// dashes.
 pub fn is_dns_label(text: &str) -> bool {
     text.len() <= LABEL_MAX && is_subdomain_part(text)
 }

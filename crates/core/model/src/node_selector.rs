@@ -70,7 +70,8 @@ impl NodeSelector {
         NodeSelector([Term::Requirements { labels: requirements.into(), fields: Box::default() }].into())
     }
 
-    /// Whether a node with these labels matches. Without its name, requirements on fields are ignored.
+    /// Whether a node with these labels matches. Without its name, requirements on fields are
+    /// ignored.
     pub fn matches(&self, labels: &Labels, name: Option<&Name>) -> bool {
         self.0.iter().any(|term| term.matches(labels, name))
     }
@@ -126,8 +127,8 @@ impl NodeSelector {
         NodeSelector(self.0.iter().map(term).collect())
     }
 
-    /// Whether one of its [`RequiredLabels`] is sufficient for a node to match: each term requires one
-    /// label and nothing else.
+    /// Whether one of its [`RequiredLabels`] is sufficient for a node to match: each term requires
+    /// one label and nothing else.
     pub fn is_label_sufficient(&self) -> bool {
         self.0.iter().all(|term| match term {
             Term::Invalid(_) => true,

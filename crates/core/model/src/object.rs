@@ -8,9 +8,9 @@ use crate::{
     Pod, PodKey, Volume,
 };
 
-/// The table of kinds: calls a macro with one row for each. A row is the name of the Rust type, which
-/// is also the variant of [`Kind`] and [`Object`]; then the kind's name in the API, the root of its
-/// API group, its plural name, and its scope.
+/// The table of kinds: calls a macro with one row for each. A row is the name of the Rust type,
+/// which is also the variant of [`Kind`] and [`Object`]; then the kind's name in the API, the root
+/// of its API group, its plural name, and its scope.
 #[macro_export]
 macro_rules! for_each_kind {
     ($callback:ident) => {

@@ -117,8 +117,8 @@ impl Pod {
         claim.meta.namespace == self.meta.namespace && claim.controller.as_ref() == Some(&self.meta.uid)
     }
 
-    /// Whether it protects a claim from deletion: it is assigned to a node and uses the claim. Its phase
-    /// does not matter, but a pod that was shut down no longer protects its ephemeral claims.
+    /// Whether it protects a claim from deletion: it is assigned to a node and uses the claim. Its
+    /// phase does not matter, but a pod that was shut down no longer protects its ephemeral claims.
     pub fn protects(&self, claim: &Claim) -> bool {
         !self.node.is_empty() && self.volumes_of(claim).any(|volume| !volume.is_ephemeral() || !self.is_shut_down)
     }

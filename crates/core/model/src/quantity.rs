@@ -13,8 +13,8 @@ const NANOS: i128 = 1_000_000_000;
 /// Upstream caps quantities with a binary suffix at the largest signed 64-bit number.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
-/// The number of digits to keep: enough to distinguish all values that fit, too few to overflow before
-/// scaling.
+/// The number of digits to keep: enough to distinguish all values that fit, too few to overflow
+/// before scaling.
 const DECIMAL_DIGITS: usize = 38;
 const BINARY_DIGITS: usize = 20;
 
@@ -148,7 +148,8 @@ fn parse(text: &str) -> Result<i128, QuantityError> {
         (Some(digits), Unit::Two(shift)) => {
             digits.scaled(1 << shift, 9).map_or(BINARY_MAX, |amount| amount.min(BINARY_MAX))
         }
-        // Too many digits before the point: with a binary unit it is capped, otherwise incomparable.
+        // Too many digits before the point: with a binary unit it is capped, otherwise
+        // incomparable.
         (None, Unit::Two(_)) => BINARY_MAX,
         (None, Unit::Ten(_)) => return Err(QuantityError::TooLarge),
     };

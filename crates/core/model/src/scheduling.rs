@@ -264,8 +264,8 @@ impl WireToleration {
 }
 
 impl WireSpec {
-    /// The requests of the pod: the sum of its containers, or the largest init container if that is more,
-    /// each with the sidecars; and the overhead.
+    /// The requests of the pod: the sum of its containers, or the largest init container if that is
+    /// more, each with the sidecars; and the overhead.
     fn requests(&mut self, errors: &mut FieldErrors) -> ResourceRequests {
         let mut containers = self
             .containers

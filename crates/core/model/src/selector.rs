@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use crate::{Labels, Name};
 
-/// A label selector: labels match if they meet all requirements. An empty selector matches everything.
+/// A label selector: labels match if they meet all requirements. An empty selector matches
+/// everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
 
@@ -47,8 +48,8 @@ impl Selector {
         most_selective(&self.0)
     }
 
-    /// Whether one label is sufficient to match: it requires one of some values and nothing else, or
-    /// nothing at all.
+    /// Whether one label is sufficient to match: it requires one of some values and nothing else,
+    /// or nothing at all.
     pub fn is_label_sufficient(&self) -> bool {
         self.0.is_empty() || self.0.len() == 1 && self.most_selective().is_some()
     }

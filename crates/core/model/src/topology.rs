@@ -4,13 +4,14 @@ use serde::Deserialize;
 
 use crate::{Labels, Name, Requirement};
 
-/// Where volumes of a class may be provisioned: for nodes that match one of the terms, or for all nodes
-/// when there is none.
+/// Where volumes of a class may be provisioned: for nodes that match one of the terms, or for all
+/// nodes when there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topologies(Box<[Box<[Requirement]>]>);
 
 impl Topologies {
-    /// Whether a volume may be provisioned for a node with these labels. An empty term allows nothing.
+    /// Whether a volume may be provisioned for a node with these labels. An empty term allows
+    /// nothing.
     pub fn allow(&self, labels: &Labels) -> bool {
         let is_met = |term: &[Requirement]| !term.is_empty() && term.iter().all(|label| label.is_met_by(labels));
         self.0.is_empty() || self.0.iter().any(|term| is_met(term))
@@ -48,7 +49,8 @@ struct WireLabel {
 }
 
 impl FromIterator<WireTopology> for Topologies {
-    /// An invalid term is kept as an empty one, which allows nothing: dropping it might allow everything.
+    /// An invalid term is kept as an empty one, which allows nothing: dropping it might allow
+    /// everything.
     fn from_iter<I: IntoIterator<Item = WireTopology>>(terms: I) -> Topologies {
         let label = |wire: WireLabel| Requirement::of_labels(wire.key, "In", wire.values.unwrap_or_default());
         let term = |wire: WireTopology| {

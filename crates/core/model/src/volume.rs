@@ -212,7 +212,8 @@ impl Volume {
         self.nodes.as_ref().is_none_or(|nodes| nodes.matches(labels, None))
     }
 
-    /// Whether any matching claim may get it. A new volume counts even before its phase is Available.
+    /// Whether any matching claim may get it. A new volume counts even before its phase is
+    /// Available.
     pub fn is_free(&self) -> bool {
         self.claim_ref.is_none()
             && !self.deleting
@@ -220,8 +221,8 @@ impl Volume {
             && matches!(self.phase, VolumePhase::Available | VolumePhase::Pending)
     }
 
-    /// Whether its `spec.claimRef` names a claim, with the same UID or none: it is bound to the claim or
-    /// reserved for it.
+    /// Whether its `spec.claimRef` names a claim, with the same UID or none: it is bound to the
+    /// claim or reserved for it.
     pub fn refers_to(&self, claim: &Claim) -> bool {
         self.claim_ref.as_ref().is_some_and(|reserved| {
             reserved.key.name == claim.meta.name

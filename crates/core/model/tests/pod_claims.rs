@@ -35,7 +35,11 @@ fn pod_on_a_node_protects_its_claims_in_every_phase() {
     assert_eq!(both(&pod(|_| ())), [true, true]);
     assert_eq!(both(&pod(|pod| pod["status"]["phase"] = "Succeeded".into())), [true, true], "it is finished");
     assert_eq!(both(&pod(|pod| pod["spec"]["nodeName"] = Value::Null)), [false, false], "it has no node");
-    assert_eq!(both(&pod(|pod| pod["metadata"]["namespace"] = "other".into())), [false, false], "it is in another namespace");
+    assert_eq!(
+        both(&pod(|pod| pod["metadata"]["namespace"] = "other".into())),
+        [false, false],
+        "it is in another namespace"
+    );
     assert_eq!(both(&pod(|pod| deleted(pod, json!(30)))), [true, true], "it is terminating");
     assert_eq!(both(&pod(|pod| deleted(pod, json!(0)))), [true, false], "it is shut down");
 }

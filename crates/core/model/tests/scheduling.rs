@@ -1,6 +1,6 @@
 //! Decoding of the scheduling fields of a pod.
 
-use bindery_model::{Name, ResourceRequests, Pod, Taint, TaintEffect};
+use bindery_model::{Name, Pod, ResourceRequests, Taint, TaintEffect};
 use serde_json::{Value, json};
 
 fn pod(spec: Value) -> Pod {
@@ -74,7 +74,9 @@ fn only_required_topology_spread_constraints_are_decoded() {
         {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "DoNotSchedule", "minDomains": 3, "nodeAffinityPolicy": "Ignore"},
     ]);
     let pod = pod(json!({"topologySpreadConstraints": spread}));
-    let [zone, host] = &*pod.scheduling.topology_spread else { panic!("expected two constraints: {:?}", pod.scheduling.topology_spread) };
+    let [zone, host] = &*pod.scheduling.topology_spread else {
+        panic!("expected two constraints: {:?}", pod.scheduling.topology_spread)
+    };
     assert_eq!((zone.topology_key.as_str(), zone.skew_max, zone.domains_min), ("zone", 2, 1));
     assert!(!zone.ignores_node_affinity && !zone.ignores_taints);
     let selects = |labels: &[(&str, &str)]| {
@@ -127,7 +129,11 @@ fn other_scheduling_fields_are_decoded() {
     assert!(term.pods.as_ref().is_some_and(|pods| pods.matches(&scheduling.labels)));
     assert_eq!((&*term.namespaces, term.topology_key.as_str()), (&[Name::from("x")][..], "zone"));
     let ssd = [(Name::from("disk"), Name::from("ssd"))].into_iter().collect();
-    assert!(scheduling.preferred_nodes.len() == 1 && scheduling.preferred_nodes[0].0 == 5 && scheduling.preferred_nodes[0].1.matches(&ssd, None));
+    assert!(
+        scheduling.preferred_nodes.len() == 1
+            && scheduling.preferred_nodes[0].0 == 5
+            && scheduling.preferred_nodes[0].1.matches(&ssd, None)
+    );
     assert_eq!(*scheduling.ports, [(Name::from("TCP"), Name::from("0.0.0.0"), 80)]);
     let plain = self::pod(json!({}));
     assert_eq!(plain.scheduling.scheduler, "default-scheduler");

@@ -128,8 +128,9 @@ fn capacity_is_decoded_with_its_nodes() {
     };
     let (here, there) = (labels(&[("zone", "a")]), labels(&[("zone", "b")]));
     let size = |text: &str| text.parse().expect("a quantity");
-    let whole =
-        capacity(json!({"capacity": "10Gi", "maximumVolumeSize": "1Gi", "nodeTopology": {"matchLabels": {"zone": "a"}}}));
+    let whole = capacity(
+        json!({"capacity": "10Gi", "maximumVolumeSize": "1Gi", "nodeTopology": {"matchLabels": {"zone": "a"}}}),
+    );
     assert_eq!((whole.class.as_str(), &whole.field_error), ("fast", &None));
     assert!(whole.is_for(&here) && !whole.is_for(&there));
     assert!(whole.fits(&size("1Gi")) && !whole.fits(&size("2Gi")), "the limit for one volume applies");

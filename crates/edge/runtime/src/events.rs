@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bindery_model::Kind;
 use bindery_rules_api::Event;
 use http::StatusCode;
 use jiff::Timestamp;

@@ -149,8 +149,7 @@ impl Watch {
             send_initial_events: initial.is_some(),
             ..WatchParams::default()
         };
-        let request = match Call::new(self.kind.path()).watch(&params, self.version.as_deref().unwrap_or_default())
-        {
+        let request = match Call::new(self.kind.path()).watch(&params, self.version.as_deref().unwrap_or_default()) {
             Ok(request) => request,
             Err(error) => return End::Interrupted(error.to_string()),
         };

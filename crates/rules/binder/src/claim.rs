@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bindery_model::event::{EventType, Reason};
 use bindery_matching::MatchCriteria;
+use bindery_model::event::{EventType, Reason};
 use bindery_model::{Claim, ClaimKey, ClaimPhase, Name, ObjectKey, Volume};
 use bindery_rules_api::{Backoff, ClaimEdit, Edit, Event, Measure, Request as ApiRequest, Rule, Timed, Verdict, Write};
 

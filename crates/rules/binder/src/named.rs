@@ -1,7 +1,7 @@
 //! A claim that names a volume and is not bound yet.
 
-use bindery_model::event::{EventType, Reason};
 use bindery_matching::check_satisfies;
+use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Claim, Name};
 use bindery_rules_api::{Event, Verdict};
 

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use bindery_binder::matching::{Choice, choose, taker};
 use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, check_satisfies, mismatch, reserved_mismatch};
-use bindery_model::{AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity, Selector, Volume, VolumeMode, VolumePhase};
+use bindery_model::{
+    AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity,
+    Selector, Volume, VolumeMode, VolumePhase,
+};
 use proptest::prelude::*;
 
 /// A change in the cluster.

@@ -52,8 +52,9 @@ impl RuleSet for Ephemeral {
         match (&change.before, &change.after) {
             // The volumes of a pod are immutable, unless it could not be parsed before.
             (before, Some(Object::Pod(pod))) => {
-                let is_same =
-                    |before: &Object| before.meta().uid == pod.meta.uid && before.field_error() == pod.field_error.as_deref();
+                let is_same = |before: &Object| {
+                    before.meta().uid == pod.meta.uid && before.field_error() == pod.field_error.as_deref()
+                };
                 if !before.as_ref().is_some_and(is_same) && needs_claims(pod) {
                     wake(pod.key().into());
                 }
@@ -63,7 +64,8 @@ impl RuleSet for Ephemeral {
             // A deleted claim is created again, and a conflict may be resolved.
             (Some(Object::Claim(before)), after) => {
                 let is_same_owner = |after: &Object| {
-                    let is_same = |after: &Arc<Claim>| after.meta.uid == before.meta.uid && after.controller == before.controller;
+                    let is_same =
+                        |after: &Arc<Claim>| after.meta.uid == before.meta.uid && after.controller == before.controller;
                     after.get::<Claim>().is_none_or(is_same)
                 };
                 if !after.as_ref().is_some_and(is_same_owner) {

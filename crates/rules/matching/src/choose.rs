@@ -8,8 +8,8 @@ use bindery_model::{Annotation, BindingMode, Claim, ClaimRef, Volume};
 
 use crate::{MatchCriteria, mismatch, reserved_mismatch};
 
-/// Whether a claim's class delays binding until a pod uses the claim (WaitForFirstConsumer). A class
-/// that does not exist delays nothing; a class that cannot be understood is an error.
+/// Whether a claim's class delays binding until a pod uses the claim (WaitForFirstConsumer). A
+/// class that does not exist delays nothing; a class that cannot be understood is an error.
 pub fn is_delayed(known: &Cache, claim: &Claim) -> Result<bool, String> {
     let name = claim.class();
     let Some(class) = (!name.is_empty()).then(|| known.class(name)).flatten() else { return Ok(false) };
@@ -45,8 +45,9 @@ impl<'a> Choice<'a> {
 /// gets only a reserved volume. If the reserved volume is unreachable from the node, the claim gets
 /// none.
 ///
-/// Among several reserved volumes, one with the claim's UID precedes one with only its name, because
-/// it may have been reserved before a crash; then fewest access modes, smallest, first by name.
+/// Among several reserved volumes, one with the claim's UID precedes one with only its name,
+/// because it may have been reserved before a crash; then fewest access modes, smallest, first by
+/// name.
 pub fn choose<'a, F>(
     criteria: &MatchCriteria<'_>,
     reserved: impl Iterator<Item = &'a Arc<Volume>>,

@@ -22,10 +22,10 @@ fn is_served_by(claim: &Claim, volume: &Volume) -> bool {
     volume.refers_to(claim) && criteria.is_ok_and(|criteria| reserved_mismatch(&criteria, volume).is_none())
 }
 
-/// The node on which a pod without a node is expected to run, so that it counts there: its nominated
-/// node; else the node selected for one of its unbound claims; else the host of a volume that a
-/// controller reserved for one. A volume that a user reserved does not count: nothing has checked
-/// yet whether the pod can run there.
+/// The node on which a pod without a node is expected to run, so that it counts there: its
+/// nominated node; else the node selected for one of its unbound claims; else the host of a volume
+/// that a controller reserved for one. A volume that a user reserved does not count: nothing has
+/// checked yet whether the pod can run there.
 fn planned_node(known: &Cache, pod: &Pod) -> Option<Name> {
     if !pod.scheduling.nominated_node.is_empty() {
         return Some(pod.scheduling.nominated_node.clone());

@@ -161,16 +161,16 @@ pub fn mismatch<'a>(criteria: &MatchCriteria<'a>, volume: &'a Volume) -> Option<
 
 /// All failed tests of a volume. The first is that of [`mismatch`].
 pub fn mismatches<'a>(criteria: &MatchCriteria<'a>, volume: &'a Volume) -> Vec<Mismatch<'a>> {
-    if let Some(flaw) = volume.field_error.as_deref() {
+    if let Some(error) = volume.field_error.as_deref() {
         // The other fields of a malformed volume are unreliable.
-        return vec![Mismatch::Malformed(flaw)];
+        return vec![Mismatch::Malformed(error)];
     }
     let more: &[Test] = if volume.refers_to(criteria.claim) { &[] } else { &UNRESERVED };
     ALWAYS.iter().chain(more).filter_map(|test| test(criteria, volume)).collect()
 }
 
-/// Whether an unclaimed volume satisfies a claim that names it. Labels and phase do not matter then.
-/// The errors are upstream's.
+/// Whether an unclaimed volume satisfies a claim that names it. Labels and phase do not matter
+/// then. The errors are upstream's.
 pub fn check_satisfies(claim: &Claim, volume: &Volume) -> Result<(), String> {
     if volume.deleting {
         Err(format!("the volume is marked for deletion {:?}", volume.name().as_str()))
@@ -197,7 +197,7 @@ fn quoted(name: &Name) -> String {
 impl fmt::Display for Mismatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Mismatch::Malformed(flaw) => write!(f, "it cannot be read: {flaw}"),
+            Mismatch::Malformed(error) => write!(f, "it cannot be read: {error}"),
             Mismatch::ReservedFor(key) => write!(f, "reserved for {key}"),
             Mismatch::TooSmall { needs, has } => write!(f, "needs {needs}, has {has}"),
             Mismatch::VolumeMode { needs, has } => {

@@ -37,8 +37,8 @@ pub struct Limits {
     required_drivers: BTreeSet<Name>,
 }
 
-/// Reads the volumes of a pod that count. Missing objects are not counted: other tests reject the pod
-/// because of them.
+/// Reads the volumes of a pod that count. Missing objects are not counted: other tests reject the
+/// pod because of them.
 pub fn prepare(cache: &Cache, pod: &Pod) -> Limits {
     let (in_tree, csi) = (counted(cache, pod, false), counted(cache, pod, true));
     let drivers = in_tree.iter().chain(&csi).map(|volume| &volume.driver);

@@ -1,4 +1,5 @@
-//! CSI migration: the topology and the ID of in-tree volumes on nodes where their plugin is migrated.
+//! CSI migration: the topology and the ID of in-tree volumes on nodes where their plugin is
+//! migrated.
 
 use std::collections::BTreeSet;
 

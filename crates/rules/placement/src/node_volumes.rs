@@ -74,7 +74,8 @@ impl<'a> PreparedClaims<'a> {
     pub fn find(&self, node: &Node) -> Result<NodeVolumes<'_>, PlacementError> {
         let mut found = NodeVolumes::default();
         let bound = self.check_bound(node)?;
-        // In upstream's order: unreachable volumes before the other claims, missing volumes after them.
+        // In upstream's order: unreachable volumes before the other claims, missing volumes after
+        // them.
         found.rejections.extend(bound.clone().filter(|reason| *reason == NodeRejection::VolumeUnreachable));
         let unbound = self.find_unbound(node, &mut found)?;
         found.rejections.extend(unbound);

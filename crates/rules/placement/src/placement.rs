@@ -27,8 +27,8 @@ impl<'a> VolumePlacement<'a> {
         rejected.into_iter().next().map_or(Ok(placement), |rejected| Err(rejected.why))
     }
 
-    /// The same, but continues without the claims because of which the pod is rejected; returns these,
-    /// the most relevant first.
+    /// The same, but continues without the claims because of which the pod is rejected; returns
+    /// these, the most relevant first.
     pub fn survey(cache: &'a Cache, pod: &'a Pod) -> (VolumePlacement<'a>, Vec<ClaimRejection>) {
         let mut rejected = Vec::new();
         let placement = VolumePlacement {
@@ -40,8 +40,8 @@ impl<'a> VolumePlacement<'a> {
         (placement, rejected)
     }
 
-    /// The volumes that a node has for the pod, and why it is not suitable: all reasons of the first
-    /// test that fails.
+    /// The volumes that a node has for the pod, and why it is not suitable: all reasons of the
+    /// first test that fails.
     pub fn find(&self, node: &Node) -> Result<NodeVolumes<'_>, PlacementError> {
         let cache = self.claims.cache;
         let rejection = self.restrictions.check(cache, node).or_else(|| self.limits.check(cache, node));

@@ -1,8 +1,9 @@
 //! What to write for a pod on the chosen node, one step at a time.
 //!
 //! A plan consists of the volumes and claims that were found, in the state in which they were seen.
-//! Whether a step was taken shows on the objects themselves. So after a crash between any two steps the
-//! pod is placed again, and finds the volumes reserved for its claims, or the node selected for them.
+//! Whether a step was taken shows on the objects themselves. So after a crash between any two steps
+//! the pod is placed again, and finds the volumes reserved for its claims, or the node selected for
+//! them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -94,7 +95,8 @@ impl BindingPlan {
         })
     }
 
-    /// The next step: reserve volumes, then select the node on claims, then wait until all are bound.
+    /// The next step: reserve volumes, then select the node on claims, then wait until all are
+    /// bound.
     pub fn next(&self, cache: &Cache) -> Step {
         if cache.pod(&self.pod).is_none_or(|pod| pod.meta.uid != self.pod_uid) {
             return Step::Fail(BindError::PodMissing(self.pod.clone()));
@@ -124,7 +126,7 @@ impl BindingPlan {
     }
 
     /// The first write that was not made yet. An object that has changed since it was found is not
-    /// written, because it may be in use by now.
+    /// written, because another claim may have it.
     fn unwritten(&self, cache: &Cache) -> Option<Write> {
         let is_unbound =
             |claim: &Claim| cache.claim(&claim.key()).is_some_and(|now| now.meta == claim.meta && now.volume.is_none());

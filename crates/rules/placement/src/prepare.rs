@@ -2,12 +2,12 @@
 //!
 //! Invariants of [`PreparedClaims`]:
 //! - Every usable claim of the pod is in exactly one of `bound`, `selected` (a volume is to be
-//!   provisioned for a node that was selected before) and `unbound`. Claims of classes with Immediate
-//!   binding are bound, or the pod is rejected.
-//! - `unbound` is in the order in which claims choose: the smallest request first, so that the smallest
-//!   volumes are taken; then in the pod's order.
-//! - It contains everything that does not depend on the node, so the cost per node does not depend on
-//!   the number of objects.
+//!   provisioned for a node that was selected before) and `unbound`. Claims of classes with
+//!   Immediate binding are bound, or the pod is rejected.
+//! - `unbound` is in the order in which claims choose: the smallest request first, so that the
+//!   smallest volumes are taken; then in the pod's order.
+//! - It contains everything that does not depend on the node, so the cost per node does not depend
+//!   on the number of objects.
 
 use std::sync::Arc;
 
@@ -90,8 +90,8 @@ pub(crate) fn named_claims(pod: &Pod) -> impl Iterator<Item = ClaimKey> {
     claims_of(pod).filter(|(_, is_ephemeral)| !is_ephemeral).map(|(key, _)| key)
 }
 
-/// Reads a pod's claims. Claims because of which the pod is rejected are added to `rejected`, the most
-/// relevant first, and left out.
+/// Reads a pod's claims. Claims because of which the pod is rejected are added to `rejected`, the
+/// most relevant first, and left out.
 pub fn prepare<'a>(cache: &'a Cache, pod: &Pod, rejected: &mut Vec<ClaimRejection>) -> PreparedClaims<'a> {
     let mut claims = Vec::new();
     for (key, is_ephemeral) in claims_of(pod) {

@@ -70,8 +70,8 @@ impl fmt::Display for PodRejection {
     }
 }
 
-/// Why a node is not suitable for a pod. The first four can apply together, and are reported in this
-/// order.
+/// Why a node is not suitable for a pod. The first four can apply together, and are reported in
+/// this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeRejection {
     /// The node affinity of a bound volume excludes it.

@@ -1,4 +1,5 @@
-//! A node's volumes for each of a pod's claims separately, to explain all reasons and not only the first.
+//! A node's volumes for each of a pod's claims separately, to explain all reasons and not only the
+//! first.
 
 use std::sync::Arc;
 
@@ -60,8 +61,8 @@ impl ClaimFailure<'_> {
 }
 
 impl<'a> PreparedClaims<'a> {
-    /// The outcome of each claim on a node, by the same tests as [`PreparedClaims::find`]: that has no
-    /// rejection exactly when no claim is [`ClaimOutcome::Failed`].
+    /// The outcome of each claim on a node, by the same tests as [`PreparedClaims::find`]: that has
+    /// no rejection exactly when no claim is [`ClaimOutcome::Failed`].
     pub fn outcomes(&self, node: &Node) -> Result<Vec<(&Arc<Claim>, ClaimOutcome<'_>)>, PlacementError> {
         let mut all = Vec::new();
         for bound in &self.bound {

@@ -36,8 +36,8 @@ pub fn prepare<'a>(cache: &Cache, pod: &'a Pod, rejected: &mut Vec<ClaimRejectio
     restrictions
 }
 
-/// The other pods that use a claim and have a node, or a nominated one, and are not finished. Of two
-/// pods that are only nominated, the first in the queue uses it.
+/// The other pods that use a claim and have a node, or a nominated one, and are not finished. Of
+/// two pods that are only nominated, the first in the queue uses it.
 pub fn other_users<'a>(cache: &'a Cache, claim: &ClaimKey, pod: &'a PodKey) -> impl Iterator<Item = &'a Arc<Pod>> {
     let is_nominated = |pod: &Pod| !pod.scheduling.nominated_node.is_empty();
     let own = cache.pod(pod);

@@ -90,8 +90,8 @@ impl UtilizationShape {
                 let Some(capacity) = volume.capacity else { continue };
                 let class = of_class(&mut classes, volume.claim.class());
                 class.requested_bytes += volume.claim.requested().units();
-                // All volumes of a class share the same capacity, so it counts once: as last found. Without
-                // a total, the limit for one volume counts.
+                // All volumes of a class share the same capacity, so it counts once: as last found.
+                // Without a total, the limit for one volume counts.
                 class.capacity_bytes = capacity.total.as_ref().or(capacity.limit()).map_or(0, |total| total.units());
             }
         }

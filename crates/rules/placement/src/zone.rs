@@ -20,8 +20,8 @@ struct Zone {
     values: Vec<Name>,
 }
 
-/// Reads the zones of a pod's bound volumes. Claims because of which the pod is rejected are added to
-/// `rejected` and left out. Ephemeral volumes are skipped, as upstream does.
+/// Reads the zones of a pod's bound volumes. Claims because of which the pod is rejected are added
+/// to `rejected` and left out. Ephemeral volumes are skipped, as upstream does.
 pub fn prepare(cache: &Cache, pod: &Pod, rejected: &mut Vec<ClaimRejection>) -> Zones {
     let mut zones = Vec::new();
     for key in named_claims(pod) {
@@ -59,7 +59,8 @@ fn waits_for_consumer(cache: &Cache, class: &Name) -> Result<(), PodRejection> {
     }
 }
 
-/// The requirements of a volume's labels on nodes. A label with an empty zone in its list is ignored.
+/// The requirements of a volume's labels on nodes. A label with an empty zone in its list is
+/// ignored.
 fn zones_of(volume: &Volume) -> impl Iterator<Item = Zone> {
     TOPOLOGY_LABELS.into_iter().filter_map(|label| {
         let values: Vec<&str> = volume.labels.get(label)?.split(ZONE_DELIMITER).map(str::trim).collect();
@@ -69,7 +70,8 @@ fn zones_of(volume: &Volume) -> impl Iterator<Item = Zone> {
 }
 
 impl Zones {
-    /// The rejection of a node, if it is not suitable. A node without any of these labels is accepted.
+    /// The rejection of a node, if it is not suitable. A node without any of these labels is
+    /// accepted.
     pub fn check(&self, node: &Node) -> Option<NodeRejection> {
         if self.0.is_empty() || TOPOLOGY_LABELS.into_iter().all(|label| node.labels.get(label).is_none()) {
             return None;

@@ -133,8 +133,8 @@ fn is_nominated_to(pod: &Pod, node: &Node) -> bool {
     pod.scheduling.nominated_node == *node.name()
 }
 
-/// Waits for a volume that a claim of the pod is bound to and that is not in the cache. If it was deleted,
-/// the claim becomes Lost, which is reported then.
+/// Waits for a volume that a claim of the pod is bound to and that is not in the cache. If it was
+/// deleted, the claim becomes Lost, which is reported then.
 fn wait_for_volume(pod: &Pod, volume: &Name) -> Verdict {
     let node = &pod.scheduling.nominated_node;
     Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}: waiting for volume {volume}"))
@@ -178,7 +178,8 @@ fn choose<'a>(
     best.map(|(_, node)| Chosen { node, is_after_failure })
 }
 
-/// Whether provisioning failed for a claim: a provisioner was assigned, and it removed the selected node.
+/// Whether provisioning failed for a claim: a provisioner was assigned, and it removed the selected
+/// node.
 fn has_failed(claim: &Claim) -> bool {
     claim.annotations.has(Annotation::StorageProvisioner) && !claim.annotations.has(Annotation::SelectedNode)
 }
@@ -196,8 +197,8 @@ fn proceed(known: &Cache, pod: &Pod, chosen: &Chosen<'_>) -> Verdict {
         return unschedulable(&rules::CANNOT_EVALUATE, pod, message);
     };
     let node = name;
-    // Nominating first reserves the node's resources. But after a failure the claim must get the new node
-    // first, or the new nominated node would look like the one that failed.
+    // Nominating first reserves the node's resources. But after a failure the claim must get the
+    // new node first, or the new nominated node would look like the one that failed.
     if !is_nominated && !is_after_failure {
         return nominate(pod, node);
     }

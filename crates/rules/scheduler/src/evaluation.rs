@@ -1,5 +1,5 @@
-//! Evaluating nodes for a pod. Scheduling and explaining use the same tests: one stops at the first that
-//! fails, the other reports all.
+//! Evaluating nodes for a pod. Scheduling and explaining use the same tests: one stops at the first
+//! that fails, the other reports all.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ pub struct Evaluation<'a> {
     affinity: PodAffinity,
 }
 
-/// The reasons against a node up to the first test that fails, and its volumes for the pod's claims.
+/// The reasons against a node up to the first test that fails, and its volumes for the pod's
+/// claims.
 pub(crate) struct NodeResult<'a> {
     pub reasons: Vec<Reason>,
     pub volumes: NodeVolumes<'a>,
@@ -54,8 +55,8 @@ impl<'a> Evaluation<'a> {
         Ok(Evaluation::new(cache, pod, volumes))
     }
 
-    /// The same, but continues without the claims because of which the pod is rejected; returns these,
-    /// the most relevant first.
+    /// The same, but continues without the claims because of which the pod is rejected; returns
+    /// these, the most relevant first.
     pub fn survey(cache: &'a Cache, pod: &'a Pod) -> (Evaluation<'a>, Vec<ClaimRejection>) {
         let (volumes, rejected) = VolumePlacement::survey(cache, pod);
         (Evaluation::new(cache, pod, volumes), rejected)

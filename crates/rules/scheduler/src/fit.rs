@@ -1,5 +1,5 @@
-//! The tests of a node that do not involve volumes or other pods' affinity: taints, node affinity, host
-//! ports and resources.
+//! The tests of a node that do not involve volumes or other pods' affinity: taints, node affinity,
+//! host ports and resources.
 
 use bindery_cache::{Cache, NodeUsage};
 use bindery_model::{Name, Node, Pod, PodKey, Taint, TaintEffect};

@@ -5,14 +5,14 @@
 //!       ─▶ nominate the node ─▶ reserve or request volumes ─▶ claims are bound ─▶ assign the pod
 //! ```
 //!
-//! Nothing is kept in memory between these steps: the objects show the progress. A reserved volume, or
-//! a node selected for a claim, ties the pod to a node; `status.nominatedNodeName` shows where to
-//! continue, or where provisioning failed.
+//! Nothing is kept in memory between these steps: the objects show the progress. A reserved volume,
+//! or a node selected for a claim, ties the pod to a node; `status.nominatedNodeName` shows where
+//! to continue, or where provisioning failed.
 //!
-//! Volumes are handled completely (by the crate `placement`). Also supported are node selectors and node
-//! affinity, taints, resources, host ports, required pod affinity and anti-affinity, required topology
-//! spread constraints, and priorities. Not supported are preemption, image locality and dynamic
-//! resource allocation.
+//! Volumes are handled completely (by the crate `placement`). Also supported are node selectors and
+//! node affinity, taints, resources, host ports, required pod affinity and anti-affinity, required
+//! topology spread constraints, and priorities. Not supported are preemption, image locality and
+//! dynamic resource allocation.
 //!
 //! This crate does not know a clock, a queue or a client, and has no memory.
 

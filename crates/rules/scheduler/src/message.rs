@@ -23,8 +23,8 @@ impl ReasonCounts {
         self.preemptible += usize::from(reasons.iter().all(Reason::could_preemption_help));
     }
 
-    /// Upstream's message. Preemption is not supported, but reported as upstream does when it does not
-    /// help.
+    /// Upstream's message. Preemption is not supported, but reported as upstream does when it does
+    /// not help.
     pub fn message(&self) -> String {
         let all = self.nodes;
         let available = format!("0/{all} nodes are available");

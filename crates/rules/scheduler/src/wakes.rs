@@ -14,8 +14,8 @@ pub(crate) fn wake(scheduler: &Scheduler, known: &Cache, change: &Change, wake: 
         let is_same = |other: &Pod| other.meta.uid == pod.meta.uid;
         waker.wake([&pod.key()], is_same);
         let before = if let Some(Object::Pod(before)) = before { Some(&**before) } else { None };
-        // Resources that it frees may help unschedulable pods. On its new node it may satisfy the affinity
-        // of others, and it changes the topology spread.
+        // Resources that it frees may help unschedulable pods. On its new node it may satisfy the
+        // affinity of others, and it changes the topology spread.
         if before.is_some_and(|before| frees_resources(before, pod)) {
             waker.wake(known.node_pods().waiting(), |other| is_unschedulable(other) && !is_same(other));
         } else if node_of(pod).is_some() && before.is_none_or(|before| has_moved(before, pod)) {
@@ -125,8 +125,8 @@ fn has_moved(before: &Pod, after: &Pod) -> bool {
     node_of(before) != node_of(after) || before.deleting != after.deleting
 }
 
-/// Whether a node is no longer planned for a pod without a nominated node: the node was selected for one
-/// of its claims, or a volume there was reserved for one.
+/// Whether a node is no longer planned for a pod without a nominated node: the node was selected
+/// for one of its claims, or a volume there was reserved for one.
 fn ends_planned_pod(known: &Cache, change: &Change) -> bool {
     let claim = match (&change.before, &change.after) {
         (Some(Object::Claim(before)), Some(Object::Claim(after))) => {

@@ -3,8 +3,8 @@
 use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, Mismatch};
 use bindery_model::{Claim, Node, Pod, PodKey, Taint};
-use bindery_placement::{ClaimFailure, NodeRejection, ClaimOutcome, CannotProvision, UnusableVolume};
-use bindery_scheduler::{SpreadViolation, Evaluation, Reason, ResourceShortage};
+use bindery_placement::{CannotProvision, ClaimFailure, ClaimOutcome, NodeRejection, UnusableVolume};
+use bindery_scheduler::{Evaluation, Reason, ResourceShortage, SpreadViolation};
 
 use crate::candidates::{self, Tier};
 
@@ -22,17 +22,21 @@ pub(crate) fn prospect_text(
         ClaimOutcome::Reserved(volume) => format!("would use {}, which is reserved for it", volume.name()),
         ClaimOutcome::Available(volume) => format!("would use {}", volume.name()),
         ClaimOutcome::Provision(_) => "would be provisioned".into(),
-        ClaimOutcome::Failed(ClaimFailure::CannotProvision(CannotProvision::NoProvisioner)) if is_alone => match nearest(known, node, claim) {
-            Some(nearest) => format!("no matching volume; {nearest}"),
-            None => "no matching volume".into(),
-        },
+        ClaimOutcome::Failed(ClaimFailure::CannotProvision(CannotProvision::NoProvisioner)) if is_alone => {
+            match nearest(known, node, claim) {
+                Some(nearest) => format!("no matching volume; {nearest}"),
+                None => "no matching volume".into(),
+            }
+        }
         ClaimOutcome::Failed(lack) => lack_text(claim, lack),
     }
 }
 
 fn lack_text(claim: &Claim, lack: &ClaimFailure<'_>) -> String {
     match lack {
-        ClaimFailure::Unusable(volume, UnusableVolume::NodeAffinity) => format!("bound to {volume}: node affinity conflict"),
+        ClaimFailure::Unusable(volume, UnusableVolume::NodeAffinity) => {
+            format!("bound to {volume}: node affinity conflict")
+        }
         ClaimFailure::Unusable(volume, UnusableVolume::Missing) => format!("bound to {volume}, which does not exist"),
         ClaimFailure::SelectedElsewhere(node) => format!("will be provisioned on {node}"),
         ClaimFailure::ReservedElsewhere(volume) => format!("{volume} is reserved for it: node affinity conflict"),
@@ -121,9 +125,10 @@ fn obstacle_text(obstacle: &NodeRejection, pods: impl FnOnce() -> String) -> Str
         NodeRejection::TooManyVolumes => "too many volumes".into(),
         NodeRejection::DriverMissing(driver) => format!("CSI driver {driver} is not installed"),
         // These are reported in the claim columns.
-        NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume | NodeRejection::InsufficientCapacity | NodeRejection::VolumeMissing => {
-            obstacle.to_string()
-        }
+        NodeRejection::VolumeUnreachable
+        | NodeRejection::NoMatchingVolume
+        | NodeRejection::InsufficientCapacity
+        | NodeRejection::VolumeMissing => obstacle.to_string(),
     }
 }
 

@@ -61,7 +61,8 @@ fn candidates_of(known: &Cache, claim: &Claim, chosen: Option<&Name>) -> Vec<Ran
     }
     // With an invalid class or selector, no volume can be judged.
     let delayed = matching::is_delayed(known, claim);
-    let request = delayed.ok().filter(|_| claim.needs_volume()).and_then(|delayed| MatchCriteria::of(claim, delayed).ok());
+    let request =
+        delayed.ok().filter(|_| claim.needs_volume()).and_then(|delayed| MatchCriteria::of(claim, delayed).ok());
     request.map(|request| candidates::volumes(known, &request, chosen)).unwrap_or_default()
 }
 

@@ -157,8 +157,8 @@ impl Cache {
         classes.into_iter().cloned().collect()
     }
 
-    /// A volume counts as free while no claim requests it by name. It is in the topology index, too,
-    /// once its phase is Available.
+    /// A volume counts as free while no claim requests it by name. It is in the topology index,
+    /// too, once its phase is Available.
     fn refresh_free(&mut self, name: &Name) {
         let Some(volume) = self.volumes.get(name).filter(|volume| volume.is_free()).cloned() else { return };
         let is_requested_by_name = self.is_requested_by_name(&volume);
@@ -174,8 +174,8 @@ impl Cache {
         }
     }
 
-    /// A claim is unmatched while it needs a volume, no suitable one is reserved for it, and no write of
-    /// it is in flight.
+    /// A claim is unmatched while it needs a volume, no suitable one is reserved for it, and no
+    /// write of it is in flight.
     fn refresh_unmatched(&mut self, key: &ClaimKey) {
         let Some(claim) = self.claims.get(key).cloned() else { return };
         let is_served = || self.volumes_of(key).any(|volume| (self.policy.is_served_by)(&claim, volume));

@@ -22,13 +22,14 @@ pub const ZONE_PARAMETER: &str = "zone";
 /// The parameter of a class with comma-separated zones, in lower case.
 pub const ZONES_PARAMETER: &str = "zones";
 
-/// The allowed topologies of a class, with the labels of the CSI driver that replaces its plugin. Zones
-/// in its parameters mean the same; a class with both is rejected elsewhere.
+/// The allowed topologies of a class, with the labels of the CSI driver that replaces its plugin.
+/// Zones in its parameters mean the same; a class with both is rejected elsewhere.
 pub fn topologies(class: &Class) -> Topologies {
     let Some(plugin) = Plugin::named(&class.provisioner) else { return class.topologies.clone() };
     let Some(key) = plugin.zone_key().map(Name::new_static) else { return class.topologies.clone() };
     let zone = |zone: &Name| match plugin {
-        // In regions without zones the plugin uses fault domain numbers, and the driver an empty zone.
+        // In regions without zones the plugin uses fault domain numbers, and the driver an empty
+        // zone.
         Plugin::AzureDisk if !zone.is_empty() && zone.bytes().all(|digit| digit.is_ascii_digit()) => Name::default(),
         Plugin::AzureDisk
         | Plugin::AwsEbs
@@ -51,7 +52,8 @@ pub fn topologies(class: &Class) -> Topologies {
     class.topologies.terms().map(|term| term.iter().map(translate).collect::<Box<[Requirement]>>()).collect()
 }
 
-/// The region of zones, by their names; `None` if the names of the plugin's cloud do not include it.
+/// The region of zones, by their names; `None` if the names of the plugin's cloud do not include
+/// it.
 pub fn region(plugin: Plugin, zones: &[&str]) -> Result<Option<String>, String> {
     let of: fn(&str) -> Option<String> = match plugin {
         Plugin::AwsEbs => aws_region,
@@ -75,8 +77,8 @@ fn gce_region(zone: &str) -> Option<String> {
     (zone.split('-').count() == 3).then(|| region.to_owned())
 }
 
-/// AWS availability zones are named by region and letter (`us-west-2a`, `us-gov-east-1a`); local and
-/// wavelength zones by three words for the region, and more (`us-west-2-lax-1a`,
+/// AWS availability zones are named by region and letter (`us-west-2a`, `us-gov-east-1a`); local
+/// and wavelength zones by three words for the region, and more (`us-west-2-lax-1a`,
 /// `us-east-1-wl1-bos-wlz-1`).
 fn aws_region(zone: &str) -> Option<String> {
     let words: Vec<&str> = zone.split('-').collect();

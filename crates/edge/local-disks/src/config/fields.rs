@@ -126,7 +126,8 @@ impl Fields {
     /// Labels that are valid in Kubernetes.
     pub fn labels(&mut self, key: &str) -> Outcome<BTreeMap<String, String>> {
         let labels = self.text_map(key)?;
-        let is_fine = |(name, value): &(&String, &String)| is_label_key(name) && (value.is_empty() || is_label_name(value));
+        let is_fine =
+            |(name, value): &(&String, &String)| is_label_key(name) && (value.is_empty() || is_label_name(value));
         match labels.iter().find(|label| !is_fine(label)) {
             None => Ok(labels),
             Some((name, value)) => {

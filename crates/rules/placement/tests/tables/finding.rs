@@ -1,4 +1,5 @@
-//! Finding volumes for a pod's claims on a node: existing and new ones, with CSI migration and capacity.
+//! Finding volumes for a pod's claims on a node: existing and new ones, with CSI migration and
+//! capacity.
 
 use bindery_placement::prepare::prepare;
 

@@ -1,7 +1,9 @@
-//! Upstream's table cases for the scheduler's volume plugins, by topic, in the notation of `world.rs`.
+//! Upstream's table cases for the scheduler's volume plugins, by topic, in the notation of
+//! `world.rs`.
 //!
-//! A case is a name, a cluster, and the expected result as text. Where upstream's result depends on the
-//! order of a Go map, ours is fixed. Cases that differ only in nil and empty lists are left out.
+//! A case is a name, a cluster, and the expected result as text. Where upstream's result depends on
+//! the order of a Go map, ours is fixed. Cases that differ only in nil and empty lists are left
+//! out.
 
 mod binding;
 mod finding;
@@ -25,8 +27,8 @@ fn saw(rule: &'static Rule) {
     SEEN.with_borrow_mut(|seen| seen.insert(rule.name));
 }
 
-/// A node's volumes as text: `claim=volume` for existing ones, `+claim` for new ones (`@` and the capacity
-/// they fit in), and `!` with the reasons against the node.
+/// A node's volumes as text: `claim=volume` for existing ones, `+claim` for new ones (`@` and the
+/// capacity they fit in), and `!` with the reasons against the node.
 fn volumes_text(found: &NodeVolumes<'_>) -> String {
     let bindings = found.bindings.iter().map(|found| format!("{}={}", found.claim.meta.name, found.volume.name()));
     let new_volumes = found.new_volumes.iter().map(|found| {

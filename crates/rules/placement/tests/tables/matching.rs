@@ -1,5 +1,5 @@
-//! Which volume a claim gets on a node, and which nodes can index a volume; and that the index finds the
-//! same as a scan of all volumes.
+//! Which volume a claim gets on a node, and which nodes can index a volume; and that the index
+//! finds the same as a scan of all volumes.
 
 use std::sync::Arc;
 
@@ -151,7 +151,8 @@ fn volumes() -> impl Strategy<Value = Vec<Arc<Volume>>> {
     let size = prop::sample::select(vec!["1G", "2G", "1999999999.5", "3G", "200E"]);
     let class = prop::sample::select(vec!["wait", "wait", "other"]);
     let volume = (affinity, size, class, 0..32_u32);
-    // Among several reserved volumes a scan takes the first, and we the smallest: so there is at most one.
+    // Among several reserved volumes a scan takes the first, and we the smallest: so there is at
+    // most one.
     let reserved = prop::option::weighted(0.5, 0..12_usize);
     (prop::collection::vec(volume, 0..12), reserved).prop_map(|(volumes, reserved)| {
         let volume = |n: usize, affinity: Option<Vec<Value>>, size: &str, class: &str, traits: u32| {

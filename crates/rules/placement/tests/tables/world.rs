@@ -1,5 +1,5 @@
-//! A notation for clusters: one object per line, its kind and name first, then words and `key=value`
-//! pairs.
+//! A notation for clusters: one object per line, its kind and name first, then words and
+//! `key=value` pairs.
 //!
 //! ```text
 //! claim data 1G wait                        a claim: its request, and its class (- for none)

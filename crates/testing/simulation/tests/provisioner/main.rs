@@ -106,7 +106,8 @@ fn failure_before_the_attempt_of_another_instance_does_not_end_the_intent() {
 #[test]
 fn every_rule_is_exercised() {
     let node = ObjectKey::cluster(Kind::Node, "n1");
-    let not_ours = Provisioner::new(config()).decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default());
+    let not_ours =
+        Provisioner::new(config()).decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default());
     let mut exercised =
         BTreeSet::from([not_ours.rule.name, stale(json!({})).rule.name, storage_rejects("another").rule.name]);
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());

@@ -103,8 +103,9 @@ fn uses_resources(pod: &Pod) -> bool {
 fn concerns(known: &Cache, change: &Change, pod: &Pod) -> bool {
     if let (before, Some(Object::Pod(other))) = (&change.before, &change.after) {
         let before = if let Some(Object::Pod(before)) = before { Some(before) } else { None };
-        let shape =
-            |pod: &Pod| (pod.scheduling.requests.clone(), pod.scheduling.labels.clone(), pod.scheduling.anti_affinity.clone());
+        let shape = |pod: &Pod| {
+            (pod.scheduling.requests.clone(), pod.scheduling.labels.clone(), pod.scheduling.anti_affinity.clone())
+        };
         let moves = |before: &Pod| node_of(before).is_some() && node_of(before) != node_of(other);
         let leaves = |before: &Pod| moves(before) || !uses_resources(other) || shape(before) != shape(other);
         let frees_resources_by_leaving = before.is_some_and(|before| uses_resources(before) && leaves(before));

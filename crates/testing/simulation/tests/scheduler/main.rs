@@ -37,7 +37,9 @@ fn every_case_reaches_its_expected_state() {
 fn every_rule_is_exercised() {
     // Two rules that no case exercises: another kind of object, and a deleted pod.
     let keys = [ObjectKey::cluster(Kind::Node, Name::from("node1")), case::pod_key("gone")];
-    let decide = |key| Scheduler::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), key, &LiveReads::default()).rule.name;
+    let decide = |key| {
+        Scheduler::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), key, &LiveReads::default()).rule.name
+    };
     let mut exercised: BTreeSet<&str> = keys.iter().map(decide).collect();
     // Failing cases are reported by the other test.
     exercised.extend(all().iter().filter_map(|case| check(case).ok()).flatten());

@@ -48,7 +48,8 @@ fn every_case_reaches_its_expected_state() {
 #[test]
 fn every_rule_is_exercised() {
     let node = ObjectKey { kind: Kind::Node, namespace: Name::default(), name: Name::from("node1") };
-    let not_ours = Binder::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default()).rule.name;
+    let not_ours =
+        Binder::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default()).rule.name;
     let mut exercised = BTreeSet::from([not_ours]);
     // Failing cases are reported by the other test.
     exercised.extend(all().iter().filter_map(|case| case::check(case).ok()).flatten());
