@@ -26,10 +26,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use cli::{Cli, Command};
 
-/// Controllers allocate and free thousands of small objects; jemalloc returns that memory to the
-/// system, and is faster than the default allocator.
+/// Controllers allocate and free thousands of small objects. mimalloc returns that memory to the
+/// system, is faster than the default allocators (above all musl's), and compiles in seconds.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

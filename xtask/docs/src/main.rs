@@ -36,7 +36,7 @@ fn generate_pages(root: &Path) -> Result<(), String> {
 
 /// The reference of all commands and flags, which the program itself prints.
 fn command_line_reference() -> Result<String, String> {
-    let args = ["run", "--quiet", "--package", "bindery", "--", "generate", "markdown"];
+    let args = ["run", "--quiet", "--profile", "test", "--package", "bindery", "--", "generate", "markdown"];
     let words = format!("cargo {}", args.join(" "));
     let output = Command::new(env!("CARGO")).args(args).output().map_err(|error| format!("{words}: {error}"))?;
     if !output.status.success() {

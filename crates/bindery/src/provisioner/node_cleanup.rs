@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
-use bindery_local_disks::node_cleanup::{DeletionObserver, Deleted, NodeCleanup};
+use bindery_local_disks::node_cleanup::{Deleted, DeletionObserver, NodeCleanup};
 use bindery_runtime::{Api, CALL_DEADLINE, EventSink, shutdown_signal};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

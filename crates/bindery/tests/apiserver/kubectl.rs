@@ -322,6 +322,7 @@ fn a_list_in_a_file_is_created() {
         "{applied}"
     );
     let strange = CLAIM.replace("storageClassName: fast", "storageClass: fast").replace("name: data", "name: strange");
-    let message = server.kubectl_with_input(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
+    let message =
+        server.kubectl_with_input(&list([&strange, CONFIG]), &["create", "-f", "-"]).expect_err("it is refused");
     assert!(message.contains("strict decoding error: unknown field \"spec.storageClass\""), "{message}");
 }

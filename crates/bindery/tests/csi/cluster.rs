@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving};
 use bindery_simulation::oracle::Recorded;
-use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
+use bindery_test_cluster::{Running, TIMEOUT, TestCluster};
 use futures::StreamExt as _;
 use futures::stream::iter;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving};
-use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
+use bindery_test_cluster::{Running, TIMEOUT, TestCluster};
 use serde_json::{Value, json};
 
 use crate::server::Server;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_csi::fake::{FakeDriver, Serving};
-use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
+use bindery_test_cluster::{Running, TIMEOUT, TestCluster};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 

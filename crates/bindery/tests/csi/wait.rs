@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{TIMEOUT, Running};
+use bindery_test_cluster::{Running, TIMEOUT};
 
 /// Waits until a condition holds; panics with the programs' logs if it never does.
 pub async fn until(programs: &[&Running], what: &str, holds: impl AsyncFn() -> bool) {

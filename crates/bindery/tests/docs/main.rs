@@ -83,7 +83,7 @@ fn console_blocks_print_what_their_pages_show() {
 /// Executes a page, and returns what went wrong, by line.
 fn run(file: &Path, text: &str, page: &Page) -> Vec<String> {
     let needs_programs = page.environment != Environment::Local || page.mentions("kubectl");
-    if needs_programs && TestCluster::skips_test() {
+    if needs_programs && TestCluster::skip_test() {
         return Vec::new();
     }
     // Held until the page is done.

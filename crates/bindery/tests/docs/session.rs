@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-use bindery_test_cluster::{KUBECTL_PATIENCE, PATIENCE, comes_to_hold};
+use bindery_test_cluster::{KUBECTL_TIMEOUT, TIMEOUT, wait_until};
 
 use crate::page::Step;
 use crate::pattern;
@@ -46,7 +46,7 @@ impl Session {
         write_program(&bin.join("cargo"), CARGO);
         if let Some(programs) = programs {
             let kubectl = KUBECTL.replace("PROGRAM", &programs.join("kubectl").to_string_lossy());
-            write_program(&bin.join("kubectl"), &kubectl.replace("PATIENCE", KUBECTL_PATIENCE));
+            write_program(&bin.join("kubectl"), &kubectl.replace("TIMEOUT", KUBECTL_TIMEOUT));
         }
         let programs = programs.map(|programs| format!("{}:", programs.display())).unwrap_or_default();
         let mut command = Command::new("bash");
@@ -80,15 +80,15 @@ impl Session {
         let kubeconfig = self.folder.join("kubeconfig");
         let path = kubeconfig.display().to_string();
         self.start_job(&format!("bindery up {flags} --write-kubeconfig {path}"));
-        if !comes_to_hold(|| kubeconfig.exists() || self.job_ended()) || !kubeconfig.exists() {
+        if !wait_until(|| kubeconfig.exists() || self.job_ended()) || !kubeconfig.exists() {
             return Err(format!("it does not start: {}", self.job_output().join("\n")));
         }
         self.type_in(&format!("export KUBECONFIG={path}"));
         let mut words = flags.split_whitespace();
         let Some(nodes) = words.find(|word| *word == "--nodes").and_then(|_| words.next()) else { return Ok(()) };
         for waiting in [
-            format!("kubectl wait --for=create node/node-{nodes} storageclass/simulated {KUBECTL_PATIENCE}"),
-            format!("kubectl wait --for=condition=Ready nodes --all {KUBECTL_PATIENCE}"),
+            format!("kubectl wait --for=create node/node-{nodes} storageclass/simulated {KUBECTL_TIMEOUT}"),
+            format!("kubectl wait --for=condition=Ready nodes --all {KUBECTL_TIMEOUT}"),
         ] {
             let (status, printed) = self.execute(&waiting)?;
             if status != 0 {
@@ -119,7 +119,7 @@ impl Session {
 
     fn run_in_background(&mut self, step: &Step) -> Result<(), Failure> {
         self.start_job(&step.command);
-        if comes_to_hold(|| pattern::begins(&step.expected, &self.job_output()) || self.job_ended())
+        if wait_until(|| pattern::begins(&step.expected, &self.job_output()) || self.job_ended())
             && pattern::begins(&step.expected, &self.job_output())
         {
             return Ok(());
@@ -136,7 +136,7 @@ impl Session {
         self.type_in(&format!(". {} </dev/null; printf '\\n{END}%d\\n' $?", script.display()));
         let mut printed: Vec<String> = Vec::new();
         loop {
-            let line = match self.lines.recv_timeout(PATIENCE) {
+            let line = match self.lines.recv_timeout(TIMEOUT) {
                 Ok(line) => line,
                 Err(error) => return Err(format!("  it does not end ({error}):\n{}", printed.join("\n"))),
             };
@@ -201,7 +201,7 @@ exec PROGRAM \"$@\"
 const KUBECTL: &str = "#!/bin/bash
 case \"$*\" in
     *--timeout*) ;;
-    wait*) set -- \"$@\" PATIENCE ;;
+    wait*) set -- \"$@\" TIMEOUT ;;
 esac
 exec PROGRAM \"$@\"
 ";

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
+use bindery_test_cluster::{Running, TIMEOUT, TestCluster};
 use serde_json::{Value, json};
 
 use crate::machine::{FILE_SYSTEMS, Machine};

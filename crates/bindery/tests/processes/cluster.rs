@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bindery_test_cluster::{TIMEOUT, Running, TestCluster};
+use bindery_test_cluster::{Running, TIMEOUT, TestCluster};
 use futures::{StreamExt, TryStreamExt};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_test_cluster::{TIMEOUT, Running};
+use bindery_test_cluster::{Running, TIMEOUT};
 use jiff::Timestamp;
 use serde_json::Value;
 

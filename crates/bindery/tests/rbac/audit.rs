@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use bindery_test_cluster::{TIMEOUT, Running, TestCluster, wait_until, eventually};
+use bindery_test_cluster::{Running, TIMEOUT, TestCluster, eventually, wait_until};
 use serde_json::Value;
 
 use crate::service_account;

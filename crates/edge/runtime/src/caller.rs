@@ -13,8 +13,8 @@ use kube::core::request::Request as Call;
 
 use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
-use crate::operation::RunOperation;
 use crate::list;
+use crate::operation::RunOperation;
 
 /// The delay when an overloaded server sends no Retry-After.
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);

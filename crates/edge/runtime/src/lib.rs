@@ -15,8 +15,8 @@
 
 mod api;
 mod caller;
-mod correlator;
 mod connection_error;
+mod correlator;
 mod decision_log;
 mod engine_host;
 mod engine_task;

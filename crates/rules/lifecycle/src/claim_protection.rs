@@ -162,7 +162,8 @@ fn remove_finalizer(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Ver
     let key = claim.key();
     let users_of = known.pods_using(&key).filter(|pod| pod.protects(claim)).map(|pod| pod.key().into());
     // A pod that could not be parsed may be a user.
-    let known_users: Vec<ObjectKey> = users_of.chain(known.malformed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
+    let known_users: Vec<ObjectKey> =
+        users_of.chain(known.malformed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
     if !known_users.is_empty() {
         return Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&known_users)));
     }

@@ -45,7 +45,9 @@ fn lack_text(claim: &Claim, lack: &ClaimFailure<'_>) -> String {
             format!("no matching volume; {}: {}", volume.name(), Mismatch::TooSmall { needs, has })
         }
         ClaimFailure::CannotProvision(CannotProvision::NoProvisioner) => "no matching volume".into(),
-        ClaimFailure::CannotProvision(CannotProvision::Topology) => "cannot be provisioned here (allowedTopologies)".into(),
+        ClaimFailure::CannotProvision(CannotProvision::Topology) => {
+            "cannot be provisioned here (allowedTopologies)".into()
+        }
         ClaimFailure::CannotProvision(CannotProvision::Capacity) => "not enough free storage".into(),
     }
 }
@@ -102,7 +104,11 @@ pub(crate) fn reason_text(look: &Evaluation<'_>, pod: &Pod, node: &Node, reason:
         Reason::Insufficient(shortage) => {
             let &ResourceShortage { ref resource, requested, used, allocatable } = shortage;
             let free = amount(resource, (allocatable - used).max(0));
-            format!("{resource}: needs {}, {free} free of {}", amount(resource, requested), amount(resource, allocatable))
+            format!(
+                "{resource}: needs {}, {free} free of {}",
+                amount(resource, requested),
+                amount(resource, allocatable)
+            )
         }
         Reason::Affinity => "pod affinity: no matching pod nearby".into(),
         Reason::AntiAffinity => format!("pod anti-affinity: conflicts with {}", pods()),

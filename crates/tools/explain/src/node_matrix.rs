@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bindery_cache::Cache;
 use bindery_model::{ClaimKey, Name, Node, Pod};
-use bindery_placement::{PlacementError, ClaimOutcome, ClaimRejection};
+use bindery_placement::{ClaimOutcome, ClaimRejection, PlacementError};
 use bindery_scheduler::{Evaluation, NodeAssessment};
 
 use crate::{ClaimOnNode, Matrix, Row, cell_text};

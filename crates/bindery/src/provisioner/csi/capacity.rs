@@ -8,7 +8,7 @@ use bindery_cache::Cache;
 use bindery_csi::capacity::{CapacityPublisher, Counts, Identity, Segment, Targets, managed_by, owner, segments};
 use bindery_csi::{Driver, DriverInfo, ObjectClient};
 use bindery_engine::Engine;
-use bindery_model::{BindingMode, Class, Kind, Name, Object};
+use bindery_model::{BindingMode, Class, Kind, Name};
 use bindery_runtime::{Api, EngineQuery, Message};
 use futures::future::BoxFuture;
 use tokio::sync::Notify;

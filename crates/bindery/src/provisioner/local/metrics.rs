@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_local_disks::agent::{Cleaned, Cleanings, DiskObserver, CleaningState};
+use bindery_local_disks::agent::{Cleaned, CleaningState, Cleanings, DiskObserver};
 use bindery_model::{Volume, VolumeMode};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_local_disks::agent::{
-    Cleanings, EngineVolumes, LocalDisks, Discovery, provisioner_config, read_node, remove_taint,
+    Cleanings, Discovery, EngineVolumes, LocalDisks, provisioner_config, read_node, remove_taint,
 };
 use bindery_local_disks::discover::Owner;
 use bindery_local_disks::{Config, disk};

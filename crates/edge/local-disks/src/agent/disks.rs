@@ -110,7 +110,9 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 
 impl Storage for LocalDisks {
     fn create<'a>(&'a self, _: ProvisionContext<'a>, _: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(ready(Err(Failure::new("local disks are discovered, not provisioned").with(FailureEffect::Infeasible))))
+        Box::pin(ready(
+            Err(Failure::new("local disks are discovered, not provisioned").with(FailureEffect::Infeasible)),
+        ))
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {

@@ -62,7 +62,12 @@ pub enum Drivers {
 /// The configuration of the provisioners: volumes are reachable from the selected node only.
 pub fn config(incarnation: usize) -> Config {
     let topology = Some(TopologyConfig { strict: true, immediate: false });
-    Config { instance: incarnation.to_string().into(), supports_block: true, topology, ..Config::new("csi.example.com") }
+    Config {
+        instance: incarnation.to_string().into(),
+        supports_block: true,
+        topology,
+        ..Config::new("csi.example.com")
+    }
 }
 
 /// The volume name in a call to create or delete storage.
@@ -214,7 +219,9 @@ impl ChaosRun {
                 self.in_flight.push(InFlightCall { awaited: Some(id), ..in_flight });
                 return;
             }
-            (None, None) => Answer::Done(Err(Failure::new("the request is outdated").with(FailureEffect::NotAttempted))),
+            (None, None) => {
+                Answer::Done(Err(Failure::new("the request is outdated").with(FailureEffect::NotAttempted)))
+            }
         };
         self.send(participant, Input::Answered(id, answer));
     }

@@ -4,7 +4,9 @@ use bindery_model::{
     Annotation, Capacity, Claim, Labels, Meta, Name, Node, NodeSelector, PodKey, Requirement, Selector, Volume,
     VolumePhase,
 };
-use bindery_placement::{ClaimFailure, NodeRejection, ClaimOutcome, PodRejection, ClaimRejection, CannotProvision, UnusableVolume};
+use bindery_placement::{
+    CannotProvision, ClaimFailure, ClaimOutcome, ClaimRejection, NodeRejection, PodRejection, UnusableVolume,
+};
 use bindery_scheduler::{Reason, ResourceShortage};
 
 use super::edit::Edit;
@@ -53,9 +55,13 @@ fn remedy_for_claim(pod: &PodKey, refused: &ClaimRejection) -> Step {
     let claim = &refused.claim.name;
     let text = match &refused.why {
         PodRejection::ClaimMissing(_) => format!("create claim {claim}"),
-        PodRejection::EphemeralClaimMissing(_) => format!("wait until the ephemeral volume controller creates claim {claim}"),
+        PodRejection::EphemeralClaimMissing(_) => {
+            format!("wait until the ephemeral volume controller creates claim {claim}")
+        }
         PodRejection::ClaimMalformed(_, flaw) => format!("fix claim {claim}: {flaw}"),
-        PodRejection::ClaimLost { volume, .. } => format!("create claim {claim} again, because its volume {volume} is lost"),
+        PodRejection::ClaimLost { volume, .. } => {
+            format!("create claim {claim} again, because its volume {volume} is lost")
+        }
         PodRejection::ClaimDeleting(_) => format!("wait until claim {claim} is deleted, and create it again"),
         PodRejection::ClaimNotOwned { .. } => format!("delete claim {claim}, which was not created for this pod"),
         PodRejection::ClaimUnbound | PodRejection::NoVolume => {
@@ -85,7 +91,9 @@ fn remedy_for_lack(placement: &PodPlacement<'_>, node: &Node, claim: &Claim, lac
             let text = format!("remove the annotation {} from claim {name}", Annotation::SelectedNode.key());
             Some(step(Cost::Edit, text, Edit::UnselectNode(claim.key())))
         }
-        ClaimFailure::CannotProvision(CannotProvision::NoProvisioner) | ClaimFailure::TooSmall(_) => Some(volume_for(node, claim)),
+        ClaimFailure::CannotProvision(CannotProvision::NoProvisioner) | ClaimFailure::TooSmall(_) => {
+            Some(volume_for(node, claim))
+        }
         ClaimFailure::CannotProvision(CannotProvision::Topology) => {
             let class = placement.known.class(claim.class())?;
             label(node, class.topologies.unmet(&node.labels)).or_else(|| {
@@ -125,7 +133,8 @@ fn labelled(node: &Node, labels: Vec<(Name, Option<Name>)>) -> Step {
 fn volume_for(node: &Node, claim: &Claim) -> Step {
     let selector = claim.selector.as_deref().and_then(|selector| selector.as_ref().ok());
     let requirements = selector.into_iter().flat_map(Selector::requirements);
-    let labels: Labels = requirements.filter_map(|demand| Some((demand.key().clone(), demand.sample_value()?))).collect();
+    let labels: Labels =
+        requirements.filter_map(|demand| Some((demand.key().clone(), demand.sample_value()?))).collect();
     let name = Name::from(format!("for {}", claim.key()));
     let volume = Volume {
         meta: Meta { uid: name.clone(), name, ..Meta::default() },
@@ -197,7 +206,9 @@ fn remedy(placement: &PodPlacement<'_>, node: &Node, reason: &Reason) -> Option<
         Reason::PortInUse
         | Reason::AntiAffinity
         | Reason::ExistingAntiAffinity
-        | Reason::Volumes(NodeRejection::DiskInUse | NodeRejection::ClaimInUse) => delete_conflicting(placement, node, reason),
+        | Reason::Volumes(NodeRejection::DiskInUse | NodeRejection::ClaimInUse) => {
+            delete_conflicting(placement, node, reason)
+        }
         Reason::Volumes(NodeRejection::TooManyVolumes) => {
             let text = format!("detach a volume from node {name}, which is at the volume limit of its driver");
             Some(step(Cost::Pod, text, Edit::DropVolumeLimits(name.clone())))
@@ -207,7 +218,9 @@ fn remedy(placement: &PodPlacement<'_>, node: &Node, reason: &Reason) -> Option<
             Some(step(Cost::Make, format!("install CSI driver {driver} on node {name}"), edit))
         }
         // A volume cannot be moved; the others are obstacles of claims.
-        Reason::Volumes(NodeRejection::ZoneMismatch | NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume)
+        Reason::Volumes(
+            NodeRejection::ZoneMismatch | NodeRejection::VolumeUnreachable | NodeRejection::NoMatchingVolume,
+        )
         | Reason::Volumes(NodeRejection::InsufficientCapacity | NodeRejection::VolumeMissing) => None,
     }
 }
