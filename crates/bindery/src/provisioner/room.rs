@@ -7,7 +7,7 @@ use bindery_cache::Cache;
 use bindery_csi::capacity::{Counts, Identity, Keeper, Place, Wanted, managed_by, owner, segments};
 use bindery_csi::{Driver, Introduction, Look};
 use bindery_engine::Engine;
-use bindery_model::{BindingMode, Kind, Name, Object};
+use bindery_model::{BindingMode, Class, Kind, Name};
 use bindery_runtime::{Ask, Message};
 use futures::future::BoxFuture;
 use tokio::sync::Notify;

@@ -93,7 +93,7 @@ impl Server {
 
 /// The path of all objects of a kind, in the default namespace if the kind has any.
 pub fn all_of(kind: Kind) -> String {
-    collection(&some(kind))
+    some(kind).collection_path()
 }
 
 /// The key of an object without a name.
