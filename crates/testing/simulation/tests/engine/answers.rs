@@ -201,7 +201,7 @@ fn what_waits_for_an_object_is_done_after_a_refusal() {
             Some("placement.bind.select-node")
         );
         hand.open.remove(&id);
-        hand.tell(Input::Answered(id, Answer::ClaimRejection(refusal.clone())));
+        hand.tell(Input::Answered(id, Answer::Refused(refusal.clone())));
         hand.answer_all();
         let asked = notation::normalize("pvc p-x#made-p-x 1Gi Pending owner=p class=make node=n1");
         assert_eq!(hand.rendered(), asked, "after {refusal}");
