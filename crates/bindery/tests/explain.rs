@@ -104,7 +104,7 @@ fn programs_read_json() {
 #[test]
 fn a_pod_that_waits_is_explained() {
     let expected = r#"default/db is waiting for a node   [schedule.unschedulable]
-No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.
+No node is suitable. The reasons are published with the number of nodes they apply to, and the pod is retried when one of them changes.
   event  FailedScheduling: 0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't find available persistent volumes to bind. no new claims to deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling.
   next   updates Pod default/db
   data   volume data; Pending: see bindery explain pvc/data

@@ -44,7 +44,7 @@ fn pod_shows_the_state_of_its_claims() {
         "pod/p",
         "
             default/p is waiting for a node   [schedule.claims-rejected]
-            The pod's volumes keep it from every node: a claim is missing, not bound, lost or another's.
+            A claim of the pod is missing, unbound, lost, being deleted or owned by another pod. The pod cannot run on any node until that changes.
               event      FailedScheduling: 0/1 nodes are available: PVC default/p-scratch was not created for pod default/p (pod is not owner). not found
               next       updates Pod default/p
               also       A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone. (PVC default/p-scratch was not created for pod default/p (pod is not owner)) [ephemeral.conflict]

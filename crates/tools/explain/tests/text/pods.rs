@@ -60,7 +60,7 @@ fn waiting_pod_shows_every_node_and_claim() {
         "pod/p",
         "
             default/p is waiting for a node   [schedule.unschedulable]
-            No node will do: it is said for how many nodes which reason holds, and the pod is looked at again when one of them changes.
+            No node is suitable. The reasons are published with the number of nodes they apply to, and the pod is retried when one of them changes.
               event  FailedScheduling: 0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't find available persistent volumes to bind, 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.
               next   updates Pod default/p
               logs   volume logs; Pending: see bindery explain pvc/logs
@@ -87,7 +87,7 @@ fn assigned_pod_shows_its_volumes_on_the_node() {
         "pod/p",
         "
             default/p is on node n1   [schedule.assigned]
-            The pod has its node, for good.
+            The pod is assigned to a node, which never changes.
               next  nothing, until something changes
               data  volume data; Bound to disk
               node  claim data                other checks
