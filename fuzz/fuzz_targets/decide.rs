@@ -10,11 +10,9 @@ mod cluster;
 
 use bindery_binder::Binder;
 use bindery_cache::Cache;
-use bindery_simulation::run::lifecycle_controllers;
-use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_model::{Kind, Object};
 use bindery_rules_api::{LiveReads, RuleSet};
-use bindery_simulation::run::companions;
+use bindery_simulation::run::lifecycle_controllers;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

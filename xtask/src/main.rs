@@ -41,9 +41,11 @@ enum Task {
     /// Generate deploy/manifests from the chart, with Helm from the cache, from PATH, or built once
     /// with Go.
     Manifests,
-    /// Generate the reference pages, check the documentation's links, and build the book in target/book.
+    /// Generate the reference pages, check the documentation's links, and build the book in
+    /// target/book.
     Docs {
-        /// Do not regenerate pages, for which the program is compiled. Tests check that they are current.
+        /// Do not regenerate pages, for which the program is compiled. Tests check that they are
+        /// current.
         #[arg(long)]
         no_generate: bool,
     },

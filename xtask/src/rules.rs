@@ -28,8 +28,8 @@ pub fn page() -> String {
     let rules = all();
     let mut page = String::from(
         "# Rules\n\n\
-         Every decision that Bindery makes is one of these rules. Logs, metrics, `bindery explain` and tests refer to\n\
-         them by name. This page is generated from their declarations by `cargo xtask rules`.\n",
+         Every decision that Bindery makes is one of these rules. Logs, metrics, `bindery explain` and tests\n\
+         refer to them by name. This page is generated from their declarations by `cargo xtask rules`.\n",
     );
     let mut sections: Vec<&str> = Vec::new();
     for rule in &rules {

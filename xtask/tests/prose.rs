@@ -117,7 +117,7 @@ fn prose_fits_into_100_columns() {
     for file in files().iter().filter(|file| is_prose(file)) {
         let mut fenced = false;
         for (index, line) in file.text.lines().enumerate() {
-            fenced ^= line.trim_start().starts_with("```");
+            fenced ^= line.trim_start_matches([' ', '/', '!']).starts_with("```");
             if line.chars().count() > COLUMNS_MAX && is_wrappable(&file.path, line, fenced) {
                 long.push(format!("{}:{}: {} columns", file.path, index + 1, line.chars().count()));
             }
@@ -131,8 +131,11 @@ fn prose_fits_into_100_columns() {
 fn is_wrappable(path: &str, line: &str, fenced: bool) -> bool {
     let text = line.trim_start();
     let has_blank = |text: &str| text.trim_start_matches(['/', '!', '#', '-', '*', '>', ' ']).contains(' ');
+    if fenced {
+        return false;
+    }
     if path.ends_with(".md") {
-        return !fenced && !text.starts_with(['|', '<', '#']) && !text.contains("]: ") && has_blank(text);
+        return !text.starts_with(['|', '<', '#']) && !text.contains("]: ") && has_blank(text);
     }
     let marker = if path.ends_with(".rs") || path.ends_with(".proto") { "//" } else { "#" };
     text.starts_with(marker) && !text.contains('|') && has_blank(text)

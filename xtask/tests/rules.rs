@@ -1,6 +1,6 @@
-//! No rule without a test: for every crate that declares rules, a test `every_rule_is_exercised` compares
-//! the declared rules with those its cases have triggered. This file checks that such a test exists for
-//! every declaration, and that docs/rules.md lists every rule.
+//! No rule without a test: for every crate that declares rules, a test `every_rule_is_exercised`
+//! compares the declared rules with those its cases have triggered. This file checks that such a
+//! test exists for every declaration, and that docs/rules.md lists every rule.
 
 mod repository;
 

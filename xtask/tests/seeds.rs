@@ -1,7 +1,7 @@
-//! Properties are tried on the same cases in each run, or on those that somebody asked for.
+//! Random tests try the same cases in every run, unless a seed is given.
 
 #[test]
-fn the_cases_of_a_run_can_be_had_again() {
-    let seed = std::env::var("PROPTEST_RNG_SEED").expect(".cargo/config.toml sets it, where nobody else does");
-    seed.parse::<u64>().expect("proptest passes over what is no number");
+fn the_seed_of_random_tests_is_set() {
+    let seed = std::env::var("PROPTEST_RNG_SEED").expect(".cargo/config.toml sets a default");
+    assert!(seed.parse::<u64>().is_ok(), "{seed:?} is no seed");
 }

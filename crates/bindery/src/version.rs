@@ -10,7 +10,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const COMMIT: &str = env!("BINDERY_BUILD_COMMIT");
 /// The compiler it was built with.
 const RUST: &str = env!("BINDERY_BUILD_RUST");
-/// The Kubernetes versions that it is tested with.
+/// The supported Kubernetes versions.
 const KUBERNETES_MIN: &str = "1.33";
 const KUBERNETES_MAX: &str = "1.37";
 

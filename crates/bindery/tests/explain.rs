@@ -33,7 +33,7 @@ fn refused(args: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn a_pending_claim_is_explained() {
     let expected = r#"default/data is Pending   [provision.no-plugin]
-The class names an in-tree provisioner that does not exist or cannot make volumes.
+The StorageClass names an in-tree provisioner that cannot provision volumes, such as kubernetes.io/no-provisioner. The claim stays Pending until a matching volume is created or the class is replaced.
   requests  10Gi, ReadWriteOnce, Filesystem, class "fast"
   event     ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner
   next      nothing, until something changes
@@ -137,7 +137,7 @@ Smallest change: remove the taint dedicated=batch:NoSchedule from node n1, or to
 }
 
 #[test]
-fn a_malformed_claim_tells_its_flaw() {
+fn a_malformed_claim_is_explained() {
     let text = explain(&["pvc/broken"]);
     assert!(text.contains("spec.resources.requests.storage: \"plenty\": it is not a number"), "{text}");
 }

@@ -207,7 +207,7 @@ fn a_claim_in_use_is_protected_from_deletion(api_server: ApiServer) {
     cluster.kubectl("delete --wait=false pv/other");
     cluster.eventually("the controller has checked both", || {
         let log = cluster.controller().log();
-        log.contains("held by Pod default/p") && log.contains("held by PersistentVolumeClaim default/more")
+        log.contains("used by Pod default/p") && log.contains("bound to PersistentVolumeClaim default/more")
     });
     assert_eq!(cluster.field("pvc/data", ".metadata.finalizers"), r#"["kubernetes.io/pvc-protection"]"#);
     assert_eq!(cluster.field("pv/other", ".metadata.finalizers"), r#"["kubernetes.io/pv-protection"]"#);

@@ -21,7 +21,7 @@ fn section(command: &Command, name: &str, level: usize, page: &mut String) {
     let _ = write!(page, "\n{} {name}\n\n", "#".repeat(level));
     let about = command.get_long_about().or(command.get_about());
     if let Some(about) = about {
-        let _ = write!(page, "{}\n\n", sentences(&about.to_string()));
+        let _ = write!(page, "{}\n\n", wrapped(&sentences(&about.to_string())));
     }
     let usage = command.clone().render_usage().to_string();
     let _ = writeln!(page, "```text\n{}\n```", usage.trim_start_matches("Usage: "));
@@ -57,6 +57,26 @@ fn table<'a>(heading: &str, args: impl Iterator<Item = &'a Arg>, page: &mut Stri
         let (help, default) = split_default(&help, arg);
         let _ = writeln!(page, "| {} | {} | {} |", cell(&syntax(arg)), cell(&default), cell(&help));
     }
+}
+
+/// Breaks lines at 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut wrapped = String::new();
+    for (index, line) in text.lines().enumerate() {
+        wrapped.push_str(if index > 0 { "\n" } else { "" });
+        let mut column = 0;
+        for word in line.split_whitespace() {
+            let separator = match column {
+                0 => "",
+                column if column + 1 + word.len() > 100 => "\n",
+                _ => " ",
+            };
+            column = if separator == "\n" { word.len() } else { column + separator.len() + word.len() };
+            wrapped.push_str(separator);
+            wrapped.push_str(word);
+        }
+    }
+    wrapped
 }
 
 /// `-o`, `--output FORMAT`, and its visible aliases.

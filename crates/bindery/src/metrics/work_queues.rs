@@ -43,7 +43,7 @@ impl Collector for Times {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
             for (labels, queue) in &self.0 {
                 let histogram = of(queue);
-                let bounds = Histogram::BOUNDS.into_iter().chain([f64::MAX]);
+                let bounds = Histogram::BOUNDS.into_iter().chain([f64::INFINITY]);
                 let above = histogram.count - histogram.buckets.iter().sum::<u64>();
                 let counts = histogram.buckets.into_iter().chain([above]);
                 let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();

@@ -26,7 +26,7 @@ async fn an_api_server_restart_with_compaction_loses_nothing() {
     cluster.test_cluster.start_api_server().expect("the API server starts again");
     cluster.make_pairs("last", 50, 0).await;
     cluster.check(450).await;
-    let has_expired = || !lines(&controller, "the server has forgotten where the watch was").is_empty();
+    let has_expired = || !lines(&controller, "resourceVersion expired, listing again").is_empty();
     eventually(|| format!("a watch has expired: {}", controller.log()), has_expired).await;
     assert_eq!(controller.ended(), None, "{}", controller.log());
 }

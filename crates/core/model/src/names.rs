@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn names_follow_rfc_1123() {
-        for good in ["a", "a-b", "0a9"] {
-            assert!(is_dns_label(good) && is_dns_subdomain(good) && is_label_key(good), "{good}");
+        for valid in ["a", "a-b", "0a9"] {
+            assert!(is_dns_label(valid) && is_dns_subdomain(valid) && is_label_key(valid), "{valid}");
         }
         for bad in ["", "-a", "a-", "A", "a_b", "ä"] {
             assert!(!is_dns_label(bad) && !is_dns_subdomain(bad), "{bad}");
@@ -55,8 +55,8 @@ mod tests {
 
     #[test]
     fn label_keys_may_have_a_domain() {
-        for good in ["zone", "topology.kubernetes.io/zone", "Zone_1.b", "example.com/A"] {
-            assert!(is_label_key(good), "{good}");
+        for valid in ["zone", "topology.kubernetes.io/zone", "Zone_1.b", "example.com/A"] {
+            assert!(is_label_key(valid), "{valid}");
         }
         for bad in ["", "/zone", "example.com/", "Example.com/a", "a_b/c", "_a", "a/b/c"] {
             assert!(!is_label_key(bad), "{bad}");

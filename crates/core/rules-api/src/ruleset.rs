@@ -42,8 +42,8 @@ pub trait RuleSet {
     /// The profile. It never changes.
     fn profile(&self) -> Profile;
 
-    /// The policy by which the cache indexes volumes, claims and pods, if it reads those indices. All
-    /// rule sets of an engine that have one have the same.
+    /// The policy by which the cache indexes volumes, claims and pods, if it reads those indices.
+    /// All rule sets of an engine that have one have the same.
     fn index_policy(&self) -> Option<IndexPolicy> {
         None
     }

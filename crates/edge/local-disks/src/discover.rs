@@ -140,8 +140,8 @@ pub fn class_error(context: &ClassContext<'_>) -> Option<Decision> {
     let Some(class) = context.class else {
         return fail(&rules::CLASS_MISSING, format!("storage class {name:?} does not exist"));
     };
-    if let Some(flaw) = &class.field_error {
-        return fail(&rules::CLASS_MALFORMED, format!("storage class {name:?}: {flaw}"));
+    if let Some(error) = &class.field_error {
+        return fail(&rules::CLASS_MALFORMED, format!("storage class {name:?}: {error}"));
     }
     match &class.policy {
         ReclaimPolicy::Retain | ReclaimPolicy::Delete => {}

@@ -183,7 +183,7 @@ fn request_error(reply: &Reply, may_have_changed: bool) -> RequestError {
 }
 
 fn decode(key: &ObjectKey, reply: &Reply) -> Result<Object, String> {
-    Object::from_json(key.kind, &reply.body).map_err(|flaw| flaw.to_string())
+    Object::from_json(key.kind, &reply.body).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -85,6 +85,6 @@ pub fn read_page(kind: Kind, body: &[u8], objects: &mut Vec<Object>) -> Result<(
 /// others.
 pub fn decode(kind: Kind, raw: &RawValue) -> Option<Object> {
     Object::from_json(kind, raw.get().as_bytes())
-        .inspect_err(|flaw| tracing::warn!(kind = kind.as_str(), %flaw, "object without a name skipped"))
+        .inspect_err(|error| tracing::warn!(kind = kind.as_str(), %error, "object without a name skipped"))
         .ok()
 }

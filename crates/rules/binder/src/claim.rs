@@ -17,8 +17,8 @@ impl Decision<'_> {
         let Some(claim) = self.known.claim(key) else {
             return Verdict::idle(&rules::CLAIM_DELETED).measuring(Measure::Drop(Timed::Provision));
         };
-        if let Some(flaw) = &claim.field_error {
-            return Verdict::idle(&rules::CLAIM_MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &claim.field_error {
+            return Verdict::idle(&rules::CLAIM_MALFORMED).with_note(error.to_string());
         }
         if let Some(write) = migration::claim(claim) {
             return Verdict::write(&rules::CLAIM_MIGRATION, write);
@@ -99,8 +99,8 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return self.lost_if_live(claim, name, &rules::CLAIM_LOST_VOLUME, Reason::ClaimLost, LOST_VOLUME);
         };
-        if let Some(flaw) = &volume.field_error {
-            return Verdict::idle(&rules::CLAIM_VOLUME_MALFORMED).with_note(format!("{name}: {flaw}"));
+        if let Some(error) = &volume.field_error {
+            return Verdict::idle(&rules::CLAIM_VOLUME_MALFORMED).with_note(format!("{name}: {error}"));
         }
         match &volume.claim_ref {
             None => bind::verdict(&rules::CLAIM_VOLUME_UNCLAIMED, claim, volume),

@@ -15,9 +15,9 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::write_or_idle(&rules::CLAIM_NAMED_MISSING, status::pending(claim));
         };
-        if let Some(flaw) = &volume.field_error {
+        if let Some(error) = &volume.field_error {
             let verdict = Verdict::write_or_idle(&rules::CLAIM_NAMED_VOLUME_MALFORMED, status::pending(claim));
-            return verdict.with_note(format!("{name}: {flaw}"));
+            return verdict.with_note(format!("{name}: {error}"));
         }
         match &volume.claim_ref {
             // A claim that was bound to the volume has priority: its claimRef will be restored.

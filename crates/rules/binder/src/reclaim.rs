@@ -129,8 +129,8 @@ impl Decision<'_> {
     /// The proof that the volume is released, or the verdict without it: a live read, or no action.
     fn proof(self, volume: &Volume) -> Result<ReleaseProof, Box<Verdict>> {
         let namesake = volume.claim_ref.as_ref().and_then(|owner| self.known.claim(&owner.key));
-        if let Some(flaw) = namesake.and_then(|claim| claim.field_error.as_ref()) {
-            let why = format!("a claim of that name cannot be parsed: {flaw}");
+        if let Some(error) = namesake.and_then(|claim| claim.field_error.as_ref()) {
+            let why = format!("a claim of that name cannot be parsed: {error}");
             return Err(Box::new(Verdict::idle(&rules::RECLAIM_NOT_RELEASED).with_note(why)));
         }
         ReleaseProof::find(volume, self.live_reads).map_err(|missing| Box::new(unproven(missing, volume)))

@@ -51,7 +51,7 @@ rules! {
     // === Provisioning ===
     PROVISION_DISABLED = "provision.disabled": "Dynamic provisioning is disabled. The claim stays Pending until a matching volume appears.";
     PROVISION_CLASS_MISSING = "provision.class-missing": "The claim's StorageClass does not exist. The claim stays Pending until it does.";
-    PROVISION_NO_PLUGIN = "provision.no-plugin": "The StorageClass names an in-tree provisioner that does not exist or cannot provision volumes. The claim stays Pending until the class is replaced.";
+    PROVISION_NO_PLUGIN = "provision.no-plugin": "The StorageClass names an in-tree provisioner that cannot provision volumes, such as kubernetes.io/no-provisioner. The claim stays Pending until a matching volume is created or the class is replaced.";
     PROVISION_REQUEST = "provision.external.request": "The StorageClass names an external provisioner. The claim is annotated with its name, which requests a volume.";
     PROVISION_WAIT = "provision.external.wait": "A volume was requested from the external provisioner. The claim stays Pending until the provisioner creates it.";
     PROVISION_DATA_SOURCE = "provision.in-tree.data-source": "The claim has a data source, which only CSI drivers support. The in-tree provisioner does not create a volume.";

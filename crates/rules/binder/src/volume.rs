@@ -25,8 +25,8 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::idle(&rules::VOLUME_DELETED).measuring(Measure::End(Timed::Delete));
         };
-        if let Some(flaw) = &volume.field_error {
-            return Verdict::idle(&rules::VOLUME_MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &volume.field_error {
+            return Verdict::idle(&rules::VOLUME_MALFORMED).with_note(error.to_string());
         }
         if let Some(write) = migration::volume(volume) {
             return Verdict::write(&rules::VOLUME_MIGRATION, write);
@@ -68,8 +68,8 @@ impl Decision<'_> {
                 return Verdict::request(&rules::VOLUME_VERIFY_CLAIM, read);
             }
         };
-        if let Some(flaw) = &claim.field_error {
-            return Verdict::idle(&rules::VOLUME_CLAIM_MALFORMED).with_note(format!("{}: {flaw}", claim_ref.key));
+        if let Some(error) = &claim.field_error {
+            return Verdict::idle(&rules::VOLUME_CLAIM_MALFORMED).with_note(format!("{}: {error}", claim_ref.key));
         }
         match &claim.volume {
             None if claim.volume_mode != volume.volume_mode => mode_mismatch(volume, &claim),

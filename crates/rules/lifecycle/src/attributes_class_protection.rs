@@ -30,15 +30,15 @@ impl RuleSet for AttributesClassProtection {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(class) = known.attributes_class(&key.name) else { return Verdict::idle(&rules::DELETED) };
-        if let Some(flaw) = &class.field_error {
-            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &class.field_error {
+            return Verdict::idle(&rules::MALFORMED).with_note(error.to_string());
         }
         let protected = ProtectedObject::AttributesClass(class);
         if protected.is_deleting_with_finalizer() {
             // An object that could not be parsed may be a user.
-            let flawed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.malformed_anywhere(kind));
+            let malformed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.malformed_anywhere(kind));
             let known_users: Vec<ObjectKey> =
-                known.attributes_class_users(&class.meta.name).iter().chain(flawed).cloned().collect();
+                known.attributes_class_users(&class.meta.name).iter().chain(malformed).cloned().collect();
             if !known_users.is_empty() {
                 return Verdict::idle(&rules::IN_USE).with_note(format!("referred to by {}", users(&known_users)));
             }

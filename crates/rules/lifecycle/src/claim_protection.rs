@@ -40,8 +40,8 @@ impl RuleSet for ClaimProtection {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::idle(&rules::DELETED) };
-        if let Some(flaw) = &claim.field_error {
-            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &claim.field_error {
+            return Verdict::idle(&rules::MALFORMED).with_note(error.to_string());
         }
         if let Some(verdict) = self.report(known, claim, live_reads) {
             return verdict;

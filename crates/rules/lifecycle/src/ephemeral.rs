@@ -33,8 +33,8 @@ impl RuleSet for Ephemeral {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(pod) = known.pod(&key.pod_key()) else { return Verdict::idle(&rules::POD_DELETED) };
-        if let Some(flaw) = &pod.field_error {
-            return Verdict::idle(&rules::POD_MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &pod.field_error {
+            return Verdict::idle(&rules::POD_MALFORMED).with_note(error.to_string());
         }
         if pod.ephemeral().next().is_none() {
             return Verdict::idle(&rules::NO_VOLUMES);

@@ -32,8 +32,8 @@ impl RuleSet for Expander {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(claim) = known.claim(&key.claim_key()) else { return Verdict::idle(&rules::CLAIM_DELETED) };
-        if let Some(flaw) = &claim.field_error {
-            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &claim.field_error {
+            return Verdict::idle(&rules::MALFORMED).with_note(error.to_string());
         }
         if claim.status.phase != ClaimPhase::Bound {
             return Verdict::idle(&rules::NOT_BOUND);
@@ -42,8 +42,8 @@ impl RuleSet for Expander {
         let Some(volume) = volume.filter(|volume| is_bound_to(volume, claim)) else {
             return Verdict::idle(&rules::VOLUME_NOT_BOUND);
         };
-        if let Some(flaw) = &volume.field_error {
-            return Verdict::idle(&rules::MALFORMED).with_note(format!("{}: {flaw}", volume.name()));
+        if let Some(error) = &volume.field_error {
+            return Verdict::idle(&rules::MALFORMED).with_note(format!("{}: {error}", volume.name()));
         }
         if !requests_more(claim) && !volume.annotations.has(Annotation::PreResizeCapacity) {
             return Verdict::idle(&rules::LARGE_ENOUGH);

@@ -23,7 +23,7 @@ pub mod claim_protection {
         DELETED = "protection.claim.deleted": "The claim does not exist. Nothing is done.";
         MALFORMED = "protection.claim.malformed": "A field of the claim cannot be parsed. Its finalizer is neither added nor removed until the field is fixed.";
         ADD_FINALIZER = "protection.claim.add-finalizer": "The claim has no protection finalizer. It is added, so that the claim is not removed while pods use it.";
-        IN_USE = "protection.claim.in-use": "The claim is Terminating, and pods that are scheduled to a node use it. It stays until these pods are deleted or have ended.";
+        IN_USE = "protection.claim.in-use": "The claim is Terminating, and pods that are scheduled to a node use it. It stays until these pods are deleted.";
         LIST_PODS = "protection.claim.list-pods": "No pod in the cache uses the claim. The pods of its namespace are listed live before it is considered unused.";
         REMOVE_FINALIZER = "protection.claim.remove-finalizer": "The claim is Terminating, and a live list shows that no pod uses it. The protection finalizer is removed, and the claim can be deleted.";
         USED = "protection.claim.used": "A pod refers to the claim. Its `Unused` condition is set to False.";

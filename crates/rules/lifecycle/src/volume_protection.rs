@@ -28,8 +28,8 @@ impl RuleSet for VolumeProtection {
             return Verdict::idle(&rules::NOT_HANDLED);
         }
         let Some(volume) = known.volume(&key.name) else { return Verdict::idle(&rules::DELETED) };
-        if let Some(flaw) = &volume.field_error {
-            return Verdict::idle(&rules::MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &volume.field_error {
+            return Verdict::idle(&rules::MALFORMED).with_note(error.to_string());
         }
         let protected = ProtectedObject::Volume(volume);
         if protected.is_deleting_with_finalizer() {

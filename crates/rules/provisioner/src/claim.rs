@@ -18,8 +18,8 @@ impl Decision<'_> {
     /// Decides about a claim.
     pub fn claim(self, key: &ClaimKey) -> Verdict {
         let Some(claim) = self.known.claim(key) else { return self.claim_deleted(key) };
-        if let Some(flaw) = &claim.field_error {
-            return Verdict::idle(&rules::CLAIM_MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &claim.field_error {
+            return Verdict::idle(&rules::CLAIM_MALFORMED).with_note(error.to_string());
         }
         if let Some(verdict) = self.orphan(claim) {
             return verdict;

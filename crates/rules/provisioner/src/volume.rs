@@ -16,8 +16,8 @@ impl Decision<'_> {
         let Some(volume) = self.known.volume(name) else {
             return Verdict::idle(&rules::VOLUME_DELETED).measuring(Measure::End(Timed::Delete));
         };
-        if let Some(flaw) = &volume.field_error {
-            return Verdict::idle(&rules::VOLUME_MALFORMED).with_note(flaw.to_string());
+        if let Some(error) = &volume.field_error {
+            return Verdict::idle(&rules::VOLUME_MALFORMED).with_note(error.to_string());
         }
         if !is_ours(self.config, volume) {
             return Verdict::idle(&rules::VOLUME_NOT_OURS);

@@ -68,7 +68,7 @@ fn assert_left_alone(run: &Run<'_>, kind: Kind, object: &Value) {
     let Some(shown) = known.object(&key) else { return };
     for (set, verdict) in run.engine.would_decide(&key) {
         let rule = verdict.rule.name;
-        let Some(flaw) = shown.field_error() else {
+        let Some(error) = shown.field_error() else {
             // The volume of a bound claim may be malformed.
             let note = verdict.note.unwrap_or_default();
             let is_another =
@@ -76,16 +76,16 @@ fn assert_left_alone(run: &Run<'_>, kind: Kind, object: &Value) {
             assert!(!rule.ends_with("malformed") || is_another, "{key} is valid, but {set} reports {rule}");
             continue;
         };
-        assert!(rule.ends_with("malformed"), "{key}: {flaw}, but {set} reports {rule}");
+        assert!(rule.ends_with("malformed"), "{key}: {error}, but {set} reports {rule}");
         // Rule sets that have nothing to do need not report it; the binder always does.
         let is_reported = set != "persistentvolume-binder" || run.report.rules.contains(rule);
         assert!(is_reported, "the engine did not report it");
         let note = verdict.note.unwrap_or_default();
-        assert!(!flaw.field.is_empty() && note.starts_with(&flaw.field), "{key}: {note:?} names {:?}", flaw.field);
+        assert!(!error.field.is_empty() && note.starts_with(&error.field), "{key}: {note:?} names {:?}", error.field);
     }
-    let Some(flaw) = shown.field_error() else { return };
+    let Some(error) = shown.field_error() else { return };
     let touched = run.cluster.history.iter().any(|words| words.starts_with(&format!("write {key} ")));
-    assert!(!touched, "{key} was written though it is malformed: {flaw}");
+    assert!(!touched, "{key} was written though it is malformed: {error}");
 }
 
 // === Known field errors ===
@@ -154,8 +154,8 @@ fn every_field_error_is_reported_and_other_objects_proceed() {
     for (place, (kind, patch, field)) in cases.iter().enumerate() {
         let object = broken(*kind, &format!("bad-{place}"), patch);
         let decoded = decode(*kind, &object);
-        let flaw = decoded.field_error().unwrap_or_else(|| panic!("{patch} is accepted"));
-        assert!(flaw.field.starts_with(field), "{flaw} is not about {field}");
+        let error = decoded.field_error().unwrap_or_else(|| panic!("{patch} is accepted"));
+        assert!(error.field.starts_with(field), "{error} is not about {field}");
         objects.push((*kind, object));
     }
     run(&objects, &[]);
@@ -171,7 +171,7 @@ fn non_numeric_version_is_reported() {
         .map(|(place, (kind, patch))| (kind, broken(kind, &format!("bad-{place}"), patch)))
         .collect();
     for (kind, object) in &watched {
-        let field = decode(*kind, object).field_error().map(|flaw| flaw.field.clone());
+        let field = decode(*kind, object).field_error().map(|error| error.field.clone());
         assert_eq!(field.as_deref(), Some("metadata.resourceVersion"));
     }
     run(&[], &watched);

@@ -132,7 +132,7 @@ const MARKS: [(&str, Annotation); 10] = [
     ("resizer", Annotation::StorageResizer),
 ];
 
-/// A word of a line: `key=value`, or a bare key.
+/// A token of a line: `key=value`, or a bare key.
 fn split(word: &str) -> (&str, Option<&str>) {
     match word.split_once('=') {
         Some((key, value)) => (key, Some(value)),

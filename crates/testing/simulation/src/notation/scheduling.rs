@@ -73,7 +73,7 @@ fn term(node: &str) -> Value {
     json!({"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]})
 }
 
-/// Parses a word of a pod as a scheduling constraint; `false` if it is none.
+/// Parses a token of a pod as a scheduling constraint; `false` if it is none.
 pub fn schedule(object: &mut Value, key: &str, value: Option<&str>) -> bool {
     let Some(value) = value else { return false };
     let spec = &mut object["spec"];

@@ -58,7 +58,7 @@ fn remedy_for_claim(pod: &PodKey, refused: &ClaimRejection) -> Step {
         PodRejection::EphemeralClaimMissing(_) => {
             format!("wait until the ephemeral volume controller creates claim {claim}")
         }
-        PodRejection::ClaimMalformed(_, flaw) => format!("fix claim {claim}: {flaw}"),
+        PodRejection::ClaimMalformed(_, error) => format!("fix claim {claim}: {error}"),
         PodRejection::ClaimLost { volume, .. } => {
             format!("create claim {claim} again, because its volume {volume} is lost")
         }

@@ -17,7 +17,7 @@ fn best_candidate_comes_first_and_other_classes_last() {
         "pvc/data",
         r#"
             default/data is Pending   [provision.no-plugin]
-            The class names an in-tree provisioner that does not exist or cannot make volumes.
+            The StorageClass names an in-tree provisioner that cannot provision volumes, such as kubernetes.io/no-provisioner. The claim stays Pending until a matching volume is created or the class is replaced.
               requests  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
               event     ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner
               next      nothing, until something changes
@@ -47,7 +47,7 @@ fn every_failed_check_shows_required_and_actual_value() {
         "pvc/data",
         r#"
             default/data is Pending   [claim.unbound.no-volume-fits]
-            No volume fits and the claim has no class that could make one: it waits until one appears.
+            No available volume satisfies the claim, and it has no StorageClass that could provision one. The claim stays Pending until a matching volume appears.
               requests  5Gi, ReadWriteMany, Filesystem, no class, labels disk=ssd
               event     FailedBinding: no persistent volumes available for this claim and no storage class is set
               next      nothing, until something changes
@@ -77,10 +77,10 @@ fn expected_bind_shows_the_reason_and_rival_claims() {
         "pvc/a",
         r"
             default/a is Pending   [claim.unbound.fits]
-            A free volume fits: of those with the fewest access modes the smallest, then the first by name.
+            At least one available volume satisfies the claim. The claim is bound to the one with the fewest access modes, then the smallest capacity, then the first name.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bind      would bind to x, unless default/b binds it first
-              next      updates PersistentVolume x: First the volume points at the claim: from here on no other claim can have it.
+              next      updates PersistentVolume x: First, the volume's claimRef is set to the claim. From now on no other claim can be bound to the volume.
               x         fits
               w         fits, but x has fewer access modes
               y         fits, but x is smaller
@@ -99,7 +99,7 @@ fn volume_named_by_another_claim_is_no_candidate() {
         "pvc/a",
         r"
             default/a is Pending   [claim.unbound.no-volume-fits]
-            No volume fits and the claim has no class that could make one: it waits until one appears.
+            No available volume satisfies the claim, and it has no StorageClass that could provision one. The claim stays Pending until a matching volume appears.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               event     FailedBinding: no persistent volumes available for this claim and no storage class is set
               next      nothing, until something changes
@@ -120,7 +120,7 @@ fn named_volume_is_the_only_candidate() {
         "pvc/b",
         r#"
             default/b is Pending   [claim.named.mismatch]
-            The volume that the claim names is free but cannot serve it.
+            The volume in the claim's spec.volumeName is available but does not satisfy the claim. The claim stays Pending.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               event     VolumeMismatch: Cannot bind to requested volume "x": requested PV is too small
               next      nothing, until something changes
@@ -139,7 +139,7 @@ fn missing_named_volume_is_shown() {
         "pvc/b",
         r#"
             default/b is Pending   [claim.named.missing]
-            The volume that the claim names does not exist yet: it waits for that one and takes no other.
+            The volume in the claim's spec.volumeName does not exist. The claim stays Pending until it does, and is not bound to another volume.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               next      nothing, until something changes
               x         does not exist
@@ -158,10 +158,10 @@ fn incomplete_bind_is_continued() {
         "pvc/a",
         r"
             default/a is Pending   [claim.unbound.reserved]
-            A volume is reserved for the claim and can serve it: it is bound to that one, whatever else is free.
+            The claimRef of a suitable volume names this claim. The claim is bound to it, even if other volumes match.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bind      would bind to x
-              next      updates PersistentVolumeClaim default/a: Then the claim points at the volume, for good.
+              next      updates PersistentVolumeClaim default/a: Third, the claim's spec.volumeName is set to the volume. It cannot be changed afterwards.
               x         reserved for the claim
         ",
     );
@@ -177,7 +177,7 @@ fn bound_claim_shows_its_volume() {
         "pvc/a",
         r"
             default/a is Bound   [claim.bound.correct]
-            Claim and volume belong to each other: whatever is still missing of the bind is written.
+            The claim and its volume refer to each other. Any field of the bind that is still missing is written.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to x
         ",
@@ -193,10 +193,10 @@ fn lost_claim_is_explained_by_a_live_read() {
         "pvc/b",
         r"
             default/b is Bound   [claim.bound.lost-volume]
-            The claim's volume does not exist, by a live read: the claim is lost.
+            The claim was bound, and a live read shows that its volume does not exist. It is marked Lost.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               event     ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!
-              next      updates PersistentVolumeClaim default/b: A claim that lost its volume is marked Lost.
+              next      updates PersistentVolumeClaim default/b: The claim has lost its volume. Its phase is set to Lost.
               x         does not exist
         ",
     );
@@ -215,7 +215,7 @@ fn delayed_claim_shows_volumes_that_the_scheduler_may_choose() {
         "pvc/a",
         r#"
             default/a is Pending   [claim.unbound.waits-for-scheduling]
-            The class binds its claims when a pod uses them: pods use this one, and have no node yet.
+            The StorageClass uses WaitForFirstConsumer, and the pods that use the claim are not scheduled. The claim stays Pending until the scheduler selects a node.
               requests  5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "late"
               event     WaitForPodScheduled: waiting for pod p to be scheduled
               next      nothing, until something changes
@@ -236,7 +236,7 @@ fn claim_waits_for_its_provisioner() {
         "pvc/a",
         r#"
             default/a is Pending   [provision.external.wait]
-            The external provisioner was asked: its volume is awaited.
+            A volume was requested from the external provisioner. The claim stays Pending until the provisioner creates it.
               requests  10Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, class "fast"
               event     ExternalProvisioning: Waiting for a volume to be created either by the external provisioner 'example.com/ex' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.
               next      nothing, until something changes
@@ -254,7 +254,7 @@ fn malformed_claim_shows_the_invalid_field() {
         "pvc/a",
         r#"
             default/a is Pending   [claim.malformed]
-            A field of the claim cannot be understood: it is left alone until that is mended.
+            A field of the claim cannot be parsed. The claim is not processed until the field is fixed.
               note  spec.resources.requests.storage: "lots": it is not a number
               next  nothing, until something changes
             It proceeds when that field is fixed.

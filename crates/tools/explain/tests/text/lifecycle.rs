@@ -47,7 +47,7 @@ fn pod_shows_the_state_of_its_claims() {
             A claim of the pod is missing, unbound, lost, being deleted or owned by another pod. The pod cannot run on any node until that changes.
               event      FailedScheduling: 0/1 nodes are available: PVC default/p-scratch was not created for pod default/p (pod is not owner). not found
               next       updates Pod default/p
-              also       A claim of that name was not made for this pod: it is left alone, and the pod waits until it is gone. (PVC default/p-scratch was not created for pod default/p (pod is not owner)) [ephemeral.conflict]
+              also       A claim with the name for this volume exists but is not owned by the pod. It is left unchanged, and the pod waits until the claim is deleted. (PVC default/p-scratch was not created for pod default/p (pod is not owner)) [ephemeral.conflict]
               event      FailedBinding: ephemeral volume scratch: PVC default/p-scratch was not created for pod default/p (pod is not owner)
               data       volume data; Bound to disk
               p-scratch  ephemeral volume scratch; a claim of that name exists, but was not created for this pod
@@ -72,10 +72,10 @@ fn terminating_claim_shows_the_pods_that_use_it() {
         "pvc/data",
         "
             default/data is Bound (Terminating)   [claim.bound.correct]
-            Claim and volume belong to each other: whatever is still missing of the bind is written.
+            The claim and its volume refer to each other. Any field of the bind that is still missing is written.
               requests  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              also      Somebody deleted the claim, and pods that have a node use it: it stays until they are gone. (held by Pod default/a, Pod default/b) [protection.claim.in-use]
+              also      The claim is Terminating, and pods that are scheduled to a node use it. It stays until these pods are deleted. (used by Pod default/a, Pod default/b) [protection.claim.in-use]
             It is being deleted, and stays Terminating until pods default/a, default/b no longer use it.
         ",
     );
@@ -91,11 +91,11 @@ fn terminating_claim_shows_the_pods_that_use_it() {
         "pvc/data",
         "
             default/data is Bound (Terminating)   [claim.bound.correct]
-            Claim and volume belong to each other: whatever is still missing of the bind is written.
+            The claim and its volume refer to each other. Any field of the bind that is still missing is written.
               requests  1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              also      Somebody deleted the claim, and a live list shows that no pod uses it: it may go. [protection.claim.remove-finalizer]
-              next      updates PersistentVolumeClaim default/data: Somebody deleted the claim, and a live list shows that no pod uses it: it may go.
+              also      The claim is Terminating, and a live list shows that no pod uses it. The protection finalizer is removed, and the claim can be deleted. [protection.claim.remove-finalizer]
+              next      updates PersistentVolumeClaim default/data: The claim is Terminating, and a live list shows that no pod uses it. The protection finalizer is removed, and the claim can be deleted.
             It is being deleted, and stays Terminating until finalizer example.com/backup is removed by its owner.
         ",
     );
@@ -111,10 +111,10 @@ fn terminating_volume_shows_its_claim() {
         "pv/disk",
         "
             disk is Bound (Terminating)   [volume.claimed.bound]
-            The volume belongs to a claim that points at it: it is Bound.
+            The volume and its claim refer to each other. The volume's phase is Bound.
               provides      1Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bound         is bound to default/data
-              also          Somebody deleted the volume, and it is bound to a claim: it stays until the claim is gone. (held by PersistentVolumeClaim default/data) [protection.volume.in-use]
+              also          The volume is Terminating and bound to a claim. It stays until the claim is deleted. (bound to PersistentVolumeClaim default/data) [protection.volume.in-use]
               default/data  is bound to it
             It is being deleted, and stays Terminating until claim default/data is deleted.
         ",
@@ -129,10 +129,10 @@ fn expanding_claim_shows_the_external_resizer() {
         "pvc/data",
         "
             default/data is Bound   [claim.bound.correct]
-            Claim and volume belong to each other: whatever is still missing of the bind is written.
+            The claim and its volume refer to each other. Any field of the bind that is still missing is written.
               requests  2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class
               bound     is bound to disk
-              also      The claim asks for more than it has: an external resizer makes its volume grow. [expansion.external]
+              also      The claim requests more than its capacity. An external resizer expands the volume. [expansion.external]
               event     ExternalExpanding: waiting for an external controller to expand this PVC
         ",
     );

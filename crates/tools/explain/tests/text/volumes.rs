@@ -13,7 +13,7 @@ fn available_volume_shows_waiting_claims() {
         "pv/x",
         r"
             x is Pending   [volume.unclaimed.hand-off]
-            The volume is free and a claim waits for one like it: that claim is decided about first.
+            The volume is unclaimed, and a Pending claim may match it. The claim is processed first.
               provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bind       would bind to default/a
               next       claim default/a is decided first, because it may bind this volume
@@ -35,7 +35,7 @@ fn unsuitable_volume_shows_why_claims_do_not_fit() {
         "pv/y",
         r"
             y is Available   [volume.unclaimed.available]
-            The volume belongs to nobody: it is Available.
+            The volume has no claimRef. Its phase is Available.
               provides   2Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
               default/a  needs 5Gi, has 2Gi
@@ -55,7 +55,7 @@ fn retained_volume_waits_for_an_administrator() {
         "pv/x",
         r"
             x is Released   [reclaim.retain]
-            The volume is retained: a person decides what becomes of it.
+            The volume's reclaim policy is Retain. It stays Released until an administrator deletes it or removes its claimRef.
               provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
               default/a  does not exist
@@ -74,7 +74,7 @@ fn reserved_volume_waits_for_its_claim() {
         "pv/x",
         r"
             x is Available   [volume.reserved.available]
-            The volume is reserved for a claim by name: it is Available until the claim takes it.
+            The volume's claimRef names a claim without a UID. The volume is Available until that claim is bound to it.
               provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               next       nothing, until something changes
               default/a  needs 10Gi, has 5Gi
@@ -93,7 +93,7 @@ fn bound_volume_shows_its_claim() {
         "pv/x",
         r"
             x is Bound   [volume.claimed.bound]
-            The volume belongs to a claim that points at it: it is Bound.
+            The volume and its claim refer to each other. The volume's phase is Bound.
               provides   5Gi, ReadWriteOnce, ReadOnlyMany, Filesystem, no class, policy Retain
               bound      is bound to default/a
               default/a  is bound to it
@@ -110,7 +110,7 @@ fn malformed_volume_shows_the_invalid_field() {
         "pv/x",
         r#"
             x is Available   [volume.malformed]
-            A field of the volume cannot be understood: it is left alone until that is mended.
+            A field of the volume cannot be parsed. The volume is not processed until the field is fixed.
               note  spec.capacity.storage: "lots": it is not a number
               next  nothing, until something changes
             It proceeds when that field is fixed.
