@@ -55,7 +55,7 @@ pub const ALL: [Manifests; 4] = [
     },
     Manifests {
         name: "bindery-csi.yaml",
-        from: "deploy/chart with the role of a CSI provisioner and all its optional rights, and controller.enabled=false",
+        from: "deploy/chart with the role of a CSI provisioner and all optional rights",
         values: &[
             "controller.enabled=false",
             "provisioner.csi.enabled=true",

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_told_from_files_and_fields() {
+    fn rules_are_distinguished_from_files_and_fields() {
         let known = BTreeSet::from(["claim.bound.correct", "bind.1-reserve-volume"]);
         let text =
             "`claim.bound.correct` `bind.9` `claim.rs` `claim.spec.volumeName` `claim.status.phase` `a.b` `claim.*`";

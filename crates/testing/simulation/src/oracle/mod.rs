@@ -61,8 +61,8 @@ impl Recorded {
     }
 
     /// Whether it is in a list of intended differences.
-    pub fn is_among(&self, deviations: &[(&str, &str)]) -> bool {
-        deviations.iter().any(|(id, _)| *id == self.id)
+    pub fn is_among(&self, differences: &[(&str, &str)]) -> bool {
+        differences.iter().any(|(id, _)| *id == self.id)
     }
 
     /// The events recorded with an outcome, or with the first one if the outcome was not recorded.
