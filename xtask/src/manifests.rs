@@ -297,8 +297,8 @@ mod tests {
         }
         assert!(!other.contains("bindery-recycler") && kinds(&other, "ClusterRole") == 1);
         // Its own pods would wait for it.
-        let error = render(&helm, &["scheduler.enabled=true", named[0]]).expect_err("refused");
-        assert!(error.contains("cannot schedule its own pods"), "{error}");
+        let error = render(&helm, &["scheduler.enabled=true", named[0]]).expect_err("rejected");
+        assert!(error.contains("cannot place its own pods"), "{error}");
     }
 
     #[test]
