@@ -39,18 +39,18 @@ fn volume(json: &Value) -> Volume {
 
 /// A live read: not made, not found, or an object.
 enum Read {
-    NotRead,
+    Missing,
     NotFound,
     Found(Value),
 }
-use Read::{Found, NotFound, NotRead};
+use Read::{Found, Missing, NotFound};
 
 fn live_reads(live_volume: &Read, live_claim: &Read) -> LiveReads {
     let mut live_reads = LiveReads::default();
     for (key, read) in [(ObjectKey::volume("v"), live_volume), (ObjectKey::from(ClaimKey::new("ns", "c")), live_claim)]
     {
         match read {
-            NotRead => {}
+            Missing => {}
             NotFound => live_reads.note_read(key, None),
             Found(json) => live_reads.note_read(key.clone(), Some(decode(key.kind, json))),
         }
@@ -62,9 +62,9 @@ fn live_reads(live_volume: &Read, live_claim: &Read) -> LiveReads {
 fn no_proof_unless_live_reads_show_a_released_volume() {
     let read_claim = || NotReleased::ReadClaim(ClaimKey::new("ns", "c"));
     let cases = [
-        ("nothing was read", released(), NotRead, NotRead, NotReleased::ReadVolume),
-        ("only the claim was read", released(), NotRead, NotFound, NotReleased::ReadVolume),
-        ("only the volume was read", released(), Found(released()), NotRead, read_claim()),
+        ("nothing was read", released(), Missing, Missing, NotReleased::ReadVolume),
+        ("only the claim was read", released(), Missing, NotFound, NotReleased::ReadVolume),
+        ("only the volume was read", released(), Found(released()), Missing, read_claim()),
         ("the volume was deleted", released(), NotFound, NotFound, NotReleased::VolumeDeleted),
         (
             "another volume has its name",

@@ -33,7 +33,7 @@ pub(super) fn proposal<'a>(placement: &PodPlacement<'_>, evaluated: &'a NodeOutl
     }
     for (claim, prospect) in outlook.claims.iter().filter(|(claim, _)| !is_refused(claim)) {
         if let ClaimOutcome::Failed(lack) = prospect {
-            steps.push(remedy_for_lack(placement, node, claim, &lack)?);
+            steps.push(remedy_for_lack(placement, node, claim, lack)?);
         }
     }
     for reason in &outlook.reasons {
