@@ -26,10 +26,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use cli::{Cli, Command};
 
-/// Controllers allocate and free thousands of small objects. mimalloc returns that memory to the
-/// system, is faster than the default allocators (above all musl's), and compiles in seconds.
+/// Controllers allocate and free thousands of small objects; jemalloc returns that memory to the
+/// system, and is faster than the default allocator.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
