@@ -1,8 +1,8 @@
 //! The rules that bind claims to volumes.
 //!
-//! The PersistentVolume controller of kube-controller-manager as pure functions: claims ([`claim`],
-//! [`named`]), volumes ([`volume`]), matching ([`matching`]), the four writes of a bind ([`bind`]),
-//! provisioning ([`provision`], [`host_path`]) and reclaiming ([`reclaim`]). All rules are declared
+//! The PersistentVolume controller of kube-controller-manager as pure functions: claims (`claim`,
+//! `named`), volumes (`volume`), matching ([`matching`]), the four writes of a bind (`bind`),
+//! provisioning (`provision`, `host_path`) and reclaiming (`reclaim`). All rules are declared
 //! in [`rules`].
 //!
 //! The rules use no clock, queue or client, and keep no state: they receive the cache and return

@@ -2,7 +2,7 @@
 //!
 //! A write is acknowledged and shown to watches only after the database has synced it: see
 //! [`Journal`](crate::http::Journal). All writes that arrive while the disk is busy share the next
-//! sync ([`committer`]).
+//! sync (`committer`).
 
 mod committer;
 mod data_dir;

@@ -1,9 +1,9 @@
 //! HTTP: paths, methods, headers and bodies around the synchronous [`Api`](crate::Api). All
 //! asynchronous code of the server is here.
 //!
-//! A request is read ([`request`]) and routed ([`path`]), the store is locked once ([`shared`]),
-//! and the response is written from bytes that the store shares ([`reply`], [`rows`], [`events`]).
-//! Other documents are encoded once ([`discovery`], [`openapi`]).
+//! A request is read (`request`) and routed (`path`), the store is locked once (`shared`),
+//! and the response is written from bytes that the store shares (`reply`, `rows`, `events`).
+//! Other documents are encoded once (`discovery`, `openapi`).
 
 mod accept;
 mod background;
