@@ -81,7 +81,7 @@ fn every_state_with_pods_ends_as_recorded() {
 }
 
 #[test]
-#[ignore = "takes its time; our own scheduler plays on the embedded server in another test"]
+#[ignore = "slow; another test covers the embedded server with our scheduler"]
 fn every_state_with_pods_ends_as_recorded_on_the_embedded_server() {
     ours_ends_as_recorded(ApiServer::Embedded, OURS_WITH_PODS_EMBEDDED, &recorded_with_pods(), &SCHEDULED, &[]);
 }

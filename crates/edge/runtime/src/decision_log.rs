@@ -88,4 +88,14 @@ mod tests {
         assert_eq!(repeats("a", &BIND), Some(2));
         assert_eq!(repeats("a", &WAIT), Some(0));
     }
+    #[test]
+    fn the_number_of_remembered_objects_is_bounded() {
+        let mut log = DecisionLog::default();
+        for number in 0..=OBJECTS_MAX {
+            let key = ObjectKey::volume(format!("pv-{number}"));
+            log.repeats(&Decided { set: "binder", key, rule: &WAIT, step: None, note: None });
+            assert!(log.last.len() <= OBJECTS_MAX);
+        }
+        assert_eq!(log.last.len(), 1, "the log forgets all objects when it is full");
+    }
 }
