@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 
 /// Sorted values under each key. Nearly every key has exactly one value, which is stored without an
 /// allocation; but there may be as many as there are objects, so a change must not move all of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct MultiMap<K, V>(FxHashMap<K, Values<V>>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Values<V> {
     One(V),
     /// Two or more, until all but one are removed.
@@ -81,7 +81,7 @@ impl<K: std::hash::Hash + Eq, V: Ord + Clone> MultiMap<K, V> {
 }
 
 /// Claims that need a volume, by their StorageClass: `None` when they do not specify one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ClaimsByClass(FxHashMap<Option<Name>, BTreeSet<ClaimKey>>);
 
 impl ClaimsByClass {
