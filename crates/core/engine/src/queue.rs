@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Backoff, LiveReads};
+use bindery_rules_api::{Backoff, LiveReads, Rule};
 use rustc_hash::FxHashMap;
 
-use crate::{Moment, Queue};
+use crate::{Moment, Queue, Rejection};
 
 /// A key of one rule set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,10 @@ pub(crate) struct Progress {
     /// Consecutive failures of operations. Only a change that affects the key, or becoming idle,
     /// resets it.
     pub failures: u32,
+    /// The rule of its last decision, or the step that the rule requested.
+    pub step: Option<&'static Rule>,
+    /// Its last rejected request, until a write or the same step succeeds.
+    pub rejection: Option<Box<Rejection>>,
     /// Whether only a resync woke it.
     pub by_resync: bool,
     /// Whether a change woke it while its request was in flight or it was waiting.
@@ -114,6 +118,15 @@ impl WorkQueue {
 
     pub fn get_mut(&mut self, work: &Work) -> Option<&mut Progress> {
         self.keys.get_mut(work)
+    }
+
+    pub fn get(&self, work: &Work) -> Option<&Progress> {
+        self.keys.get(work)
+    }
+
+    /// The last rejected requests of all keys that have one.
+    pub fn rejections(&self) -> impl Iterator<Item = &Rejection> {
+        self.keys.values().filter_map(|progress| progress.rejection.as_deref())
     }
 
     pub fn len(&self) -> usize {
@@ -218,6 +231,9 @@ impl WorkQueue {
     pub fn schedule(&mut self, work: &Work, moment: Moment, keep_outcomes: bool) {
         if let Some(progress) = self.keys.get_mut(work) {
             progress.state = State::Scheduled(moment, keep_outcomes);
+            if let Some(rejection) = &mut progress.rejection {
+                rejection.retry_in = Some(moment.since(rejection.at));
+            }
             self.timers.push(Reverse((moment, work.clone())));
         }
     }
