@@ -4,6 +4,7 @@ mod answers;
 mod decide;
 mod digest;
 mod lists;
+mod rejections;
 mod requests;
 
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub struct Engine {
     /// When each rule set is resynced.
     resync_at: Vec<Moment>,
     tick_at: Option<Moment>,
+    /// The key of the request that the current input rejected, and the index of the output.
+    rejected: Option<(Work, usize)>,
     out: Vec<Output>,
 }
 
@@ -65,6 +68,7 @@ impl Engine {
             stats: Stats::default(),
             now: Moment::default(),
             tick_at: None,
+            rejected: None,
             out: Vec::new(),
         }
     }
@@ -89,6 +93,7 @@ impl Engine {
             Input::Leader(is_leader) => self.set_leader(is_leader),
         }
         self.run();
+        self.complete_rejection();
         std::mem::take(&mut self.out)
     }
 

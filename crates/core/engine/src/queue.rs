@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bindery_model::hash::digest_unordered;
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Backoff, LiveReads};
+use bindery_rules_api::{Backoff, LiveReads, Rule};
 use rustc_hash::FxHashMap;
 
-use crate::{Moment, Queue};
+use crate::{Moment, Queue, Rejection};
 
 /// A key of one rule set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,6 +51,10 @@ pub(crate) struct Progress {
     /// Consecutive failures of operations. Only a change that affects the key, or becoming idle,
     /// resets it.
     pub failures: u32,
+    /// The rule of its last decision, or the step that the rule requested.
+    pub step: Option<&'static Rule>,
+    /// Its last rejected request, until a write or the same step succeeds.
+    pub rejection: Option<Box<Rejection>>,
     /// Whether only a resync woke it.
     pub by_resync: bool,
     /// Whether a change woke it while its request was in flight or it was waiting.
@@ -133,6 +137,15 @@ impl WorkQueue {
         };
         digest_unordered(self.keys.iter().map(of_key), state);
         (&self.first, &self.queue).hash(state);
+    }
+
+    pub fn get(&self, work: &Work) -> Option<&Progress> {
+        self.keys.get(work)
+    }
+
+    /// The last rejected requests of all keys that have one.
+    pub fn rejections(&self) -> impl Iterator<Item = &Rejection> {
+        self.keys.values().filter_map(|progress| progress.rejection.as_deref())
     }
 
     pub fn len(&self) -> usize {
@@ -237,6 +250,9 @@ impl WorkQueue {
     pub fn schedule(&mut self, work: &Work, moment: Moment, keep_outcomes: bool) {
         if let Some(progress) = self.keys.get_mut(work) {
             progress.state = State::Scheduled(moment, keep_outcomes);
+            if let Some(rejection) = &mut progress.rejection {
+                rejection.retry_in = Some(moment.since(rejection.at));
+            }
             self.timers.push(Reverse((moment, work.clone())));
         }
     }
