@@ -13,7 +13,7 @@ impl Engine {
     /// Makes a key wait for a list. It is sent after all decisions that can be made now, so that it
     /// is later than every decision that needs it.
     pub(super) fn request_list(&mut self, work: Work, listing: Listing) {
-        self.set_state(&work, State::Waiting);
+        self.queue.set_state(&work, State::Waiting);
         self.in_flight.request_list(listing, work);
     }
 
