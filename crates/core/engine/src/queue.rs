@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bindery_model::hash::digest_unordered;
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Backoff, LiveReads};
+use bindery_rules_api::{Backoff, LiveReads, Rule};
 use rustc_hash::FxHashMap;
 
-use crate::{Moment, Queue};
+use crate::{Moment, Queue, Rejection};
 
 /// A key of one rule set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,10 +19,12 @@ pub(crate) struct Work {
 }
 
 /// Why a key is woken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
     /// An object that it depends on has changed.
     Change,
+    /// This instance became the leader: it is to be decided about, whatever has changed before.
+    Start,
     /// A periodic resync.
     Resync,
 }
@@ -52,6 +54,10 @@ pub(crate) struct Progress {
     /// Consecutive failures of operations. Only a change that affects the key, or becoming idle,
     /// resets it.
     pub failures: u32,
+    /// The rule of its last decision, or the step that the rule requested.
+    pub step: Option<&'static Rule>,
+    /// Its last rejected request, until a write or the same step succeeds.
+    pub rejection: Option<Box<Rejection>>,
     /// Whether only a resync woke it.
     pub by_resync: bool,
     /// Whether a change woke it while its request was in flight or it was waiting.
@@ -155,12 +161,20 @@ impl WorkQueue {
         (&self.first, &self.queue).hash(state);
     }
 
+    pub fn get(&self, work: &Work) -> Option<&Progress> {
+        self.keys.get(work)
+    }
+
+    /// The last rejected requests of all keys that have one.
+    pub fn rejections(&self) -> impl Iterator<Item = &Rejection> {
+        self.keys.values().filter_map(|progress| progress.rejection.as_deref())
+    }
+
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Enqueues a key unless it is queued, waiting or in flight. A change ends its back-off; a
-    /// resync does not. Returns whether it was enqueued.
+    /// Enqueues a key unless it is queued, waiting or in flight. Only a change ends its back-off. Returns whether it was enqueued.
     pub fn wake(&mut self, work: Work, cause: Cause) -> bool {
         let Some(progress) = self.keys.get_mut(&work) else {
             let by_resync = cause == Cause::Resync;
@@ -171,8 +185,10 @@ impl WorkQueue {
             self.queue.push_back(work);
             return true;
         };
-        if cause == Cause::Resync {
-            return false;
+        match cause {
+            Cause::Change => {}
+            // It was woken since, or continues after its answer.
+            Cause::Start | Cause::Resync => return false,
         }
         progress.live_reads.clear_reads();
         (progress.rejections, progress.failures) = (0, 0);
@@ -191,6 +207,20 @@ impl WorkQueue {
                 true
             }
         }
+    }
+
+    /// Wakes the keys with a request in flight, which is from before this instance was the leader.
+    pub fn wake_in_flight(&mut self) {
+        for progress in self.keys.values_mut().filter(|progress| progress.state == State::InFlight) {
+            progress.live_reads.clear_reads();
+            (progress.rejections, progress.failures) = (0, 0);
+            (progress.by_resync, progress.woken) = (false, true);
+        }
+    }
+
+    /// At least the number of queued keys: some may have been decided about since.
+    pub fn backlog(&self) -> usize {
+        self.first.len() + self.queue.len()
     }
 
     /// Records that the list which a key waits for is sent. It includes all earlier changes.
@@ -260,15 +290,21 @@ impl WorkQueue {
 
     /// Enqueues a key at a later time.
     pub fn schedule(&mut self, work: &Work, moment: Moment, keep_outcomes: bool) {
-        if self.keys.contains_key(work) {
+        if let Some(progress) = self.keys.get_mut(work) {
+            if let Some(rejection) = &mut progress.rejection {
+                rejection.retry_in = Some(moment.since(rejection.at));
+            }
             self.set_state(work, State::Scheduled(moment, keep_outcomes));
             self.timers.push(Reverse((moment, work.clone())));
         }
     }
 
-    /// Enqueues the keys that are due.
-    pub fn enqueue_due(&mut self, now: Moment) {
-        while self.timers.peek().is_some_and(|Reverse((moment, _))| *moment <= now) {
+    /// Enqueues the keys that are due; at most this many, and the others later.
+    pub fn enqueue_due(&mut self, now: Moment, keys_max: usize) {
+        for _ in 0..keys_max {
+            if !self.timers.peek().is_some_and(|Reverse((moment, _))| *moment <= now) {
+                return;
+            }
             let Some(Reverse((moment, work))) = self.timers.pop() else { return };
             let Some(progress) = self.keys.get_mut(&work) else { continue };
             if let State::Scheduled(due, keeps_outcomes) = progress.state

@@ -149,7 +149,9 @@ impl Cache {
         let waiting = pod.as_ref().filter(|pod| pod.node.is_empty());
         let planned_node = waiting.and_then(|pod| (self.policy.planned_node)(self, pod));
         let unbound_classes = waiting.map(|pod| self.unbound_classes(pod)).unwrap_or_default();
-        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes });
+        let lacks = |pod: &Arc<Pod>| pod.ephemeral().any(|(_, volume)| self.claim(&pod.claim_key(volume)).is_none());
+        let lacks_ephemeral_claim = waiting.is_some_and(lacks);
+        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim });
         self.node_pods.update(key, state);
     }
 

@@ -7,5 +7,7 @@ mod events;
 mod harness;
 mod limits;
 mod lists;
+mod rejections;
+mod slices;
 mod start;
 mod wakes;
