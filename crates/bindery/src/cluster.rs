@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bindery_runtime::{CALL_DEADLINE, connection_error};
-use http::{Request, Uri};
+use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde::Deserialize;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 /// How long to wait before the API server's version is requested again.
@@ -106,36 +107,48 @@ impl Cluster {
     }
 
     /// The server's version; `None` if it does not answer with one. An error if it cannot be
-    /// reached.
+    /// reached, or does not accept the credentials.
     pub async fn version(&self, client: &Client) -> Result<Option<String>, String> {
         let request = Request::get("/version").body(Body::empty()).map_err(|error| error.to_string())?;
-        let body = async {
+        let answer = async {
             let response = client.send(request).await?;
-            response.into_body().collect_bytes().await
+            Ok((response.status(), response.into_body().collect_bytes().await?))
         };
-        let body = match timeout(CALL_DEADLINE, body).await {
+        let (status, body) = match timeout(CALL_DEADLINE, answer).await {
             Err(_) => return Err(format!("cannot reach {self}: no answer within {CALL_DEADLINE:?}")),
-            Ok(Err(error)) => return Err(format!("cannot reach {self}: {}", connection_error(&error))),
-            Ok(Ok(body)) => body,
+            Ok(Err::<_, kube::Error>(error)) => {
+                return Err(format!("cannot reach {self}: {}", connection_error(&error)));
+            }
+            Ok(Ok(answer)) => answer,
         };
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(format!(
+                "cannot log in to {self}: the server does not accept the credentials; they are missing, expired or \
+                 of another cluster"
+            ));
+        }
         Ok(serde_json::from_slice::<ServerVersion>(&body).ok().map(|version| version.git_version))
     }
 
-    /// Logs the server's version in the background, or once why the server cannot be reached.
-    pub fn log_version(self, client: Client) {
+    /// Logs the server's version in the background, or once why the server cannot be reached. The
+    /// task ends with the version, once the server answers.
+    pub fn log_version(self, client: Client) -> JoinHandle<Option<String>> {
         tokio::spawn(async move {
             let (server, context) = (self.url(), self.context.clone());
             let mut was_logged = false;
             loop {
                 match self.version(&client).await {
-                    Ok(version) => return tracing::info!(server, context, version, "connected to the API server"),
-                    Err(error) if was_logged => tracing::debug!(%error, "API server still unreachable"),
-                    Err(error) => tracing::warn!(%error, "API server unreachable, retrying"),
+                    Ok(version) => {
+                        tracing::info!(server, context, version, "connected to the API server");
+                        return version;
+                    }
+                    Err(error) if was_logged => tracing::debug!(%error, "API server still unavailable"),
+                    Err(error) => tracing::warn!(%error, "API server unavailable, retrying"),
                 }
                 was_logged = true;
                 sleep(RETRY_PERIOD).await;
             }
-        });
+        })
     }
 
     fn url(&self) -> String {

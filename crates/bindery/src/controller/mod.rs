@@ -10,8 +10,9 @@ use bindery_engine::{Config as EngineConfig, Engine};
 use clap::ArgAction::Set;
 use registry::Settings;
 
+use crate::feature_gates::{self, KubernetesVersion};
 use crate::process::{Defaults, ProcessFlags};
-use crate::{duration, snapshot};
+use crate::{duration, number, snapshot};
 
 /// Flags of `bindery controller`. Those of kube-controller-manager have the same names and
 /// meanings.
@@ -23,18 +24,23 @@ pub struct Args {
     /// Controllers to run: '*' for all, 'NAME' to enable one, '-NAME' to disable one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*", allow_hyphen_values = true, long_help = controllers_help())]
     controllers: Vec<String>,
-    /// Feature gates to set. Known: PersistentVolumeClaimUnusedSinceTime (default true), which sets
-    /// the condition Unused on bound claims that no pod refers to.
+    /// Feature gates to set. Known: PersistentVolumeClaimUnusedSinceTime (on by default if the API
+    /// server is 1.37 or later), which sets the condition Unused on bound claims that no pod refers
+    /// to.
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',')]
     feature_gates: Vec<String>,
+    /// Kubernetes version whose feature gate defaults are used, as MAJOR.MINOR or
+    /// kube=MAJOR.MINOR, from 1.33 to 1.37 [default: the version of the API server].
+    #[arg(long, value_name = "VERSION", value_parser = feature_gates::parse_emulated_version)]
+    emulated_version: Option<KubernetesVersion>,
 
     /// Resync period of the binder.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::positive)]
     pvclaimbinder_sync_period: Duration,
     /// Accepted for compatibility with kube-controller-manager, and ignored: --kube-api-in-flight
     /// limits all controllers together.
     #[arg(long, value_name = "COUNT", default_value_t = 5, hide_default_value = true,
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+          allow_negative_numbers = true, value_parser = number::count)]
     concurrent_ephemeralvolume_syncs: usize,
     /// Provision volumes for claims that no existing volume satisfies.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
@@ -46,20 +52,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pv_recycler_pod_template_filepath_nfs: Option<PathBuf>,
     /// Minimum time to recycle an NFS volume, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_minimum_timeout_nfs: u64,
     /// Additional time to recycle an NFS volume for each GiB, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_increment_timeout_nfs: u64,
     /// Pod template for recycling host-path volumes, a YAML or JSON file [default: a built-in
     /// template].
     #[arg(long, value_name = "FILE")]
     pv_recycler_pod_template_filepath_hostpath: Option<PathBuf>,
     /// Minimum time to recycle a host-path volume, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_minimum_timeout_hostpath: u64,
     /// Additional time to recycle a host-path volume for each GiB, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_timeout_increment_hostpath: u64,
 }
 
@@ -73,7 +79,8 @@ fn controllers_help() -> String {
 
 /// Runs until SIGTERM or SIGINT, or until the lease is lost.
 pub async fn run(args: Args) -> Result<(), String> {
-    let settings = Settings { binder: binder_config(&args)?, ..Settings::default() }.with_gates(&args.feature_gates)?;
+    let unused_condition = registry::unused_gate(&args.feature_gates, args.emulated_version)?;
+    let settings = Settings { binder: binder_config(&args)?, unused_condition };
     let engine = Engine::new(
         EngineConfig {
             resync: args.pvclaimbinder_sync_period,
@@ -83,7 +90,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         },
         registry::enabled(&args.controllers, &settings)?,
     );
-    args.process.run(Defaults { lease: "bindery-controller", port: 10257 }, engine).await
+    args.process.run(Defaults { lease: "bindery-controller", port: 10257 }, engine, &[settings.unused_condition]).await
 }
 
 fn binder_config(args: &Args) -> Result<BinderConfig, String> {

@@ -7,6 +7,7 @@ mod demo_output;
 use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
+use bindery_binder::Config as BinderConfig;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
@@ -19,6 +20,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use crate::apiserver;
 use crate::controller::registry::{self, Settings};
 use crate::metrics::Recorder;
+use crate::number;
 
 /// Flags of `bindery up`.
 #[derive(clap::Args)]
@@ -30,14 +32,14 @@ pub struct Args {
     ///
     /// Simulates their kubelets, too: a pod assigned to a simulated node is reported Running once
     /// its claims are bound. No container is started.
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(NODES_MAX)))]
+    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(..=i64::from(NODES_MAX)))]
     nodes: u32,
 
     /// Storage capacity of each simulated node, for volumes of the class `simulated`.
     ///
     /// A simulated CSI driver provisions them; no data is stored. The node annotation
     /// bindery/simulated-storage overrides the capacity of one node.
-    #[arg(long, value_name = "QUANTITY", default_value = "100Gi", requires = "nodes")]
+    #[arg(long, value_name = "QUANTITY", default_value = "100Gi", allow_negative_numbers = true, value_parser = number::storage, requires = "nodes")]
     node_storage: Quantity,
 
     /// Show how claims are bound, step by step with the deciding rules, and exit. Takes seconds,
@@ -82,7 +84,10 @@ fn start_controllers(
     driver: Option<Driver>,
 ) -> Result<EngineHost, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    let mut sets = registry::all(&Settings::default());
+    // The feature gates follow the version that the embedded server reports.
+    let unused_condition = registry::unused_gate(&[], None)?;
+    unused_condition.follow_server(Some(bindery_apiserver::http::GIT_VERSION));
+    let mut sets = registry::all(&Settings { binder: BinderConfig::default(), unused_condition });
     sets.push(Box::new(Scheduler::default()));
     if driver.is_some() {
         let topology = Some(TopologyConfig { strict: true, immediate: true });
