@@ -150,11 +150,11 @@ async fn ready(State(shared): State<Shared>) -> Response {
 async fn metrics(State(shared): State<Shared>) -> Response {
     let (dropped, recorder) = (shared.events.dropped(), shared.recorder.clone());
     let (lease, more, watches) = (shared.lease.clone(), shared.more_metrics.clone(), shared.watches.clone());
-    let page = move |engine: &Engine| {
-        let page = metrics::page(engine, &recorder, &watches, lease.as_deref(), dropped, more.as_deref());
-        ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
+    let collect = move |engine: &Engine| {
+        metrics::collect(engine, &recorder, &watches, lease.as_deref(), dropped, more.as_deref())
     };
-    shared.ask(page).await.into_response()
+    let page = |registry| ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&registry));
+    shared.ask(collect).await.map(page).into_response()
 }
 
 /// The object that `/debug/state.json` shows: `?pvc=NAMESPACE/NAME`, `?pod=NAMESPACE/NAME`,
@@ -276,4 +276,28 @@ fn engine_state(engine: &Engine, recorder: &Recorder) -> Value {
         "permissionsMissing": recorder.permissions().missing().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "lastVerdicts": &decisions[decisions.len().saturating_sub(VERDICTS_SHOWN)..],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bindery_engine::{Config, Input, Moment};
+    use bindery_model::Object;
+
+    use super::*;
+
+    #[test]
+    fn pod_is_explained_from_a_snapshot_and_not_in_the_engine_task() {
+        let mut engine = Engine::new(Config::default(), vec![Box::new(Scheduler::new("bindery-scheduler"))]);
+        let pod = r#"{"metadata":{"namespace":"d","name":"p","uid":"u"},"spec":{"schedulerName":"bindery-scheduler"}}"#;
+        let pod = Object::from_json(Kind::Pod, pod.as_bytes()).expect("a valid pod");
+        let key = pod.key();
+        engine.handle(Moment::default(), Input::Watched(pod));
+        let (state, snapshot) = object_state(&engine, &Recorder::default(), &key);
+        assert!(state["explanation"].is_null(), "the engine task does not explain");
+        let snapshot = snapshot.expect("the objects to explain it from");
+        engine.handle(Moment::default(), Input::Deleted { key: key.clone(), version: 9 });
+        let explanation = explain_pod(&snapshot.build(), &key.pod_key(), LINES).expect("the pod is in the snapshot");
+        assert_eq!(explanation.rule, "schedule.no-nodes");
+        assert!(object_state(&engine, &Recorder::default(), &ObjectKey::volume("v")).1.is_none());
+    }
 }
