@@ -112,9 +112,12 @@ impl Engine {
         self.sweeps.iter().any(|sweep| sweep.set == set)
     }
 
-    /// Enqueues keys of the first sweeps while fewer than a slice of decisions are queued.
+    /// Enqueues keys of the first sweeps while fewer than a slice of decisions are queued. While
+    /// decisions are made, it enqueues at least one, so that no key waits behind changes without
+    /// end.
     pub(super) fn continue_sweeps(&mut self) {
-        let mut left = self.config.decisions_max.saturating_sub(self.queue.backlog());
+        let least = usize::from(self.in_flight.has_capacity(&self.config));
+        let mut left = self.config.decisions_max.saturating_sub(self.queue.backlog()).max(least);
         while left > 0
             && let Some(sweep) = self.sweeps.front_mut()
         {

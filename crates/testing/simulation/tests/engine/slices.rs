@@ -71,6 +71,23 @@ fn change_during_a_resync_is_decided_about_after_at_most_a_slice() {
 }
 
 #[test]
+fn resync_goes_on_however_many_changes_there_are() {
+    let mut harness = idle_leader(&bound(20), 2);
+    harness.handle(Input::Leader(true));
+    harness.decided.clear();
+    harness.now += Duration::from_secs(15);
+    harness.call(Input::Tick);
+    for n in 0..100 {
+        // Wakes the volume and its claim: as many decisions as one call makes.
+        let labels = serde_json::json!({"metadata": {"labels": {"n": n.to_string()}}});
+        harness.cluster.edit(&bindery_model::ObjectKey::volume("v000"), labels);
+        let event = harness.cluster.pending_events.pop_front().expect("an event");
+        harness.call(event.into());
+    }
+    assert!(harness.decided.iter().any(|decided| decided.key.name == "v019"), "the last key gets its turn");
+}
+
+#[test]
 fn resync_that_is_due_before_the_last_one_is_done_does_not_start_another() {
     let mut harness = idle_leader(&bound(40), SLICE);
     harness.handle(Input::Leader(true));
