@@ -37,7 +37,7 @@ impl Change {
 }
 
 /// The cached state of the cluster.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Cache {
     policy: IndexPolicy,
 
@@ -168,6 +168,12 @@ macro_rules! dispatch {
                 match kind {
                     $(Kind::$kind => $kind::store(self).watched(),)+
                 }
+            }
+
+            /// Adds the state of the cache to a digest. Objects are identified by key, UID and
+            /// version, so no two states of an object may have the same version.
+            pub fn digest(&self, state: &mut impl std::hash::Hasher) {
+                $($kind::store(self).digest(state);)+
             }
 
             /// Records that the watch of a kind is complete up to a version.

@@ -6,7 +6,7 @@ use bindery_model::{Claim, ClaimKey, Name};
 use rustc_hash::FxHashMap;
 
 /// Several sorted values under one key. A key without values uses no memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct MultiMap<K, V>(FxHashMap<K, Vec<V>>);
 
 impl<K, V> Default for MultiMap<K, V> {
@@ -39,7 +39,7 @@ impl<K: std::hash::Hash + Eq, V: Ord> MultiMap<K, V> {
 }
 
 /// Claims that need a volume, by their StorageClass: `None` when they do not specify one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ClaimsByClass(FxHashMap<Option<Name>, BTreeSet<ClaimKey>>);
 
 impl ClaimsByClass {

@@ -2,9 +2,12 @@
 
 mod answers;
 mod decide;
+mod digest;
 mod lists;
 mod rejections;
 mod requests;
+
+use std::sync::Arc;
 
 use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_model::{Kind, Name, Object, ObjectKey};
@@ -17,9 +20,10 @@ use crate::queue::{Cause, Work, WorkQueue};
 use crate::{Config, Input, Moment, Output, Queue, Stats};
 
 /// Calls rule sets and tracks their requests.
+#[derive(Clone)]
 pub struct Engine {
     config: Config,
-    sets: Vec<Box<dyn RuleSet + Send>>,
+    sets: Arc<[Box<dyn RuleSet + Send>]>,
     known: Cache,
     /// The kinds that rule sets watch.
     watched: Vec<Kind>,
@@ -52,7 +56,7 @@ impl Engine {
         Engine {
             resync_at: vec![Moment::default(); sets.len()],
             config,
-            sets,
+            sets: sets.into(),
             known: Cache::new(policy.unwrap_or(IndexPolicy::NONE)),
             unlisted: watched.clone(),
             watched,

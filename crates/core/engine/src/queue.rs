@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use bindery_model::hash::digest_unordered;
 use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{Backoff, LiveReads, Rule};
 use rustc_hash::FxHashMap;
@@ -40,7 +42,7 @@ pub(crate) enum State {
 }
 
 /// A key that is not idle. Idle keys use no memory here.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
     pub state: State,
     pub live_reads: LiveReads,
@@ -82,7 +84,7 @@ impl Progress {
 }
 
 /// All keys that are not idle: a first-in, first-out queue with priority for some, and timers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct WorkQueue {
     keys: FxHashMap<Work, Progress>,
     /// Decided about first: keys that continue after an answer or receive a hand-off.
@@ -127,6 +129,23 @@ impl WorkQueue {
     /// The last rejected requests of all keys that have one.
     pub fn rejections(&self) -> impl Iterator<Item = &Rejection> {
         self.keys.values().filter_map(|progress| progress.rejection.as_deref())
+    }
+
+    /// Adds all keys to a digest, with times relative to now.
+    pub fn digest(&self, state: &mut impl Hasher) {
+        let of_key = |(work, progress): (&Work, &Progress)| {
+            let (due, keeps_outcomes) = match progress.state {
+                State::Scheduled(due, keeps_outcomes) => (Some(due.since(self.now)), keeps_outcomes),
+                State::Queued | State::InFlight | State::Waiting => (None, false),
+            };
+            let mut of_key = DefaultHasher::new();
+            (work, std::mem::discriminant(&progress.state), due, keeps_outcomes).hash(&mut of_key);
+            (progress.rejections, progress.failures, progress.by_resync, progress.woken).hash(&mut of_key);
+            progress.live_reads.digest(&mut of_key);
+            of_key.finish()
+        };
+        digest_unordered(self.keys.iter().map(of_key), state);
+        (&self.first, &self.queue).hash(state);
     }
 
     pub fn len(&self) -> usize {
