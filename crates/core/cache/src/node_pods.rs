@@ -58,7 +58,7 @@ struct IndexedPod {
     usage: NodeUsage,
     /// Its place in the queue, while it waits for a node.
     queue_order: Option<QueueOrder>,
-    /// Whether it waits and scheduling was not attempted yet.
+    /// Whether it waits, is not deferred, and scheduling was not attempted yet.
     is_unattempted: bool,
     /// The classes of its unbound claims, while it waits; each once.
     classes: Box<[Name]>,
@@ -72,6 +72,8 @@ pub(crate) struct PodState<'a> {
     pub planned_node: Option<Name>,
     /// The classes of its unbound claims; each once.
     pub unbound_classes: Box<[Name]>,
+    /// Whether it is backed off or waits.
+    pub is_deferred: bool,
 }
 
 /// Whether a pod is schedulable and scheduling left no trace on it yet.
@@ -110,7 +112,8 @@ impl NodePods {
                 }
             }
         }
-        let Some(PodState { pod, planned_node, unbound_classes }) = state.filter(|state| !state.pod.is_finished())
+        let Some(PodState { pod, planned_node, unbound_classes, is_deferred }) =
+            state.filter(|state| !state.pod.is_finished())
         else {
             return;
         };
@@ -132,7 +135,7 @@ impl NodePods {
             self.with_anti_affinity.insert(key.clone());
         }
         let classes = if is_waiting { unbound_classes } else { Box::default() };
-        let is_unattempted = is_waiting && is_unattempted(pod);
+        let is_unattempted = is_waiting && !is_deferred && is_unattempted(pod);
         let indexed = IndexedPod { node, usage, queue_order, is_unattempted, classes, has_anti_affinity };
         self.enqueue(&indexed);
         self.indexed.insert(key.clone(), indexed);

@@ -1,5 +1,6 @@
 //! The task that owns the engine: it passes inputs one at a time and carries out the outputs.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +65,8 @@ impl EngineTask {
         (outbox, inbox): (UnboundedSender<Message>, UnboundedReceiver<Message>),
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
+        // Instances that are rejected at the same time must not retry at the same time.
+        let engine = engine.with_jitter(RandomState::new().hash_one(()));
         EngineTask { engine, caller, events, inbox, outbox, observer, decisions: DecisionLog::default() }
     }
 

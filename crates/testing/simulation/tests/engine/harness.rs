@@ -19,6 +19,7 @@ pub struct Harness {
     pub decided: Vec<Decided>,
     pub events: Vec<Event>,
     pub rejections: Vec<Rejection>,
+    pub tick_at: Option<Duration>,
 }
 
 pub fn claim_key(name: &str) -> ObjectKey {
@@ -40,6 +41,7 @@ impl Harness {
             decided: Vec::new(),
             events: Vec::new(),
             rejections: Vec::new(),
+            tick_at: None,
         }
     }
 
@@ -79,7 +81,8 @@ impl Harness {
                 Output::Publish(event) => self.events.push(event),
                 Output::Decided(decided) => self.decided.push(decided),
                 Output::Rejected(rejection) => self.rejections.push(rejection),
-                Output::TickAt(_) | Output::Measured(_) => {}
+                Output::TickAt(moment) => self.tick_at = Some(moment.0),
+                Output::Measured(_) => {}
             }
         }
     }
