@@ -7,6 +7,7 @@ mod demo_output;
 use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
+use bindery_binder::Config as BinderConfig;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
@@ -51,12 +52,13 @@ pub async fn run(args: Args) -> Result<(), String> {
     if args.demo {
         return demo::run().await;
     }
+    let stop = shutdown_signal();
     let server = args.server.start().await?;
     let client = client(&server).await?;
     let driver = (args.nodes > 0).then(|| Driver::new(args.node_storage.units()));
     let mut host = start_controllers(&client, Arc::new(Recorder::default()), args.nodes, driver)?;
     let ended = tokio::select! {
-        stopped = shutdown_signal() => stopped,
+        stopped = stop => stopped,
         failed = host.task_failure() => Err(failed),
         reason = server.failed() => return Err(apiserver::storage_failed(&reason)),
     };
@@ -82,7 +84,10 @@ fn start_controllers(
     driver: Option<Driver>,
 ) -> Result<EngineHost, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    let mut sets = registry::all(&Settings::default());
+    // The feature gates follow the version that the embedded server reports.
+    let unused_condition = registry::unused_gate(&[], None)?;
+    unused_condition.follow_server(Some(bindery_apiserver::http::GIT_VERSION));
+    let mut sets = registry::all(&Settings { binder: BinderConfig::default(), unused_condition });
     sets.push(Box::new(Scheduler::default()));
     if driver.is_some() {
         let topology = Some(TopologyConfig { strict: true, immediate: true });

@@ -13,7 +13,8 @@ use bindery_model::{
 use self::reindex::Indexed;
 use crate::indices::{ClaimsByClass, MultiMap};
 use crate::object_store::{ObjectStore, Origin, StoreKey, Stored, Update};
-use crate::{CapacityIndex, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims};
+use crate::snapshot::Contents;
+use crate::{CapacityIndex, ClaimGroup, Counts, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims, VolumeGroup};
 
 /// A change that rules can see: the object before and after it. At least one of them is present.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Change {
 }
 
 /// The cached state of the cluster.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Cache {
     policy: IndexPolicy,
 
@@ -59,6 +60,8 @@ pub struct Cache {
     attributes_class_users: MultiMap<Name, ObjectKey>,
     node_pods: NodePods,
     claims_needing_volume: ClaimsByClass,
+    volume_counts: Counts<VolumeGroup>,
+    claim_counts: Counts<ClaimGroup>,
     /// Objects with a field that could not be parsed. Usually empty.
     malformed: BTreeSet<ObjectKey>,
     /// Default classes: the newest first, then by name.
@@ -142,6 +145,27 @@ macro_rules! dispatch {
                 }
             }
 
+            /// At most this many keys of a kind, in order: the first ones, or those after a key.
+            pub fn keys_after(&self, kind: Kind, after: Option<&ObjectKey>, keys_max: usize) -> Vec<ObjectKey> {
+                match kind {
+                    $(Kind::$kind => {
+                        let after = after.map(store_key::<$kind>);
+                        let keys = $kind::store(self).keys_after(after.as_ref()).take(keys_max);
+                        keys.map(|key| key.object_key(kind)).collect()
+                    })+
+                }
+            }
+
+            /// What creates the objects of a kind as they are now.
+            pub(crate) fn contents(&self, kind: Kind) -> Contents {
+                match kind {
+                    $(Kind::$kind => {
+                        let entries = $kind::store(self).entries();
+                        Box::new(move || entries.iter().map(|(_, object)| Object::$kind(object.clone())).collect())
+                    })+
+                }
+            }
+
             /// The number of objects of a kind.
             pub fn count(&self, kind: Kind) -> usize {
                 match kind {
@@ -168,6 +192,12 @@ macro_rules! dispatch {
                 match kind {
                     $(Kind::$kind => $kind::store(self).watched(),)+
                 }
+            }
+
+            /// Adds the state of the cache to a digest. Objects are identified by key, UID and
+            /// version, so no two states of an object may have the same version.
+            pub fn digest(&self, state: &mut impl std::hash::Hasher) {
+                $($kind::store(self).digest(state);)+
             }
 
             /// Records that the watch of a kind is complete up to a version.
@@ -209,6 +239,8 @@ impl Cache {
             attributes_class_users: MultiMap::default(),
             node_pods: NodePods::default(),
             claims_needing_volume: ClaimsByClass::default(),
+            volume_counts: Counts::default(),
+            claim_counts: Counts::default(),
             malformed: BTreeSet::default(),
             default_classes: BTreeSet::default(),
             free_volumes: FreeVolumes::default(),
@@ -270,7 +302,7 @@ impl Cache {
 
     /// The VolumeAttachments of a node; by name.
     pub fn attachments_on(&self, node: &Name) -> impl Iterator<Item = &Arc<Attachment>> {
-        self.attachments_by_node.get(node).iter().filter_map(|name| self.attachments.get(name))
+        self.attachments_by_node.get(node).filter_map(|name| self.attachments.get(name))
     }
 
     /// The unfinished pods on a node and those planned for it; by key.
@@ -285,17 +317,17 @@ impl Cache {
 
     /// The volumes whose `spec.claimRef` has a claim's namespace and name; by name.
     pub fn volumes_of(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>> {
-        self.volumes_by_claim.get(claim).iter().filter_map(|name| self.volumes.get(name))
+        self.volumes_by_claim.get(claim).filter_map(|name| self.volumes.get(name))
     }
 
     /// The claims whose `spec.volumeName` is a volume; by key.
     pub fn claims_naming(&self, volume: &Name) -> impl Iterator<Item = &Arc<Claim>> {
-        self.claims_by_volume.get(volume).iter().filter_map(|key| self.claims.get(key))
+        self.claims_by_volume.get(volume).filter_map(|key| self.claims.get(key))
     }
 
     /// The pods that use a claim; by name.
     pub fn pods_using(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
-        self.pods_by_claim.get(claim).iter().filter_map(|key| self.pods.get(key))
+        self.pods_by_claim.get(claim).filter_map(|key| self.pods.get(key))
     }
 
     /// Pods by node, and pods that wait for a node.
@@ -304,8 +336,13 @@ impl Cache {
     }
 
     /// Claims and volumes that refer to a VolumeAttributesClass; by key.
-    pub fn attributes_class_users(&self, class: &Name) -> &[ObjectKey] {
+    pub fn attributes_class_users(&self, class: &Name) -> impl Iterator<Item = &ObjectKey> {
         self.attributes_class_users.get(class)
+    }
+
+    /// The number of claims and volumes that refer to a VolumeAttributesClass.
+    pub fn attributes_class_user_count(&self, class: &Name) -> usize {
+        self.attributes_class_users.count(class)
     }
 
     /// Objects of a kind in a namespace with a field that could not be parsed; by key.
@@ -314,13 +351,23 @@ impl Cache {
     }
 
     /// Objects of a kind in all namespaces with a field that could not be parsed; by key.
-    pub fn malformed_anywhere(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> {
+    pub fn malformed_anywhere(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> + Clone {
         self.malformed.iter().filter(move |key| key.kind == kind)
     }
 
     /// Claims of a class that need a volume; `None` for claims that specify no class. By key.
     pub fn claims_needing_volume(&self, class: Option<&Name>) -> impl Iterator<Item = &ClaimKey> {
         self.claims_needing_volume.get(class)
+    }
+
+    /// The number of volumes by what metrics distinguish.
+    pub fn volume_counts(&self) -> &Counts<VolumeGroup> {
+        &self.volume_counts
+    }
+
+    /// The number of claims by what metrics distinguish.
+    pub fn claim_counts(&self) -> &Counts<ClaimGroup> {
+        &self.claim_counts
     }
 
     /// The volumes that any matching claim may get.
@@ -367,7 +414,7 @@ impl Cache {
         self.observe(object, Origin::Answer)
     }
 
-    fn observe(&mut self, object: Object, origin: Origin) -> Option<Change> {
+    pub(crate) fn observe(&mut self, object: Object, origin: Origin) -> Option<Change> {
         let change = self.observe_any(object, origin);
         self.refresh_malformed(change.as_ref());
         change
@@ -419,27 +466,10 @@ impl Cache {
         self.deleted(key, asked_at?)
     }
 
-    fn deleted(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
+    pub(crate) fn deleted(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
         let change = self.remove_any(key, version);
         self.refresh_malformed(change.as_ref());
         change
-    }
-
-    /// Stores a complete list of a kind at a version. Objects missing from it are removed, unless a
-    /// later state was seen. A list older than the watch removes nothing and brings nothing back.
-    pub fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) -> Vec<Change> {
-        let is_stale = version < self.watched_version(kind);
-        let origin = if is_stale { Origin::Answer } else { Origin::List };
-        let listed: BTreeSet<ObjectKey> = objects.iter().map(Object::key).collect();
-        let mut changes: Vec<Change> = objects.into_iter().filter_map(|object| self.observe(object, origin)).collect();
-        if !is_stale {
-            let mut missing = self.keys(kind);
-            missing.retain(|key| !listed.contains(key));
-            missing.sort();
-            changes.extend(missing.iter().filter_map(|key| self.deleted(key, version)));
-            self.watched_up_to(kind, version);
-        }
-        changes
     }
 
     /// Shows a claim as one of our writes will change it, until [`Cache::unassume`].

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use bindery_model::{Name, Pod, PodKey, QueueOrder, ResourceRequests};
 use rustc_hash::FxHashMap;
 
+use crate::Counts;
+
 /// How much of a node is in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeUsage {
@@ -45,19 +47,45 @@ impl NodeUsage {
 }
 
 /// The pods of one node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct PodsOnNode {
     pods: BTreeSet<PodKey>,
     usage: NodeUsage,
 }
 
+/// The queue in which kube-scheduler would keep a pod that waits for a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PodQueue {
+    /// It is to be scheduled.
+    Active,
+    /// It has scheduling gates.
+    Gated,
+    /// It was reported as unschedulable.
+    Unschedulable,
+}
+
+impl PodQueue {
+    fn of(pod: &Pod) -> PodQueue {
+        let scheduling = &pod.scheduling;
+        if scheduling.is_gated {
+            PodQueue::Gated
+        } else if scheduling.unschedulable.is_some() && scheduling.nominated_node.is_empty() {
+            PodQueue::Unschedulable
+        } else {
+            PodQueue::Active
+        }
+    }
+}
+
 /// How a pod is indexed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct IndexedPod {
     node: Option<Name>,
     usage: NodeUsage,
     /// Its place in the queue, while it waits for a node.
     queue_order: Option<QueueOrder>,
+    /// The queue that it is counted in, while it waits for a node.
+    queue: Option<PodQueue>,
     /// Whether it waits and scheduling was not attempted yet.
     is_unattempted: bool,
     /// The classes of its unbound claims, while it waits; each once.
@@ -72,6 +100,8 @@ pub(crate) struct PodState<'a> {
     pub planned_node: Option<Name>,
     /// The classes of its unbound claims; each once.
     pub unbound_classes: Box<[Name]>,
+    /// Whether the claim of one of its ephemeral volumes does not exist yet.
+    pub lacks_ephemeral_claim: bool,
 }
 
 /// Whether a pod is schedulable and scheduling left no trace on it yet.
@@ -82,11 +112,12 @@ fn is_unattempted(pod: &Pod) -> bool {
 }
 
 /// Pods by node, and pods that wait for one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NodePods {
     indexed: FxHashMap<PodKey, IndexedPod>,
     by_node: FxHashMap<Name, PodsOnNode>,
     waiting: BTreeSet<QueueOrder>,
+    queues: Counts<PodQueue>,
     unattempted: BTreeSet<QueueOrder>,
     by_class: FxHashMap<Name, BTreeSet<QueueOrder>>,
     with_anti_affinity: BTreeSet<PodKey>,
@@ -110,10 +141,8 @@ impl NodePods {
                 }
             }
         }
-        let Some(PodState { pod, planned_node, unbound_classes }) = state.filter(|state| !state.pod.is_finished())
-        else {
-            return;
-        };
+        let Some(state) = state.filter(|state| !state.pod.is_finished()) else { return };
+        let PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim } = state;
         // A pod that is deleted before it has a node will not get one.
         let is_waiting = pod.node.is_empty() && !pod.deleting;
         let node = if pod.node.is_empty() { planned_node.filter(|_| is_waiting) } else { Some(pod.node.clone()) };
@@ -132,8 +161,9 @@ impl NodePods {
             self.with_anti_affinity.insert(key.clone());
         }
         let classes = if is_waiting { unbound_classes } else { Box::default() };
-        let is_unattempted = is_waiting && is_unattempted(pod);
-        let indexed = IndexedPod { node, usage, queue_order, is_unattempted, classes, has_anti_affinity };
+        let is_unattempted = is_waiting && !lacks_ephemeral_claim && is_unattempted(pod);
+        let queue = is_waiting.then(|| PodQueue::of(pod));
+        let indexed = IndexedPod { node, usage, queue_order, queue, is_unattempted, classes, has_anti_affinity };
         self.enqueue(&indexed);
         self.indexed.insert(key.clone(), indexed);
     }
@@ -141,6 +171,7 @@ impl NodePods {
     fn enqueue(&mut self, pod: &IndexedPod) {
         let Some(order) = &pod.queue_order else { return };
         self.waiting.insert(order.clone());
+        self.queues.update(None, pod.queue);
         if pod.is_unattempted {
             self.unattempted.insert(order.clone());
         }
@@ -152,6 +183,7 @@ impl NodePods {
     fn dequeue(&mut self, pod: &IndexedPod) {
         let Some(order) = &pod.queue_order else { return };
         self.waiting.remove(order);
+        self.queues.update(pod.queue, None);
         self.unattempted.remove(order);
         for class in &pod.classes {
             let Some(orders) = self.by_class.get_mut(class) else { continue };
@@ -181,6 +213,11 @@ impl NodePods {
     /// The pods that wait for a node, in queue order.
     pub fn waiting(&self) -> impl Iterator<Item = &PodKey> {
         self.waiting.iter().map(|(_, _, key)| key)
+    }
+
+    /// The number of pods that wait for a node, by queue.
+    pub fn queues(&self) -> &Counts<PodQueue> {
+        &self.queues
     }
 
     /// Whether a pod waits for a node.

@@ -1,13 +1,17 @@
 //! Objects of one kind: as last seen, and as our writes in flight will change them.
 
-use std::hash::Hash;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use bindery_model::hash::digest_unordered;
 use bindery_model::{ClaimKey, Kind, Meta, Name, Object, ObjectKey, PodKey};
 use rustc_hash::FxHashMap;
 
+use crate::object_map::{Entries, ObjectMap};
+
 /// The key by which objects of one kind are stored.
-pub(crate) trait StoreKey: Hash + Eq + Clone {
+pub(crate) trait StoreKey: Hash + Ord + Clone {
     fn new(namespace: &Name, name: &Name) -> Self;
     fn object_key(&self, kind: Kind) -> ObjectKey;
 }
@@ -53,7 +57,7 @@ impl StoreKey for PodKey {
 }
 
 /// A type of object that the cache stores.
-pub(crate) trait Stored: PartialEq + Sized {
+pub(crate) trait Stored: PartialEq + Debug + Sized {
     type Key: StoreKey;
     fn meta(&self) -> &Meta;
     fn wrap(object: Arc<Self>) -> Object;
@@ -80,10 +84,10 @@ pub(crate) enum Origin {
     Answer,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ObjectStore<T: Stored> {
     /// What rules see: the assumed state of an object if it has one, else the last seen state.
-    visible: FxHashMap<T::Key, Arc<T>>,
+    visible: ObjectMap<T::Key, Arc<T>>,
     /// The last seen states of objects with an assumed state: one entry per write in flight.
     seen: FxHashMap<T::Key, Option<Arc<T>>>,
     /// The version up to which the watch is complete.
@@ -92,7 +96,7 @@ pub(crate) struct ObjectStore<T: Stored> {
 
 impl<T: Stored> Default for ObjectStore<T> {
     fn default() -> Self {
-        ObjectStore { visible: FxHashMap::default(), seen: FxHashMap::default(), watched: 0 }
+        ObjectStore { visible: ObjectMap::default(), seen: FxHashMap::default(), watched: 0 }
     }
 }
 
@@ -109,12 +113,34 @@ impl<T: Stored> ObjectStore<T> {
         self.visible.iter()
     }
 
+    /// The keys after one of them, or all, in order.
+    pub fn keys_after(&self, after: Option<&T::Key>) -> impl Iterator<Item = &T::Key> {
+        self.visible.keys_after(after)
+    }
+
+    /// What rules see, as it is now.
+    pub fn entries(&self) -> Entries<T::Key, Arc<T>> {
+        self.visible.entries()
+    }
+
     pub fn is_assumed(&self, key: &T::Key) -> bool {
         self.seen.contains_key(key)
     }
 
     pub fn watched(&self) -> u64 {
         self.watched
+    }
+
+    /// Adds the objects to a digest: by key, UID and version, and assumed ones by their content.
+    pub fn digest(&self, state: &mut impl Hasher) {
+        let visible = self.visible.iter().map(|(key, object)| {
+            let assumed = self.is_assumed(key).then(|| format!("{object:?}"));
+            (key, &object.meta().uid, object.meta().version, assumed)
+        });
+        digest_unordered(visible, state);
+        let seen = self.seen.iter();
+        digest_unordered(seen.map(|(key, seen)| (key, seen.as_ref().map(|seen| seen.meta().version))), state);
+        self.watched.hash(state);
     }
 
     /// Records that the watch is complete up to a version.

@@ -41,6 +41,7 @@ pub use connection::serve;
 pub use context::ContextSource;
 pub use limits::Limits;
 pub use shared::{Journal, ServerInfo, Shared};
+pub use version::GIT_VERSION;
 
 /// The whole list as JSON.
 #[cfg(test)]

@@ -10,7 +10,7 @@ use bindery_model::{
 
 use crate::node_pods::PodState;
 use crate::object_store::Stored;
-use crate::{Cache, TopologyIndex};
+use crate::{Cache, ClaimGroup, TopologyIndex, VolumeGroup};
 
 /// How the indices follow objects of a kind.
 pub(super) trait Indexed: Stored {
@@ -46,6 +46,7 @@ impl Indexed for Claim {
                 cache.attributes_class_users.insert(class.clone(), key.clone().into());
             }
         }
+        cache.claim_counts.update(before.map(|claim| ClaimGroup::of(claim)), after.map(|claim| ClaimGroup::of(claim)));
         cache.refresh_unmatched(key);
         cache.refresh_pods_using(key);
         for claim in before.into_iter().chain(after) {
@@ -65,6 +66,8 @@ impl Indexed for Volume {
             }
         }
         cache.refresh_free(name);
+        let group = |volume: &Arc<Volume>| VolumeGroup::of(volume);
+        cache.volume_counts.update(before.map(group), after.map(group));
         if let Some(class) = before.and_then(|volume| volume.attributes_class.as_ref()) {
             cache.attributes_class_users.remove(class, &ObjectKey::volume(name.clone()));
         }
@@ -135,7 +138,8 @@ impl Indexed for Attachment {
 impl Cache {
     /// Indexes the pods again that use a claim.
     fn refresh_pods_using(&mut self, claim: &ClaimKey) {
-        for pod in self.pods_by_claim.get(claim).to_vec() {
+        let pods: Vec<PodKey> = self.pods_by_claim.get(claim).cloned().collect();
+        for pod in pods {
             self.refresh_pod(&pod);
         }
     }
@@ -145,7 +149,9 @@ impl Cache {
         let waiting = pod.as_ref().filter(|pod| pod.node.is_empty());
         let planned_node = waiting.and_then(|pod| (self.policy.planned_node)(self, pod));
         let unbound_classes = waiting.map(|pod| self.unbound_classes(pod)).unwrap_or_default();
-        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes });
+        let lacks = |pod: &Arc<Pod>| pod.ephemeral().any(|(_, volume)| self.claim(&pod.claim_key(volume)).is_none());
+        let lacks_ephemeral_claim = waiting.is_some_and(lacks);
+        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim });
         self.node_pods.update(key, state);
     }
 
