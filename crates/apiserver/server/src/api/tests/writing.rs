@@ -234,3 +234,18 @@ fn an_object_beyond_etcds_limit_is_rejected() {
     assert_eq!((code, &status["message"]), (500, &json!("etcdserver: request is too large")));
     server.make("pods/default", pod(1_400_000));
 }
+
+#[test]
+fn an_object_with_a_very_long_list_is_rejected() {
+    let mut server = TestServer::new();
+    let map = |count: usize| {
+        let finalizers: Vec<String> = (0..count).map(|number| format!("a.b/{number}")).collect();
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": finalizers}})
+    };
+    assert_eq!(server.create("configmaps/default", map(10_001)).0, 413);
+    server.make("configmaps/default", map(10_000));
+    assert_eq!(server.update("configmaps/default/a", map(10_001)).0, 413);
+    assert_eq!(server.merge("configmaps/default/a", map(10_001)).0, 413);
+    let apply = Verb::Patch(PatchType::Apply);
+    assert_eq!(server.send(apply, "configmaps/default/a?fieldManager=m", map(10_001)).0, 413);
+}
