@@ -44,12 +44,8 @@ pub fn check(bytes: &[u8]) {
         let settings = Settings { store_bytes: STORE_BYTES, ..Settings::default() };
         let api = Api::new(settings, &ContextSource::default().next());
         let (_stop, shutdown) = tokio::sync::watch::channel(false);
-        let info = ServerInfo {
-            address: LOOPBACK,
-            keys: SnapshotKeys::default(),
-            limits: Limits::default(),
-            audit: None,
-        };
+        let info =
+            ServerInfo { address: LOOPBACK, keys: SnapshotKeys::default(), limits: Limits::default(), audit: None };
         let shared = Arc::new(Shared::new(api, None, info, shutdown));
         for request in bytes.split(|byte| *byte == 0x1e).take(REQUESTS_MAX).filter_map(parse) {
             send(&shared, request).await;
