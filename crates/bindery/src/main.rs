@@ -14,6 +14,7 @@ mod listen;
 mod logging;
 mod metrics;
 mod number;
+mod permissions;
 mod process;
 mod provisioner;
 mod scheduler;
