@@ -14,7 +14,7 @@ use crate::cluster::ClusterFlags;
 use crate::feature_gates::Gate;
 use crate::leadership::{self, run_as_leader};
 use crate::listen::ListenAddress;
-use crate::{duration, endpoints, metrics, permissions};
+use crate::{duration, endpoints, metrics, number, permissions};
 
 /// Shared flags. Those of kube-controller-manager and kube-scheduler have the same names and
 /// meanings.
@@ -43,16 +43,16 @@ pub struct ProcessFlags {
     leader_elect_resource_namespace: String,
 
     /// Maximum requests per second to the API server; 0 for no limit.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    #[arg(long, value_name = "NUMBER", default_value = "0", allow_negative_numbers = true, value_parser = number::rate)]
     kube_api_qps: f64,
-    /// Maximum burst of requests above --kube-api-qps.
-    #[arg(long, value_name = "NUMBER", default_value_t = 30.0)]
+    /// Maximum burst of requests above --kube-api-qps; 0 for 10, as client-go.
+    #[arg(long, value_name = "NUMBER", default_value = "30", allow_negative_numbers = true, value_parser = number::burst)]
     kube_api_burst: f64,
     /// Maximum number of requests in flight.
-    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 64, allow_negative_numbers = true, value_parser = number::count)]
     pub kube_api_in_flight: usize,
     /// Resync period of controllers that do not need resyncs for correctness.
-    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration::positive)]
     pub min_resync_period: Duration,
 
     /// Address that serves health, metrics and debug state: HOST:PORT, :PORT for all interfaces, or

@@ -85,4 +85,6 @@ reasons! {
     VolumeResizeFailed,
     /// A claim's volume is on a node that was deleted.
     ReferencedNodeDeleted,
+    /// A disk of a node cannot be used for a volume.
+    LocalDiskUnavailable,
 }
