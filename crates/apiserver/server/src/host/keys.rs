@@ -19,6 +19,7 @@ use rustls::pki_types::pem::PemObject as _;
 
 use super::files::{read_private, write_private};
 use super::names::ServerNames;
+use crate::disk::SnapshotKeys;
 
 /// The only user: that of the client certificate and of the token.
 pub const ADMIN: &str = "bindery-admin";
@@ -33,6 +34,8 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(86_400);
 pub struct Keys {
     /// The certificate of the authority.
     pub authority: String,
+    /// Its key, which signs the others.
+    pub authority_key: String,
     /// The server's certificate and key.
     pub server: Pair,
     /// The administrator's certificate and key.
@@ -53,21 +56,30 @@ impl Keys {
     /// Keys for a server with these names. The authority and the token are loaded from `dir`, if
     /// there is one, or created there.
     pub fn create(names: &ServerNames, dir: Option<&Path>) -> Result<Keys, String> {
-        let (authority, issuer, token) = match dir {
+        let (authority, authority_key, token) = match dir {
             Some(dir) => load_or_create(dir)?,
             None => {
                 let (authority, key) = new_authority()?;
-                (authority, issuer(&key)?, new_token()?)
+                (authority, key, new_token()?)
             }
         };
+        let issuer = issuer(&authority_key)?;
         let server = signed(server_params(names)?, &issuer)?;
         let admin = signed(admin_params(), &issuer)?;
-        Ok(Keys { authority, server, admin, token })
+        Ok(Keys { authority, authority_key, server, admin, token })
     }
 }
 
-/// Loads the authority and the token of `dir`, or creates them.
-fn load_or_create(dir: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), String> {
+impl Keys {
+    /// The keys that a data directory contains.
+    pub fn for_snapshots(&self) -> SnapshotKeys {
+        let (authority, authority_key, token) = (self.authority.clone(), self.authority_key.clone(), self.token.clone());
+        SnapshotKeys { authority, authority_key, token }
+    }
+}
+
+/// Loads the certificate and the key of the authority and the token of `dir`, or creates them.
+fn load_or_create(dir: &Path) -> Result<(String, String, String), String> {
     let (certificate_file, key_file, token_file) = (dir.join("ca.crt"), dir.join("ca.key"), dir.join("token"));
     let found = (read_private(&certificate_file)?, read_private(&key_file)?);
     let (certificate, key) = match found {
@@ -98,9 +110,9 @@ fn load_or_create(dir: &Path) -> Result<(String, Issuer<'static, KeyPair>, Strin
             token
         }
     };
-    let signer = KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?;
+    KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?;
     CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|error| damaged(&certificate_file, &error))?;
-    Ok((certificate, Issuer::new(authority_params(), signer), token))
+    Ok((certificate, key, token))
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> String {

@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::api::{Api, Settings};
 use crate::disk;
-use crate::http::{self, ContextSource, Journal, Shared};
+use crate::http::{self, AUDIT_BYTES_MAX, AuditLog, ContextSource, Journal, Limits, ServerInfo, Shared};
 use keys::Keys;
 use kubeconfig::Access;
 use names::ServerNames;
@@ -42,6 +42,12 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// The settings of the store.
     pub settings: Settings,
+    /// How much the server does at the same time.
+    pub limits: Limits,
+    /// The file to record all responses in, if any.
+    pub audit_log: Option<PathBuf>,
+    /// The size at which that file is rotated.
+    pub audit_log_bytes: u64,
 }
 
 impl Config {
@@ -54,6 +60,9 @@ impl Config {
             kubeconfig: None,
             data_dir: None,
             settings: Settings::default(),
+            limits: Limits::default(),
+            audit_log: None,
+            audit_log_bytes: AUDIT_BYTES_MAX,
         }
     }
 
@@ -101,14 +110,16 @@ impl Server {
         let names = ServerNames::of(address.ip(), &config.tls_sans)?;
         let keys = Keys::create(&names, config.data_dir.as_deref())?;
         let tls = TlsAcceptor::from(tls::config(&keys)?);
+        let audit = config.audit_log.map(|file| AuditLog::open(file, config.audit_log_bytes)).transpose()?;
         let access = Access::new(address, &keys, config.data_dir.is_none());
         let kubeconfig = access.text()?;
         let context = match config.kubeconfig.clone() {
             Some(file) => Some(with_file(access.clone(), file, |access, file| access.add_to(file)).await?),
             None => None,
         };
+        let info = ServerInfo { address, keys: keys.for_snapshots(), limits: config.limits, audit };
         let (stop, shutdown) = watch::channel(false);
-        let shared = Arc::new(Shared::new(api, journal.clone(), keys.token, address, shutdown));
+        let shared = Arc::new(Shared::new(api, journal.clone(), info, shutdown));
         tokio::spawn(http::run_background_tasks(Arc::clone(&shared)));
         let serving = tokio::spawn(http::serve(listener, tls, shared));
         Ok(Server { address, kubeconfig, access, context, journal, stop, serving })
