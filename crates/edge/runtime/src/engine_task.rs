@@ -153,10 +153,11 @@ impl EngineTask {
         }
     }
 
-    /// Waits for the requests that were sent, and cancels those that take too long. The engine is
-    /// given no more inputs, so it sends nothing more. What a cancelled request has changed is
-    /// found by the next leader, as after a crash.
+    /// Cancels the requests that wait for the rate limit, waits for those that were sent, and cancels
+    /// them if they take too long. The engine is given no more inputs, so it sends nothing more. What
+    /// a cancelled request has changed is found by the next leader, as after a crash.
     async fn stop(mut self, drain: Duration) {
+        self.caller.cancel_waiting();
         let drained = timeout(drain, async { while self.calls.join_next().await.is_some() {} }).await;
         if drained.is_err() {
             tracing::info!(requests = self.calls.len(), "requests without a response cancelled");
