@@ -166,6 +166,14 @@ macro_rules! dispatch {
                 }
             }
 
+            /// A copy whose objects can be changed at will: pending writes count as done, and no
+            /// version is too old to be stored.
+            pub fn draft(&self) -> Cache {
+                let mut draft = self.clone();
+                $($kind::store_mut(&mut draft).forget_history();)+
+                draft
+            }
+
             /// The number of objects of a kind.
             pub fn count(&self, kind: Kind) -> usize {
                 match kind {

@@ -12,6 +12,10 @@ pub struct Config {
     pub requests_max: usize,
     /// The most operations in flight. They may take minutes and do not load the API server.
     pub operations_max: usize,
+    /// The most decisions in one call of the engine. It decides for the whole cluster, so a call that
+    /// takes long delays everything else. Most decisions take microseconds; use less where they take
+    /// longer.
+    pub decisions_max: usize,
     /// The delay after the first failure of a storage. It doubles with each failure.
     pub storage_retry: Duration,
     /// The maximum of that delay.
@@ -42,6 +46,7 @@ impl Default for Config {
         Config {
             requests_max: 256,
             operations_max: 32,
+            decisions_max: 256,
             storage_retry: Duration::from_secs(1),
             storage_retry_max: Duration::from_secs(300),
             infeasible_retry: Duration::from_secs(300),

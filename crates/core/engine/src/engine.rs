@@ -6,14 +6,17 @@ mod digest;
 mod lists;
 mod rejections;
 mod requests;
+mod slices;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bindery_cache::{Cache, Change, IndexPolicy};
-use bindery_model::{Kind, Name, Object, ObjectKey};
+use bindery_model::{Kind, Name, ObjectKey};
 use bindery_rules_api::{Event, LiveReads, RuleSet, Timed, Verdict};
 use rustc_hash::FxHashMap;
 
+use self::slices::{PartialList, Sweep};
 use crate::in_flight::InFlight;
 use crate::published_events::PublishedEvents;
 use crate::queue::{Cause, Work, WorkQueue};
@@ -29,8 +32,12 @@ pub struct Engine {
     watched: Vec<Kind>,
     /// Those of them that were not listed yet.
     unlisted: Vec<Kind>,
+    /// Lists that are not stored completely, in order; at most one of each kind.
+    partial_lists: VecDeque<PartialList>,
     is_leader: bool,
     queue: WorkQueue,
+    /// What is yet to be enqueued, in order.
+    sweeps: VecDeque<Sweep>,
     in_flight: InFlight,
     published: PublishedEvents,
     timings: FxHashMap<(Timed, ObjectKey), (Name, Moment)>,
@@ -60,8 +67,10 @@ impl Engine {
             known: Cache::new(policy.unwrap_or(IndexPolicy::NONE)),
             unlisted: watched.clone(),
             watched,
+            partial_lists: VecDeque::new(),
             is_leader: false,
             queue: WorkQueue::default(),
+            sweeps: VecDeque::new(),
             in_flight: InFlight::default(),
             published: PublishedEvents::default(),
             timings: FxHashMap::default(),
@@ -77,6 +86,19 @@ impl Engine {
     pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Output> {
         self.now = self.now.max(now);
         self.queue.advance(self.now);
+        if matches!(input, Input::Tick) {
+            // It is requested again, even for the same time, if it is needed.
+            self.tick_at = self.tick_at.filter(|tick_at| *tick_at > self.now);
+        }
+        self.apply(input);
+        self.continue_list();
+        self.run();
+        self.complete_rejection();
+        std::mem::take(&mut self.out)
+    }
+
+    fn apply(&mut self, input: Input) {
+        let Some(input) = self.keep_until_listed(input) else { return };
         match input {
             Input::Listed { kind, version, objects } => self.listed(kind, version, objects),
             Input::Watched(object) => {
@@ -92,9 +114,6 @@ impl Engine {
             Input::Tick => {}
             Input::Leader(is_leader) => self.set_leader(is_leader),
         }
-        self.run();
-        self.complete_rejection();
-        std::mem::take(&mut self.out)
     }
 
     /// The cache of the cluster's objects.
@@ -168,27 +187,15 @@ impl Engine {
 // === Handling inputs ===
 
 impl Engine {
-    fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) {
-        let was_active = self.is_active();
-        let changes = self.known.listed(kind, version, objects);
-        self.unlisted.retain(|unlisted| *unlisted != kind);
-        if was_active {
-            for change in changes {
-                self.changed(Some(change), None);
-            }
-        } else if self.is_active() {
-            self.wake_everything(Cause::Change);
-        }
-    }
-
     fn set_leader(&mut self, is_leader: bool) {
         if std::mem::replace(&mut self.is_leader, is_leader) == is_leader {
             return;
         }
         self.queue.clear();
+        self.sweeps.clear();
         self.in_flight.clear_waiting();
         if self.is_active() {
-            self.wake_everything(Cause::Change);
+            self.sweep_everything();
         }
     }
 
@@ -207,37 +214,6 @@ impl Engine {
                     stats.wakes += 1;
                 }
             });
-        }
-    }
-
-    /// Queues every key of every rule set.
-    fn wake_everything(&mut self, cause: Cause) {
-        for set in 0..self.sets.len() {
-            self.wake_all_of(set, cause);
-        }
-    }
-
-    /// Queues every key of a rule set, kind by kind, in order.
-    fn wake_all_of(&mut self, set: usize, cause: Cause) {
-        for kind in self.sets[set].profile().decides() {
-            let mut keys = self.known.keys(kind);
-            keys.sort_unstable();
-            for key in keys {
-                self.queue.wake(Work { set, key }, cause);
-            }
-        }
-        self.resync_at[set] = self.now + self.config.resync_interval(self.sets[set].profile().resync);
-    }
-
-    fn resync_if_due(&mut self) {
-        if !self.is_active() {
-            return;
-        }
-        for set in 0..self.sets.len() {
-            if self.now >= self.resync_at[set] {
-                self.stats.resyncs += 1;
-                self.wake_all_of(set, Cause::Resync);
-            }
         }
     }
 

@@ -19,10 +19,12 @@ pub(crate) struct Work {
 }
 
 /// Why a key is woken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
     /// An object that it depends on has changed.
     Change,
+    /// This instance became the leader: it is to be decided about, whatever has changed before.
+    Start,
     /// A periodic resync.
     Resync,
 }
@@ -172,8 +174,7 @@ impl WorkQueue {
         self.keys.len()
     }
 
-    /// Enqueues a key unless it is queued, waiting or in flight. A change ends its back-off; a
-    /// resync does not. Returns whether it was enqueued.
+    /// Enqueues a key unless it is queued, waiting or in flight. Only a change ends its back-off. Returns whether it was enqueued.
     pub fn wake(&mut self, work: Work, cause: Cause) -> bool {
         let Some(progress) = self.keys.get_mut(&work) else {
             let by_resync = cause == Cause::Resync;
@@ -184,8 +185,10 @@ impl WorkQueue {
             self.queue.push_back(work);
             return true;
         };
-        if cause == Cause::Resync {
-            return false;
+        match cause {
+            Cause::Change => {}
+            // It was woken since, or continues after its answer.
+            Cause::Start | Cause::Resync => return false,
         }
         progress.live_reads.clear_reads();
         (progress.rejections, progress.failures) = (0, 0);
@@ -204,6 +207,20 @@ impl WorkQueue {
                 true
             }
         }
+    }
+
+    /// Wakes the keys with a request in flight, which is from before this instance was the leader.
+    pub fn wake_in_flight(&mut self) {
+        for progress in self.keys.values_mut().filter(|progress| progress.state == State::InFlight) {
+            progress.live_reads.clear_reads();
+            (progress.rejections, progress.failures) = (0, 0);
+            (progress.by_resync, progress.woken) = (false, true);
+        }
+    }
+
+    /// At least the number of queued keys: some may have been decided about since.
+    pub fn backlog(&self) -> usize {
+        self.first.len() + self.queue.len()
     }
 
     /// Records that the list which a key waits for is sent. It includes all earlier changes.
@@ -282,9 +299,12 @@ impl WorkQueue {
         }
     }
 
-    /// Enqueues the keys that are due.
-    pub fn enqueue_due(&mut self, now: Moment) {
-        while self.timers.peek().is_some_and(|Reverse((moment, _))| *moment <= now) {
+    /// Enqueues the keys that are due; at most this many, and the others later.
+    pub fn enqueue_due(&mut self, now: Moment, keys_max: usize) {
+        for _ in 0..keys_max {
+            if !self.timers.peek().is_some_and(|Reverse((moment, _))| *moment <= now) {
+                return;
+            }
             let Some(Reverse((moment, work))) = self.timers.pop() else { return };
             let Some(progress) = self.keys.get_mut(&work) else { continue };
             if let State::Scheduled(due, keeps_outcomes) = progress.state

@@ -8,11 +8,15 @@ use crate::queue::Work;
 use crate::{Decided, Measured, Output, backoff};
 
 impl Engine {
-    /// Decides about keys in order, up to the limit of requests in flight.
+    /// Decides about keys in order, up to the limit of requests in flight, and at most a slice of
+    /// them.
     pub(super) fn run(&mut self) {
         self.resync_if_due();
-        self.queue.enqueue_due(self.now);
-        while self.is_active() && self.in_flight.has_capacity(&self.config) {
+        self.queue.enqueue_due(self.now, self.config.decisions_max);
+        self.continue_sweeps();
+        let mut left = self.config.decisions_max;
+        while left > 0 && self.is_active() && self.in_flight.has_capacity(&self.config) {
+            left -= 1;
             let Some(work) = self.queue.next() else { break };
             // Another key's request is changing this object: wait for the answer.
             if self.in_flight.is_locked(&work.key) {
@@ -142,8 +146,10 @@ impl Engine {
     }
 
     pub(super) fn announce_tick(&mut self) {
-        let resync = self.resync_at.iter().min().copied().filter(|_| self.is_active());
-        let next = self.queue.next_due().into_iter().chain(resync).min();
+        let resyncs = self.resync_at.iter().enumerate().filter(|(set, _)| !self.is_sweeping(*set));
+        let resync = resyncs.map(|(_, at)| *at).min().filter(|_| self.is_active());
+        let at_once = self.has_more_to_do().then_some(self.now);
+        let next = self.queue.next_due().into_iter().chain(resync).chain(at_once).min();
         if next != self.tick_at {
             self.tick_at = next;
             self.out.extend(next.map(Output::TickAt));

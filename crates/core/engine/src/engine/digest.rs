@@ -15,6 +15,7 @@ impl Engine {
         self.known.digest(&mut state);
         (&self.unlisted, self.is_leader).hash(&mut state);
         self.queue.digest(&mut state);
+        self.sweeps.hash(&mut state);
         self.in_flight.digest(request, &mut state);
         self.published.digest(&mut state);
         self.tick_at.map(|tick_at| tick_at.since(self.now)).hash(&mut state);

@@ -8,5 +8,6 @@ mod harness;
 mod limits;
 mod lists;
 mod rejections;
+mod slices;
 mod start;
 mod wakes;
