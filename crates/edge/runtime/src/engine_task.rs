@@ -1,5 +1,6 @@
 //! The task that owns the engine: it passes inputs one at a time and carries out the outputs.
 
+use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,6 +87,8 @@ impl EngineTask {
         changes: ChangeReceiver,
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
+        // Instances that are rejected at the same time must not retry at the same time.
+        let engine = engine.with_jitter(RandomState::new().hash_one(()));
         let (calls, decisions, rejections) = (JoinSet::new(), DecisionLog::default(), RejectionLog::default());
         EngineTask { engine, caller, events, inbox, changes, calls, observer, decisions, rejections }
     }
