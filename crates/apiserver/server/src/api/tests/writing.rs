@@ -205,9 +205,7 @@ fn a_restored_server_continues_from_the_last_revision() {
 #[test]
 fn a_full_store_accepts_no_growth_but_deletions() {
     let mut server = TestServer::with(Settings { store_bytes: 20_000, ..Settings::default() });
-    let map = |name: &str, bytes: usize| {
-        json!({"metadata": {"name": name, "finalizers": ["a.b/c"]}, "data": {"a": "x".repeat(bytes)}})
-    };
+    let map = |name: &str, bytes: usize| json!({"metadata": {"name": name, "finalizers": ["a.b/c"]}, "data": {"a": "x".repeat(bytes)}});
     server.make("configmaps/default", map("a", 8_000));
     let (code, status) = server.create("configmaps/default", map("b", 12_000));
     assert_eq!((code, &status["reason"]), (507, &json!("InsufficientStorage")), "{status}");
