@@ -152,13 +152,8 @@ impl Cache {
         let lacks = |pod: &Arc<Pod>| pod.ephemeral().any(|(_, volume)| self.claim(&pod.claim_key(volume)).is_none());
         let lacks_ephemeral_claim = waiting.is_some_and(lacks);
         let is_deferred = !self.deferred.is_empty() && self.deferred.contains(&key.clone().into());
-        let state = pod.as_ref().map(|pod| PodState {
-            pod,
-            planned_node,
-            unbound_classes,
-            lacks_ephemeral_claim,
-            is_deferred,
-        });
+        let state =
+            pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim, is_deferred });
         self.node_pods.update(key, state);
     }
 
