@@ -90,8 +90,8 @@ fn units_that_kubernetes_does_not_know_are_corrected() {
 struct Configuration(PathBuf);
 
 impl Configuration {
-    fn new(class_map: &str) -> Configuration {
-        let directory = std::env::temp_dir().join(format!("bindery-bad-input-{}", std::process::id()));
+    fn new(test: &str, class_map: &str) -> Configuration {
+        let directory = std::env::temp_dir().join(format!("bindery-bad-input-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("a directory");
         std::fs::write(directory.join("storageClassMap"), class_map).expect("written");
         Configuration(directory)
@@ -120,7 +120,7 @@ fn mistakes_in_the_configuration_of_local_disks_are_named() {
         ),
         ("hostDir: /a, mountDir: /a, blockCleanerTimeout: 0s", "blockCleanerTimeout: must not be 0"),
     ] {
-        let configuration = Configuration::new(&format!("fast: {{{class}}}"));
+        let configuration = Configuration::new("mistakes", &format!("fast: {{{class}}}"));
         let directory = configuration.0.display().to_string();
         let error = error(&["provisioner", "local", "--node-name=n", "--config", &directory, "--log-format=text"]);
         assert!(error.contains(&format!("{directory}/storageClassMap: class \"fast\": ")), "{error}");
@@ -134,7 +134,7 @@ fn scripts_of_upstream_are_accepted() {
     for command in
         ["", ", blockCleanerCommand: [/scripts/shred.sh]", ", blockCleanerCommand: [/scripts/dd_zero.sh, '2']"]
     {
-        let configuration = Configuration::new(&format!("fast: {{hostDir: /a, mountDir: /a{command}}}"));
+        let configuration = Configuration::new("scripts", &format!("fast: {{hostDir: /a, mountDir: /a{command}}}"));
         let directory = configuration.0.display().to_string();
         let kubeconfig = "--kubeconfig=/does/not/exist";
         let error = error(&["provisioner", "local", "--node-name=n", "--config", &directory, kubeconfig]);

@@ -1,10 +1,11 @@
 //! The machine: disks with file systems, a raw device, and the data that pods write.
 
-use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, symlink};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use bindery_test_cluster::Disks;
+use rustix::fs::{XattrFlags, listxattr, removexattr, setxattr};
 
 /// The number of files a pod writes: enough that deleting them takes a moment.
 const FILES: usize = 400;
@@ -43,7 +44,7 @@ impl Machine {
         self.disks.folder()
     }
 
-    /// Fills a volume as a pod would, and leaves malicious links.
+    /// Fills a volume as a pod would, and leaves malicious links and attributes.
     pub fn write(&self, path: &Path) {
         if !path.is_dir() {
             let device = File::options().write(true).open(path).expect("opened");
@@ -55,6 +56,10 @@ impl Machine {
             fs::create_dir_all(&folder).expect("made");
             fs::write(folder.join(number.to_string()), "secret").expect("written");
         }
+        for name in ["user.secret", "trusted.secret"] {
+            setxattr(path, name, b"secret", XattrFlags::empty()).expect("set");
+        }
+        fs::set_permissions(path, Permissions::from_mode(0o2777)).expect("set");
         symlink(self.folder().join("outside"), path.join("trap")).expect("linked");
         symlink("../../../outside", path.join("1/inside/trap")).expect("linked");
     }
@@ -66,6 +71,10 @@ impl Machine {
             device.write_all_at(&[0; 4096], 0).expect("written");
             return device.sync_all().expect("written");
         }
+        for name in ["user.secret", "trusted.secret"] {
+            removexattr(path, name).expect("removed");
+        }
+        fs::set_permissions(path, Permissions::from_mode(0o755)).expect("set");
         for entry in fs::read_dir(path).expect("listed") {
             let entry = entry.expect("an entry").path();
             let removed = if entry.is_symlink() { fs::remove_file(&entry) } else { fs::remove_dir_all(&entry) };
@@ -89,7 +98,11 @@ impl Machine {
         assert!(self.folder().join("outside/precious").exists(), "nothing outside is touched");
         if path.is_dir() {
             let names = fs::read_dir(path).expect("listed").map(|entry| entry.expect("an entry").file_name());
-            return names.into_iter().all(|name| name == "lost+found");
+            let mut attributes = vec![0; 1 << 16];
+            let length = listxattr(path, attributes.as_mut_slice()).expect("listed");
+            let has_secret = attributes[..length].split(|byte| *byte == 0).any(|name| name.ends_with(b".secret"));
+            let mode = fs::metadata(path).expect("it exists").permissions().mode() & 0o7777;
+            return !has_secret && mode == 0o755 && names.into_iter().all(|name| name == "lost+found");
         }
         let mut found = [1; 4096];
         File::open(path).expect("opened").read_exact_at(&mut found, 0).expect("read");

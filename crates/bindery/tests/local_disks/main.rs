@@ -73,6 +73,27 @@ fn a_locked_disk_is_left_alone() {
     world.publish_all();
 }
 
+/// A directory whose disk is not mounted is reported, and neither the other disks nor the rollout
+/// to other nodes wait for it.
+#[test]
+fn one_bad_disk_leaves_the_provisioner_ready() {
+    let Some(mut world) = World::start(ApiServer::Embedded, "") else { return };
+    let [file_systems, _] = world.machine.directories.clone();
+    std::fs::create_dir(file_systems.join("unmounted")).expect("created");
+    let provisioner = world.provisioner();
+    let problem = format!(
+        "class \"disks\": {}/unmounted is not an actual mountpoint [local.discovery.not-mounted]",
+        file_systems.display()
+    );
+    let ready = format!("ok, except for\n{problem}\n");
+    world.eventually("it is ready", |_| provisioner.page("/ready").is_ok_and(|page| page == ready));
+    world.eventually("the others are published", |world| world.published() == ["btrfs", "device", "ext4", "xfs"]);
+    let metric = r#"local_volume_provisioner_disk_problems{class="disks",rule="local.discovery.not-mounted"} 1"#;
+    assert!(provisioner.page("/metrics").expect("a page").contains(metric));
+    let event = format!("LocalDiskUnavailable Node/n1: {problem}");
+    world.eventually("it is reported in the events of the node", |world| world.events().contains(&event));
+}
+
 /// A class can require that disks with unknown data are left alone.
 #[test]
 fn a_class_can_require_empty_disks() {

@@ -118,6 +118,13 @@ impl World {
         volumes.len() == FILE_SYSTEMS.len() + 1 && volumes.values().all(is_offered)
     }
 
+    /// The reasons, objects and messages of all events.
+    pub fn events(&self) -> String {
+        let line = "{.reason} {.involvedObject.kind}/{.involvedObject.name}: {.message}";
+        let template = format!("jsonpath={{range .items[*]}}{line}{{\"\\n\"}}{{end}}");
+        self.test_cluster.kubectl(["get", "events", "--all-namespaces", "-o", &template]).expect("events")
+    }
+
     /// Starts a provisioner, and waits until it has logged this.
     pub fn provisioner_that_logs(&mut self, words: &str) -> Running {
         let provisioner = self.provisioner();

@@ -1,4 +1,4 @@
-//! Notifications that are combined until somebody takes them.
+//! Notifications that are combined until they are taken.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

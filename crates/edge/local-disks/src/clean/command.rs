@@ -19,9 +19,9 @@ const FOUND_AT_VARIABLE: &str = "LOCAL_PV_BLKDEVICE_FOUND_AT";
 /// Longer lines of output are split.
 const LINE_BYTES_MAX: u64 = 4 << 10;
 
-/// Runs a command for the device at `device`, which was found at `path` and which its standard input
-/// keeps locked. Logs its output, and reports the last lines if it fails. After `timeout`, kills the
-/// command and everything that it has started.
+/// Runs a command for the device at `device`, which was found at `path` and which its standard
+/// input keeps locked. Logs its output, and reports the last lines if it fails. After `timeout`,
+/// kills the command and everything that it has started.
 pub fn run(path: &Path, device: &str, words: &[String], timeout: Duration, locked: OwnedFd) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else { return Err("blockCleanerCommand is empty".into()) };
     let deadline = Instant::now() + timeout;

@@ -1,8 +1,8 @@
 //! Cleans a block device with a built-in method or a command.
 //!
 //! Devices are opened by the descriptor that is locked, never by their path again: a path such as
-//! `/dev/sdb` may lead to another disk by then. As long as a descriptor is open, the kernel does not
-//! give its device number to another disk.
+//! `/dev/sdb` may lead to another disk by then. As long as a descriptor is open, the kernel does
+//! not give its device number to another disk.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
