@@ -55,9 +55,12 @@ enum Task {
         #[command(subcommand)]
         what: Bench,
     },
-    /// Fuzz the decoder and the rules (needs cargo-fuzz).
+    /// Fuzz the decoder, the rules and the embedded API server (needs cargo-fuzz).
     Fuzz {
-        /// The duration in seconds.
+        /// The targets [default: all].
+        #[arg(value_parser = FUZZ_TARGETS)]
+        targets: Vec<String>,
+        /// The duration of each target in seconds.
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
@@ -93,7 +96,7 @@ fn main() -> ExitCode {
         }
         Task::Bench { what: Bench::Binder(options) } => bench("binder", &["measure"], options.to_args()),
         Task::Bench { what: Bench::Apiserver(options) } => bench("apiserver", &[], options.to_args()),
-        Task::Fuzz { seconds } => fuzz(seconds),
+        Task::Fuzz { targets, seconds } => fuzz(&targets, seconds),
         Task::Deny => cargo(&["deny", "check", "bans", "licenses", "sources"]),
     };
     match done {
@@ -185,17 +188,24 @@ fn write_manifests() -> Result<(), String> {
 }
 
 /// cargo-fuzz needs nightly options for its sanitizers, which RUSTC_BOOTSTRAP enables on a stable
-/// compiler. Interesting inputs are kept in fuzz/corpus, which is not tracked; it starts from
+/// compiler. Interesting inputs are kept in fuzz/corpus, which is not tracked; `decide` starts from
 /// fuzz/seeds.
-fn fuzz(seconds: u32) -> Result<(), String> {
+fn fuzz(targets: &[String], seconds: u32) -> Result<(), String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let corpus = format!("{root}/fuzz/corpus/decide");
-    std::fs::create_dir_all(&corpus).map_err(|error| format!("{corpus}: {error}"))?;
-    let time = format!("-max_total_time={seconds}");
-    let folders = ["fuzz/corpus/decide", "fuzz/seeds"];
-    let limits = ["-max_len=8192", "-timeout=10", "-dict=fuzz/decide.dict", &time];
-    let args = [&["fuzz", "run", "decide", "--sanitizer", "none"], &folders[..], &["--"], &limits[..]].concat();
-    let mut command = Command::new(env!("CARGO"));
-    command.args(&args).env("RUSTC_BOOTSTRAP", "1").current_dir(root);
-    run(&mut command, &format!("cargo {}", args.join(" ")))
+    let is_chosen = |target: &&str| targets.is_empty() || targets.iter().any(|chosen| chosen == target);
+    for target in FUZZ_TARGETS.into_iter().filter(is_chosen) {
+        let corpus = format!("fuzz/corpus/{target}");
+        std::fs::create_dir_all(format!("{root}/{corpus}")).map_err(|error| format!("{corpus}: {error}"))?;
+        let time = format!("-max_total_time={seconds}");
+        let folders = if target == "decide" { vec![corpus.as_str(), "fuzz/seeds"] } else { vec![corpus.as_str()] };
+        let limits = ["-max_len=8192", "-timeout=10", "-dict=fuzz/decide.dict", &time];
+        let args = [&["fuzz", "run", target, "--sanitizer", "none"], &folders[..], &["--"], &limits[..]].concat();
+        let mut command = Command::new(env!("CARGO"));
+        command.args(&args).env("RUSTC_BOOTSTRAP", "1").current_dir(root);
+        run(&mut command, &format!("cargo {}", args.join(" ")))?;
+    }
+    Ok(())
 }
+
+/// The binaries in fuzz/Cargo.toml.
+const FUZZ_TARGETS: [&str; 3] = ["decide", "fields", "requests"];

@@ -31,7 +31,7 @@ pub enum Command {
     /// Run the embedded API server only
     ///
     /// Objects are kept in memory, or on disk with --data-dir.
-    Apiserver(apiserver::Args),
+    Apiserver(Box<apiserver::CommandArgs>),
     /// Explain the state of a claim, volume or pod
     ///
     /// Shows the deciding rule, what the object waits for, which finalizers block its deletion, and
@@ -58,7 +58,7 @@ impl Command {
             Command::Scheduler(_) => Some("scheduler"),
             Command::Provisioner(args) => Some(args.name()),
             Command::Up(_) => Some("up"),
-            Command::Apiserver(_) => Some("apiserver"),
+            Command::Apiserver(args) => args.serves().then_some("apiserver"),
             Command::Explain(_) | Command::Version(_) | Command::Completions { .. } | Command::Generate(_) => None,
         }
     }

@@ -5,7 +5,8 @@ use bindery_engine::Engine;
 use bindery_runtime::{LeaseConfig, Permission};
 
 /// What each rule set reads live and writes: its name, the API group, the resource, and the verbs.
-/// The kinds that it watches are known to the engine.
+/// The kinds that it watches are known to the engine. Programs that do not watch by an engine, or
+/// use less than the rule set in it, are listed under their own name.
 const NEEDED: &[(&str, &str, &str, &[&str])] = &[
     ("persistentvolume-binder", "", "persistentvolumes", &["get", "patch", "delete"]),
     ("persistentvolume-binder", "", "persistentvolumes/status", &["patch"]),
@@ -25,18 +26,34 @@ const NEEDED: &[(&str, &str, &str, &[&str])] = &[
     ("provisioner", "", "persistentvolumes", &["get", "create", "patch", "delete"]),
     ("provisioner", "", "persistentvolumeclaims", &["get", "patch"]),
     ("provisioner", "storage.k8s.io", "storageclasses", &["get"]),
+    (LOCAL, "", "persistentvolumes", &["get", "list", "watch", "create", "delete"]),
+    (LOCAL, "", "persistentvolumeclaims", &["get"]),
+    (LOCAL, "storage.k8s.io", "storageclasses", &["get"]),
+    (LOCAL, "", "nodes", &["get"]),
+    (NODE_CLEANUP, "", "persistentvolumes", &["get", "list", "delete"]),
+    (NODE_CLEANUP, "", "persistentvolumeclaims", &["get", "delete"]),
+    (NODE_CLEANUP, "", "nodes", &["get", "list"]),
 ];
+
+/// The name of `bindery provisioner local` in the table.
+pub const LOCAL: &str = "local";
+/// The name of `bindery provisioner node-cleanup` in the table.
+pub const NODE_CLEANUP: &str = "node-cleanup";
+
+/// The permissions that a rule set or a program of the table needs.
+pub fn of(name: &str) -> Vec<Permission> {
+    let rows = NEEDED.iter().filter(|(row, ..)| *row == name);
+    let cluster = |(group, resource), verbs: &[&'static str]| {
+        verbs.iter().map(move |verb| Permission::cluster(verb, group, resource)).collect::<Vec<_>>()
+    };
+    let events = cluster(("", "events"), &["create", "patch"]);
+    rows.flat_map(|(_, group, resource, verbs)| cluster((group, resource), verbs)).chain(events).collect()
+}
 
 /// The permissions that an engine needs, and a candidate for a lease.
 pub fn needed(engine: &Engine, lease: Option<&LeaseConfig>) -> Vec<Permission> {
     let mut needed: Vec<Permission> = engine.watches().iter().flat_map(|kind| Permission::to_watch(*kind)).collect();
-    for set in engine.controllers() {
-        let of_set = NEEDED.iter().filter(|(name, ..)| *name == set);
-        needed.extend(of_set.flat_map(|(_, group, resource, verbs)| {
-            verbs.iter().map(|verb| Permission::cluster(verb, group, resource))
-        }));
-    }
-    needed.extend(["create", "patch"].map(|verb| Permission::cluster(verb, "", "events")));
+    needed.extend(engine.controllers().flat_map(of));
     needed.extend(lease.into_iter().flat_map(of_lease));
     needed.sort();
     needed.dedup();
@@ -91,7 +108,10 @@ mod tests {
     }
 
     fn asked(sets: Vec<Box<dyn RuleSet + Send>>) -> BTreeSet<Right> {
-        let needed = needed(&Engine::new(Config::default(), sets), None);
+        rights(needed(&Engine::new(Config::default(), sets), None))
+    }
+
+    fn rights(needed: Vec<Permission>) -> BTreeSet<Right> {
         needed.into_iter().map(|p| (p.verb.to_owned(), p.group.to_owned(), p.resource.to_owned())).collect()
     }
 
@@ -115,5 +135,7 @@ mod tests {
         let provisioner = asked(vec![Box::new(Provisioner::new(csi))]);
         let role = granted("bindery-csi.yaml", "bindery-csi");
         assert!(provisioner.is_subset(&role), "{:?}", provisioner.difference(&role));
+        assert_eq!(rights(of(LOCAL)), granted("bindery-local.yaml", "bindery-local"));
+        assert_eq!(rights(of(NODE_CLEANUP)), granted("bindery-local.yaml", "bindery-node-cleanup"));
     }
 }

@@ -11,6 +11,23 @@ use bindery_fields::{Decoded, PatchError, Schema, Strictness, Validation};
 use serde_json::Value;
 use std::borrow::Cow;
 
+/// How many items a list in an object may have. Validation, ownership and diffs compare the items
+/// of a list with each other, which takes seconds for more while the store is locked.
+const LIST_ITEMS_MAX: usize = 10_000;
+
+/// Rejects an object with a list that is too long.
+fn check_lists(value: &Value) -> Result<(), Status> {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        Value::Object(map) => map.values().try_for_each(check_lists),
+        Value::Array(list) if list.len() > LIST_ITEMS_MAX => {
+            let message = format!("a list in the object has {} items: limit is {LIST_ITEMS_MAX}", list.len());
+            Err(Status::failure(413, "RequestEntityTooLarge", format!("Request entity too large: {message}")))
+        }
+        Value::Array(list) => list.iter().try_for_each(check_lists),
+    }
+}
+
 fn schema(kind: &Kind) -> Result<&'static Schema, Status> {
     Schema::of(kind.group, kind.version, kind.kind)
         .ok_or_else(|| Status::internal(format!("{} has no schema", kind.kind)))
@@ -66,6 +83,7 @@ pub fn read(kind: &'static Kind, body: &Body, strict: bool) -> Result<Decoded, S
     }
     let decoded = bindery_fields::decode(schema(kind)?, &text, strictness(strict)).map_err(|error| reject(error.0))?;
     let mut object = decoded.value;
+    check_lists(&object)?;
     set_type_meta(&mut object, kind);
     let mut strict_errors = decoded.strict_errors;
     if let Some(duplicate_key) = duplicate_key.filter(|_| strict) {
@@ -111,6 +129,7 @@ pub fn patched(
         PatchType::Apply => return Err(Status::internal("an apply patch was passed to a function for other patches")),
     };
     let mut decoded = patch::patch(of_kind, live, patch, &text, validation).map_err(patch_status)?;
+    check_lists(&decoded.value)?;
     let named = |field| crate::value::text(&decoded.value, &[field]);
     // Missing fields are assumed to be right.
     let is_other = |given: &str, wanted: &str| !given.is_empty() && given != wanted;
@@ -162,6 +181,7 @@ pub fn applied(
     force: bool,
     writer: &Writer<'_>,
 ) -> Result<Value, Status> {
+    check_lists(patch)?;
     let outcome = managed::apply(schema(kind)?, live, patch, force, writer);
     let mut object = outcome.map_err(|error| {
         let message = error.message();

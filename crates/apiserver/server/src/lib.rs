@@ -5,6 +5,11 @@
 //! about each kind, [`store`] keeps objects as the bytes that clients receive, and [`disk`]
 //! persists them.
 //!
+//! Everything is bounded: what is stored and remembered ([`api::Settings`]), what happens at the
+//! same time ([`http::Limits`]), the size of an object and of its lists, and the background work
+//! between two requests. Requests are handled one at a time while the store is locked, so a request
+//! with the largest lists delays all others by up to seconds.
+//!
 //! This crate knows no controllers, and nothing about binding volumes.
 
 pub mod api;

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::get;
 use bindery_local_disks::node_cleanup::{Deleted, DeletionObserver, NodeCleanup};
-use bindery_runtime::{Api, CALL_DEADLINE, EventSink, shutdown_signal};
+use bindery_runtime::{Api, CALL_DEADLINE, EventSink, PermissionStatus, check_permissions, shutdown_signal};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::cluster::ClusterFlags;
 use crate::listen::ListenAddress;
 use crate::metrics::{CONTENT_TYPE, Labels};
-use crate::{duration, endpoints, number};
+use crate::{duration, endpoints, number, permissions};
 
 /// Flags of `bindery provisioner node-cleanup`. Those of the node-cleanup-controller have the same
 /// names and meanings.
@@ -72,6 +72,8 @@ pub async fn run(args: Args) -> Result<(), String> {
     let delay = args.pvc_deletion_delay;
     let mut cleanup = NodeCleanup { api, classes, delay, events, observer: counts, missing_since: BTreeMap::new() };
     let listener = args.listen.bind().await?;
+    let (needed, status) = (permissions::of(permissions::NODE_CLEANUP), PermissionStatus::default());
+    let permissions = check_permissions(Api::new(client.clone(), CALL_DEADLINE, None), needed, status);
     cluster.log_version(client);
     let path = format!("/{}", args.metrics_path.trim_start_matches('/'));
     let page = get(move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.page()) });
@@ -90,6 +92,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         stopped = shutdown_signal() => stopped,
         () = write_events => Err("the event sink ended unexpectedly".into()),
         () = endpoints::serve(listener, router) => Err("the HTTP server ended unexpectedly".into()),
+        () = permissions => Err("the permission check ended unexpectedly".into()),
         () = rounds => Err("the cleanup loop ended unexpectedly".into()),
     }
 }

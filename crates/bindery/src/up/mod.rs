@@ -53,12 +53,13 @@ pub async fn run(args: Args) -> Result<(), String> {
     if args.demo {
         return demo::run().await;
     }
+    let stop = shutdown_signal();
     let server = args.server.start().await?;
     let client = client(&server).await?;
     let driver = (args.nodes > 0).then(|| Driver::new(args.node_storage.units()));
     let mut host = start_controllers(&client, Arc::new(Recorder::default()), args.nodes, driver)?;
     let ended = tokio::select! {
-        stopped = shutdown_signal() => stopped,
+        stopped = stop => stopped,
         failed = host.task_failure() => Err(failed),
         reason = server.failed() => return Err(apiserver::storage_failed(&reason)),
     };

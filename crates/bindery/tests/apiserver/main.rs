@@ -6,6 +6,7 @@ mod kubectl;
 mod nodes;
 mod process;
 mod server;
+mod snapshot;
 mod storage;
 mod up;
 mod upstream;

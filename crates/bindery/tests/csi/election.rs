@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bindery_csi::fake::FakeDriver;
 use bindery_test_cluster::{TIMEOUT, TestCluster};
 use futures::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::server::Server;
-use crate::state::{CLAIMS, CLASSES};
+use crate::state::{CLAIMS, CLASSES, VOLUMES};
 use crate::wait::until;
 
 const DRIVER: &str = "busy.example.com";
@@ -48,7 +48,7 @@ fn the_lease_is_renewed_and_released_however_much_work_is_queued() {
             renewals.insert(lease["spec"]["renewTime"].to_string());
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         }
-        let bound = server.list("/api/v1/persistentvolumes").await.len();
+        let bound = server.list(VOLUMES).await.len();
         assert!(bound < CLAIMS_AT_ONCE, "there is work left, so that the rate limit delays it");
 
         provisioner.terminate().expect("a signal");
@@ -56,6 +56,11 @@ fn the_lease_is_renewed_and_released_however_much_work_is_queued() {
         assert!(ended.success(), "{}", provisioner.log());
         let lease = server.get(LEASE).await.expect("the lease");
         assert_eq!(lease["spec"]["holderIdentity"], "", "the lease is released: {}", provisioner.log());
+        let version =
+            |object: &Value| object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok());
+        let objects = [server.list(CLAIMS).await, server.list(VOLUMES).await].concat();
+        let last: Option<u64> = objects.iter().filter_map(version).max();
+        assert!(last < version(&lease), "nothing is written after the lease was released");
     });
 }
 

@@ -9,6 +9,7 @@ use bindery_model::{
     Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Meta, Name, Node, Object,
     ObjectKey, Pod, PodKey, Volume, for_each_kind,
 };
+use rustc_hash::FxHashSet;
 
 use self::reindex::Indexed;
 use crate::indices::{ClaimsByClass, MultiMap};
@@ -70,6 +71,8 @@ pub struct Cache {
     topology_index: TopologyIndex,
     capacity_index: CapacityIndex,
     unmatched_claims: UnmatchedClaims,
+    /// Claims and pods that are decided about later anyway.
+    deferred: FxHashSet<ObjectKey>,
 }
 
 /// The store of each type.
@@ -206,6 +209,7 @@ macro_rules! dispatch {
             /// version, so no two states of an object may have the same version.
             pub fn digest(&self, state: &mut impl std::hash::Hasher) {
                 $($kind::store(self).digest(state);)+
+                bindery_model::hash::digest_unordered(&self.deferred, state);
             }
 
             /// Records that the watch of a kind is complete up to a version.
@@ -255,6 +259,7 @@ impl Cache {
             topology_index: TopologyIndex::default(),
             capacity_index: CapacityIndex::default(),
             unmatched_claims: UnmatchedClaims::default(),
+            deferred: FxHashSet::default(),
         }
     }
 
@@ -501,6 +506,28 @@ impl Cache {
             store.assume(key.clone(), object);
             None
         });
+    }
+
+    /// Notes that a claim or pod is backed off or waits, so that nothing is handed to it: it sees
+    /// every change when it is decided about.
+    pub fn defer(&mut self, key: &ObjectKey) {
+        if self.deferred.insert(key.clone()) {
+            self.refresh_receiver(key);
+        }
+    }
+
+    /// Ends [`Cache::defer`].
+    pub fn resume(&mut self, key: &ObjectKey) {
+        if self.deferred.remove(key) {
+            self.refresh_receiver(key);
+        }
+    }
+
+    /// Ends [`Cache::defer`] for all keys.
+    pub fn resume_all(&mut self) {
+        for key in std::mem::take(&mut self.deferred) {
+            self.refresh_receiver(&key);
+        }
     }
 
     /// Shows the last seen state of an object again. Returns the assumed and the seen state, which

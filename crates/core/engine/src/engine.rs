@@ -17,6 +17,7 @@ use bindery_rules_api::{Event, LiveReads, RuleSet, Timed, Verdict};
 use rustc_hash::FxHashMap;
 
 use self::slices::{PartialList, Sweep};
+use crate::gate::Gate;
 use crate::in_flight::InFlight;
 use crate::published_events::PublishedEvents;
 use crate::queue::{Cause, Work, WorkQueue};
@@ -38,6 +39,7 @@ pub struct Engine {
     queue: WorkQueue,
     /// What is yet to be enqueued, in order.
     sweeps: VecDeque<Sweep>,
+    gate: Gate,
     in_flight: InFlight,
     published: PublishedEvents,
     timings: FxHashMap<(Timed, ObjectKey), (Name, Moment)>,
@@ -62,6 +64,7 @@ impl Engine {
         let policy = sets.iter().find_map(|set| set.index_policy());
         Engine {
             resync_at: vec![Moment::default(); sets.len()],
+            gate: Gate::new(&config),
             config,
             sets: sets.into(),
             known: Cache::new(policy.unwrap_or(IndexPolicy::NONE)),
@@ -80,6 +83,14 @@ impl Engine {
             rejected: None,
             out: Vec::new(),
         }
+    }
+
+    /// Spreads delays by a random number, as [`Config::jitter_seed`] does.
+    #[must_use]
+    pub fn with_jitter(mut self, seed: u64) -> Engine {
+        self.config.jitter_seed = Some(seed);
+        self.gate.set_jitter(seed);
+        self
     }
 
     /// Handles an input and returns what to do. The same inputs give the same outputs.
@@ -103,11 +114,11 @@ impl Engine {
             Input::Listed { kind, version, objects } => self.listed(kind, version, objects),
             Input::Watched(object) => {
                 let change = self.known.watched(object);
-                self.changed(change, None);
+                self.changed(change, Cause::Change, None);
             }
             Input::Deleted { key, version } => {
                 let change = self.known.watched_deleted(&key, version);
-                self.changed(change, None);
+                self.changed(change, Cause::Change, None);
             }
             Input::Bookmark { kind, version } => self.known.watched_up_to(kind, version),
             Input::Answered(id, answer) => self.answered(id, answer),
@@ -175,7 +186,13 @@ impl Engine {
 
     /// The number of requests and of operations in flight.
     pub fn in_flight(&self) -> (usize, usize) {
-        (self.in_flight.requests(), self.in_flight.operations())
+        (self.gate.requests(), self.gate.operations())
+    }
+
+    /// The most requests that may be in flight now: less than [`Config::requests_max`] while the API
+    /// server is overloaded.
+    pub fn request_window(&self) -> usize {
+        self.gate.window()
     }
 
     /// Whether a duration is being measured for an object.
@@ -194,6 +211,11 @@ impl Engine {
         self.queue.clear();
         self.sweeps.clear();
         self.in_flight.clear_waiting();
+        self.gate.clear_waiting();
+        self.known.resume_all();
+        // Of objects that are deleted while another instance leads, nothing must stay behind.
+        self.published.clear();
+        self.timings.clear();
         if self.is_active() {
             self.sweep_everything();
         }
@@ -201,7 +223,7 @@ impl Engine {
 
     /// Wakes the keys that a change affects, except the one that made it, which is decided about
     /// anyway.
-    fn changed(&mut self, change: Option<Change>, made_by: Option<&Work>) {
+    fn changed(&mut self, change: Option<Change>, cause: Cause, made_by: Option<&Work>) {
         let Some(change) = change else { return };
         if !self.is_active() {
             return;
@@ -210,7 +232,7 @@ impl Engine {
         for (set, rules) in sets.iter().enumerate() {
             rules.wake(known, &change, &mut |key| {
                 let work = Work { set, key };
-                if Some(&work) != made_by && queue.wake(work, Cause::Change) {
+                if Some(&work) != made_by && queue.wake(work, cause) {
                     stats.wakes += 1;
                 }
             });

@@ -9,6 +9,7 @@ use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::connection_error::connection_error;
@@ -19,6 +20,8 @@ pub struct Api {
     /// How long a call may take.
     deadline: Duration,
     rate: Option<Rate>,
+    /// Whether calls that wait for the rate limit are cancelled.
+    stops: watch::Sender<bool>,
 }
 
 /// A response.
@@ -99,7 +102,8 @@ impl Api {
 
     /// Calls through a client, with an optional rate limit in calls per second and burst.
     pub fn new(client: Client, deadline: Duration, rate: Option<(f64, f64)>) -> Api {
-        Api { client, deadline, rate: rate.map(|(per_second, burst)| Rate::new(per_second, burst)) }
+        let rate = rate.map(|(per_second, burst)| Rate::new(per_second, burst));
+        Api { client, deadline, rate, stops: watch::Sender::new(false) }
     }
 
     /// The client, for watches.
@@ -112,10 +116,19 @@ impl Api {
         self.deadline
     }
 
+    /// Cancels the calls that wait for the rate limit, now and later. Those that were sent go on.
+    pub(crate) fn cancel_waiting(&self) {
+        self.stops.send_replace(true);
+    }
+
     /// Sends a request and waits for the response.
     pub async fn call(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
         if let Some(rate) = &self.rate {
-            sleep_until(rate.slot(Instant::now())).await;
+            let mut stops = self.stops.subscribe();
+            tokio::select! {
+                () = sleep_until(rate.slot(Instant::now())) => {}
+                _ = stops.wait_for(|stops| *stops) => return Err(Lost("the program is stopping".into())),
+            }
         }
         let call = async {
             let response =

@@ -32,6 +32,11 @@ impl Caller {
         Caller { api, worker }
     }
 
+    /// Cancels the requests that wait for the rate limit.
+    pub(crate) fn cancel_waiting(&self) {
+        self.api.cancel_waiting();
+    }
+
     /// Sends a request and returns the answer.
     pub async fn send(&self, request: Request) -> Answer {
         match request {

@@ -86,16 +86,18 @@ impl EngineHost {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
-pub async fn shutdown_signal() -> Result<(), String> {
+/// Waits for SIGTERM or SIGINT. Signals count from the call, not only once the result is awaited.
+pub fn shutdown_signal() -> impl Future<Output = Result<(), String>> {
     use tokio::signal::unix::{SignalKind, signal};
-    let error = |error: std::io::Error| format!("cannot listen for signals: {error}");
-    let mut terminate = signal(SignalKind::terminate()).map_err(error)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(error)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let listen = |kind| signal(kind).map_err(|error| format!("cannot listen for signals: {error}"));
+    let (terminate, interrupt) = (listen(SignalKind::terminate()), listen(SignalKind::interrupt()));
+    async {
+        let (mut terminate, mut interrupt) = (terminate?, interrupt?);
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("shutting down");
+        Ok(())
     }
-    tracing::info!("shutting down");
-    Ok(())
 }

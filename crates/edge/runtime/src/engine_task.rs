@@ -1,5 +1,6 @@
 //! The task that owns the engine: it passes inputs one at a time and carries out the outputs.
 
+use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,6 +87,8 @@ impl EngineTask {
         changes: ChangeReceiver,
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
+        // Instances that are rejected at the same time must not retry at the same time.
+        let engine = engine.with_jitter(RandomState::new().hash_one(()));
         let (calls, decisions, rejections) = (JoinSet::new(), DecisionLog::default(), RejectionLog::default());
         EngineTask { engine, caller, events, inbox, changes, calls, observer, decisions, rejections }
     }
@@ -150,10 +153,11 @@ impl EngineTask {
         }
     }
 
-    /// Waits for the requests that were sent, and cancels those that take too long. The engine is
-    /// given no more inputs, so it sends nothing more. What a cancelled request has changed is
-    /// found by the next leader, as after a crash.
+    /// Cancels the requests that wait for the rate limit, waits for those that were sent, and cancels
+    /// them if they take too long. The engine is given no more inputs, so it sends nothing more. What
+    /// a cancelled request has changed is found by the next leader, as after a crash.
     async fn stop(mut self, drain: Duration) {
+        self.caller.cancel_waiting();
         let drained = timeout(drain, async { while self.calls.join_next().await.is_some() {} }).await;
         if drained.is_err() {
             tracing::info!(requests = self.calls.len(), "requests without a response cancelled");

@@ -24,4 +24,4 @@ pub mod two_leaders;
 pub mod user_api;
 
 pub use engine_api::EngineApi;
-pub use simulated_cluster::{InjectedError, SimulatedCluster, WatchEvent, describe};
+pub use simulated_cluster::{InjectedError, SimulatedCluster, WatchEvent, decode, describe, patched};

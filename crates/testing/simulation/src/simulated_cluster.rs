@@ -288,7 +288,7 @@ impl EngineApi for SimulatedCluster {
 }
 
 /// The object after a write.
-fn patched(object: &Value, write: &Write) -> Value {
+pub fn patched(object: &Value, write: &Write) -> Value {
     let patch = write.patch(NOW);
     match write.edit().patch_type() {
         PatchType::Merge => {
@@ -314,7 +314,7 @@ fn has_finalizers(object: &Value) -> bool {
 }
 
 /// Decodes an object as the runtime would.
-pub(crate) fn decode(kind: Kind, object: &Value) -> Object {
+pub fn decode(kind: Kind, object: &Value) -> Object {
     Object::from_json(kind, object.to_string().as_bytes()).expect("objects have names")
 }
 

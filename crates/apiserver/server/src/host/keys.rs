@@ -73,7 +73,8 @@ impl Keys {
 impl Keys {
     /// The keys that a data directory contains.
     pub fn for_snapshots(&self) -> SnapshotKeys {
-        let (authority, authority_key, token) = (self.authority.clone(), self.authority_key.clone(), self.token.clone());
+        let (authority, authority_key, token) =
+            (self.authority.clone(), self.authority_key.clone(), self.token.clone());
         SnapshotKeys { authority, authority_key, token }
     }
 }

@@ -84,7 +84,8 @@ mod tests {
         let table = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n        /0 universe UNICAST\n     |-- 10.1.2.3\n        \
                      /32 host LOCAL\n     |-- 10.1.2.255\n        /32 link BROADCAST\n";
         assert_eq!(v4_addresses(table).collect::<Vec<_>>(), [Ipv4Addr::new(10, 1, 2, 3)]);
-        let table = "fe80000000000000020c29fffe000000 02 40 20 80 eth0\n20010db8000000000000000000000001 02 40 00 80 eth0\n";
+        let table =
+            "fe80000000000000020c29fffe000000 02 40 20 80 eth0\n20010db8000000000000000000000001 02 40 00 80 eth0\n";
         assert_eq!(v6_addresses(table).collect::<Vec<_>>(), ["2001:db8::1".parse::<Ipv6Addr>().expect("an address")]);
     }
 

@@ -35,7 +35,8 @@ pub struct Metrics {
 impl Metrics {
     /// Counts a response.
     pub fn responded(&self, verb: CallVerb, path: &Path<'_>, code: u16) {
-        let kind = path.resource().and_then(|path| Some((path, Kind::of_path(path.group, path.version, &path.resource)?)));
+        let kind =
+            path.resource().and_then(|path| Some((path, Kind::of_path(path.group, path.version, &path.resource)?)));
         let subresource = kind.and_then(|(path, kind)| {
             kind.subresources.iter().map(|part| part.name).find(|name| *name == path.subresource)
         });

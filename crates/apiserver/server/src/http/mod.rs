@@ -37,9 +37,11 @@ mod version;
 
 pub use audit::{AUDIT_BYTES_MAX, AuditLog};
 pub use background::run_background_tasks;
+pub use body::Body;
 pub use connection::serve;
 pub use context::ContextSource;
 pub use limits::Limits;
+pub use request::{Client, answer};
 pub use shared::{Journal, ServerInfo, Shared};
 pub use version::GIT_VERSION;
 

@@ -1,5 +1,6 @@
 //! Handles an HTTP request: authentication, body, routing.
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,11 +8,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{
-    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, USER_AGENT,
-};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, USER_AGENT};
 use http::{HeaderName, Method};
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Body as HttpBody;
 
 use super::accept::{self, Accept};
 use super::audit::AuditEvent;
@@ -80,7 +79,10 @@ pub struct Client {
 }
 
 /// Responds to a request.
-pub async fn answer(shared: &Arc<Shared>, client: Client, request: http::Request<Incoming>) -> Reply {
+pub async fn answer<B>(shared: &Arc<Shared>, client: Client, request: http::Request<B>) -> Reply
+where
+    B: HttpBody<Data = Bytes, Error: Display> + Unpin,
+{
     let received = jiff::Timestamp::now();
     let (parts, body) = request.into_parts();
     let given_id = parts.headers.get(&AUDIT_ID).filter(|id| id.len() <= AUDIT_ID_BYTES_MAX).cloned();
@@ -142,7 +144,10 @@ fn new_audit_id(random: u128) -> HeaderValue {
 }
 
 /// Reads a body.
-async fn read(body: Incoming, headers: &HeaderMap) -> Result<Bytes, Status> {
+async fn read<B>(body: B, headers: &HeaderMap) -> Result<Bytes, Status>
+where
+    B: HttpBody<Data = Bytes, Error: Display> + Unpin,
+{
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -163,7 +168,10 @@ fn too_large() -> Status {
 
 /// A body in one frame, the usual case, is not copied. The rest of a body that is too large is
 /// discarded up to a limit: a client that is still sending would not read the response.
-async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
+async fn read_frames<B>(mut body: B) -> Result<Bytes, Status>
+where
+    B: HttpBody<Data = Bytes, Error: Display> + Unpin,
+{
     let (mut first, mut rest, mut bytes) = (Bytes::new(), BytesMut::new(), 0);
     loop {
         let frame = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await;

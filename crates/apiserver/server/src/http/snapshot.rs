@@ -19,12 +19,8 @@ pub async fn answer(shared: &Shared) -> Result<Reply, Status> {
     });
     let objects = objects?;
     shared.persisted(revision).await?;
-    let header = SnapshotHeader {
-        format: SNAPSHOT_FORMAT,
-        revision,
-        objects: objects.len() as u64,
-        keys: shared.keys.clone(),
-    };
+    let header =
+        SnapshotHeader { format: SNAPSHOT_FORMAT, revision, objects: objects.len() as u64, keys: shared.keys.clone() };
     let mut first = serde_json::to_vec(&header).map_err(Status::internal)?;
     first.push(b'\n');
     let lines = objects.into_iter().map(|(bucket, key, object)| {

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bindery_local_disks::agent::{Cleanings, EngineVolumes, Problems};
 use bindery_local_disks::discover::Owner;
+use bindery_runtime::PermissionStatus;
 use tokio::net::TcpListener;
 
 use super::metrics::Metrics;
@@ -71,6 +72,7 @@ struct Shared {
     status: Status,
     metrics: Metrics,
     cleanings: Cleanings,
+    permissions: PermissionStatus,
 }
 
 /// Serves forever.
@@ -79,6 +81,7 @@ pub async fn serve(
     status: Status,
     metrics: Metrics,
     cleanings: Cleanings,
+    permissions: PermissionStatus,
     metrics_path: String,
 ) {
     let path = format!("/{}", metrics_path.trim_start_matches('/'));
@@ -86,13 +89,16 @@ pub async fn serve(
         .route("/ready", get(ready))
         .route("/healthz", get(|| async { "ok" }))
         .route(&path, get(page))
-        .with_state(Shared { status, metrics, cleanings });
+        .with_state(Shared { status, metrics, cleanings, permissions });
     endpoints::serve(listener, router).await;
 }
 
-/// Ready if the last discovery found no general problem. Lists all problems in either case.
+/// Ready if the last discovery found no general problem and no permission is missing. Lists all
+/// problems in either case.
 async fn ready(State(shared): State<Shared>) -> Response {
-    match shared.status.readiness() {
+    let (is_ready, problems) = shared.status.readiness();
+    let missing = shared.permissions.problems();
+    match (is_ready && missing.is_empty(), [missing, problems].concat()) {
         (true, problems) if problems.is_empty() => "ok".into_response(),
         (true, problems) => format!("ok, except for\n{}\n", problems.join("\n")).into_response(),
         (false, problems) => (StatusCode::INTERNAL_SERVER_ERROR, problems.join("\n") + "\n").into_response(),

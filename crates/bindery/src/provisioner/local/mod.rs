@@ -17,13 +17,16 @@ use bindery_local_disks::discover::Owner;
 use bindery_local_disks::{Config, disk};
 use bindery_model::{Annotation, Kind, Name, Node, Object};
 use bindery_provisioner_sdk::{Provisioner, ProvisioningWorker};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, list, shutdown_signal};
+use bindery_runtime::{
+    Api, CALL_DEADLINE, EngineHost, Observer, PermissionStatus, RunOperation, check_permissions, list, shutdown_signal,
+};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use crate::cluster::ClusterFlags;
 use crate::duration;
 use crate::listen::ListenAddress;
 use crate::metrics::Recorder;
+use crate::permissions;
 use endpoints::Status;
 use metrics::Metrics;
 
@@ -75,8 +78,12 @@ pub async fn run(args: Args) -> Result<(), String> {
     let cluster = args.cluster.load().await?;
     let client = cluster.client()?;
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    cluster.log_version(client);
-    let node = Arc::new(find_node(&api, &name).await?);
+    let cannot_start = |error: String| format!("cannot start on {cluster}: {error}");
+    cluster.clone().log_version(client.clone());
+    let node = Arc::new(find_node(&api, &name).await.map_err(cannot_start)?);
+    let permissions = PermissionStatus::default();
+    let unlimited = Api::new(client, CALL_DEADLINE, None);
+    let check = check_permissions(unlimited, permissions::of(permissions::LOCAL), permissions.clone());
     let agent =
         Agent { api, node, cleanings: Cleanings::default(), metrics: Metrics::default(), status: Status::default() };
     let listener = args.listen.bind().await?;
@@ -85,13 +92,16 @@ pub async fn run(args: Args) -> Result<(), String> {
         agent.status.clone(),
         agent.metrics.clone(),
         agent.cleanings.clone(),
+        permissions,
         args.metrics_path.clone(),
     );
     let (mut server, mut stop) = (std::pin::pin!(server), std::pin::pin!(shutdown_signal()));
+    let mut check = std::pin::pin!(check);
     loop {
         let changed = tokio::select! {
             stopped = &mut stop => return stopped,
             () = &mut server => return Err("the HTTP server ended unexpectedly".into()),
+            () = &mut check => return Err("the permission check ended unexpectedly".into()),
             changed = agent.run(&args, config.clone()) => changed?,
         };
         tracing::info!("configuration changed, restarting with the new one");

@@ -66,7 +66,7 @@ impl Engine {
         let Some(mut partial) = self.partial_lists.pop_front() else { return };
         let was_active = self.is_active();
         for change in self.known.continue_list(&mut partial.list, LISTED_MAX) {
-            self.changed(Some(change), None);
+            self.changed(Some(change), Cause::Change, None);
         }
         if !partial.list.is_complete() {
             return self.partial_lists.push_front(partial);
@@ -116,7 +116,7 @@ impl Engine {
     /// decisions are made, it enqueues at least one, so that no key waits behind changes without
     /// end.
     pub(super) fn continue_sweeps(&mut self) {
-        let least = usize::from(self.in_flight.has_capacity(&self.config));
+        let least = usize::from(self.gate.admits_request(self.now));
         let mut left = self.config.decisions_max.saturating_sub(self.queue.backlog()).max(least);
         while left > 0
             && let Some(sweep) = self.sweeps.front_mut()
@@ -141,7 +141,7 @@ impl Engine {
 
     /// Whether there is work that needs no further input than the next tick.
     pub(super) fn has_more_to_do(&self) -> bool {
-        let decides = self.is_active() && self.in_flight.has_capacity(&self.config);
+        let decides = self.is_active() && self.gate.admits_request(self.now);
         !self.partial_lists.is_empty() || decides && (self.queue.backlog() > 0 || !self.sweeps.is_empty())
     }
 }

@@ -26,6 +26,11 @@ pub struct Call {
 
 /// A connection to a server, and the requests that it receives.
 pub fn server() -> (Api, Requests) {
+    server_with(None)
+}
+
+/// The same with a rate limit: calls a second, and burst.
+pub fn server_with(rate: Option<(f64, f64)>) -> (Api, Requests) {
     let (send, requests) = unbounded_channel();
     let service = tower::service_fn(move |request: Request<Body>| {
         let send = send.clone();
@@ -36,7 +41,7 @@ pub fn server() -> (Api, Requests) {
             answer.await.map_err(|_| BoxError::from("the connection was closed"))
         }
     });
-    (Api::new(Client::new(service, "default"), DEADLINE, None), Requests(requests))
+    (Api::new(Client::new(service, "default"), DEADLINE, rate), Requests(requests))
 }
 
 impl Requests {

@@ -10,11 +10,11 @@ use bindery_model::{Kind, ObjectKey};
 use bindery_rules_api::{
     Failure, LiveReads, Operation, OperationOutput, Profile, Request, ResyncInterval, Rule, RuleSet, Verdict,
 };
-use bindery_runtime::{EngineHost, NoObserver, Observer, RunOperation};
+use bindery_runtime::{Api, EngineHost, NoObserver, Observer, RunOperation};
 use futures::future::BoxFuture;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::server::{Call, Requests, server};
+use crate::server::{Call, Requests, server, server_with};
 
 static READS: Rule = Rule { name: "test.reads", why: "The volume and its copy are read one after the other." };
 
@@ -50,19 +50,18 @@ impl RunOperation for NoOperations {
     }
 }
 
-fn volume() -> serde_json::Value {
-    json!({"kind": "PersistentVolume", "metadata": {"name": "data", "uid": "u", "resourceVersion": "4"}})
+fn volume(name: &str) -> Value {
+    json!({"kind": "PersistentVolume", "metadata": {"name": name, "uid": name, "resourceVersion": "4"}})
 }
 
-/// A leader that has sent a request, which is not answered yet.
-async fn busy() -> (EngineHost, Requests, Call) {
-    let (api, mut requests) = server();
+/// A leader that has sent a request about the volume `data`, which is not answered yet.
+async fn busy((api, mut requests): (Api, Requests), volumes: &[Value]) -> (EngineHost, Requests, Call) {
     let observer: Arc<dyn Observer> = Arc::new(NoObserver);
     let engine = Engine::new(Config::default(), vec![Box::new(Reads)]);
     let host = EngineHost::start(&Arc::new(api), engine, &observer, |_| Arc::new(NoOperations));
     host.set_leader(true).expect("it runs");
     requests.next("sendInitialEvents=true").await.answer(500, &[]);
-    let list = json!({"kind": "PersistentVolumeList", "metadata": {"resourceVersion": "5"}, "items": [volume()]});
+    let list = json!({"kind": "PersistentVolumeList", "metadata": {"resourceVersion": "5"}, "items": volumes});
     requests.next("limit=500").await.answer(200, &[list]);
     // The watch and the first decision are concurrent. The watch stays open.
     let (first, second) = (requests.next("persistentvolumes").await, requests.next("persistentvolumes").await);
@@ -74,7 +73,7 @@ async fn busy() -> (EngineHost, Requests, Call) {
 
 #[tokio::test]
 async fn a_request_without_a_response_is_cancelled_when_leadership_is_lost() {
-    let (host, requests, read) = busy().await;
+    let (host, requests, read) = busy(server(), &[volume("data")]).await;
     host.stop(Duration::ZERO).await;
     read.cancelled().await;
     assert!(requests.is_empty(), "nothing is sent any more");
@@ -82,7 +81,22 @@ async fn a_request_without_a_response_is_cancelled_when_leadership_is_lost() {
 
 #[tokio::test]
 async fn a_request_that_was_sent_may_end_but_no_other_one_is_sent() {
-    let (host, requests, read) = busy().await;
+    let (host, requests, read) = busy(server(), &[volume("data")]).await;
+    stop(host, read).await;
+    assert!(requests.is_empty(), "the copy is not read any more");
+}
+
+#[tokio::test]
+async fn requests_that_wait_for_the_rate_limit_are_cancelled() {
+    // One call for the list, one for the first volume, and the next after a quarter of an hour.
+    let limited = server_with(Some((0.001, 2.0)));
+    let (host, requests, read) = busy(limited, &[volume("data"), volume("other")]).await;
+    stop(host, read).await;
+    assert!(requests.is_empty(), "the other volume is not read");
+}
+
+/// Begins to stop, then answers a request.
+async fn stop(host: EngineHost, read: Call) {
     let mut stop = std::pin::pin!(host.stop(Duration::from_secs(600)));
     let is_pending = std::future::poll_fn(|context| Poll::Ready(stop.as_mut().poll(context).is_pending())).await;
     assert!(is_pending, "it waits for the response");
@@ -90,7 +104,6 @@ async fn a_request_that_was_sent_may_end_but_no_other_one_is_sent() {
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
-    read.answer(200, &[volume()]);
+    read.answer(200, &[volume("data")]);
     stop.await;
-    assert!(requests.is_empty(), "the copy is not read any more");
 }

@@ -19,6 +19,7 @@ pub struct Harness {
     pub decided: Vec<Decided>,
     pub events: Vec<Event>,
     pub rejections: Vec<Rejection>,
+    pub tick_at: Option<Duration>,
 }
 
 pub fn claim_key(name: &str) -> ObjectKey {
@@ -40,6 +41,7 @@ impl Harness {
             decided: Vec::new(),
             events: Vec::new(),
             rejections: Vec::new(),
+            tick_at: None,
         }
     }
 
@@ -88,7 +90,10 @@ impl Harness {
                 }
                 Output::Publish(event) => self.events.push(event),
                 Output::Decided(decided) => self.decided.push(decided),
-                Output::TickAt(moment) => continues = moment.0 <= self.now,
+                Output::TickAt(moment) => {
+                    continues = moment.0 <= self.now;
+                    self.tick_at = Some(moment.0);
+                }
                 Output::Rejected(rejection) => self.rejections.push(rejection),
                 Output::Measured(_) => {}
             }

@@ -205,9 +205,7 @@ fn a_restored_server_continues_from_the_last_revision() {
 #[test]
 fn a_full_store_accepts_no_growth_but_deletions() {
     let mut server = TestServer::with(Settings { store_bytes: 20_000, ..Settings::default() });
-    let map = |name: &str, bytes: usize| {
-        json!({"metadata": {"name": name, "finalizers": ["a.b/c"]}, "data": {"a": "x".repeat(bytes)}})
-    };
+    let map = |name: &str, bytes: usize| json!({"metadata": {"name": name, "finalizers": ["a.b/c"]}, "data": {"a": "x".repeat(bytes)}});
     server.make("configmaps/default", map("a", 8_000));
     let (code, status) = server.create("configmaps/default", map("b", 12_000));
     assert_eq!((code, &status["reason"]), (507, &json!("InsufficientStorage")), "{status}");
@@ -233,4 +231,19 @@ fn an_object_beyond_etcds_limit_is_rejected() {
     let (code, status) = server.create("pods/default", pod(1_600_000));
     assert_eq!((code, &status["message"]), (500, &json!("etcdserver: request is too large")));
     server.make("pods/default", pod(1_400_000));
+}
+
+#[test]
+fn an_object_with_a_very_long_list_is_rejected() {
+    let mut server = TestServer::new();
+    let map = |count: usize| {
+        let finalizers: Vec<String> = (0..count).map(|number| format!("a.b/{number}")).collect();
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "finalizers": finalizers}})
+    };
+    assert_eq!(server.create("configmaps/default", map(10_001)).0, 413);
+    server.make("configmaps/default", map(10_000));
+    assert_eq!(server.update("configmaps/default/a", map(10_001)).0, 413);
+    assert_eq!(server.merge("configmaps/default/a", map(10_001)).0, 413);
+    let apply = Verb::Patch(PatchType::Apply);
+    assert_eq!(server.send(apply, "configmaps/default/a?fieldManager=m", map(10_001)).0, 413);
 }
