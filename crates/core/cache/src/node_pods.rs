@@ -45,14 +45,14 @@ impl NodeUsage {
 }
 
 /// The pods of one node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct PodsOnNode {
     pods: BTreeSet<PodKey>,
     usage: NodeUsage,
 }
 
 /// How a pod is indexed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct IndexedPod {
     node: Option<Name>,
     usage: NodeUsage,
@@ -84,7 +84,7 @@ fn is_unattempted(pod: &Pod) -> bool {
 }
 
 /// Pods by node, and pods that wait for one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NodePods {
     indexed: FxHashMap<PodKey, IndexedPod>,
     by_node: FxHashMap<Name, PodsOnNode>,

@@ -135,7 +135,8 @@ impl Indexed for Attachment {
 impl Cache {
     /// Indexes the pods again that use a claim.
     fn refresh_pods_using(&mut self, claim: &ClaimKey) {
-        for pod in self.pods_by_claim.get(claim).to_vec() {
+        let pods: Vec<PodKey> = self.pods_by_claim.get(claim).cloned().collect();
+        for pod in pods {
             self.refresh_pod(&pod);
         }
     }
