@@ -5,13 +5,15 @@ mod recorder;
 mod work_queues;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
+use bindery_cache::Plugin;
 use bindery_engine::Engine;
 use bindery_lifecycle::rules::ephemeral::CREATE_CLAIM;
-use bindery_model::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use bindery_rules_api::Rule;
+use bindery_runtime::WatchStatus;
 use bindery_scheduler::Scheduler;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -28,11 +30,11 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Label names and values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// The page. Objects are counted for each request, so that gauges cannot drift. `more` registers
-/// additional metrics.
+/// The page. `more` registers additional metrics.
 pub fn page(
     engine: &Engine,
     recorder: &Recorder,
+    watches: &WatchStatus,
     lease: Option<&str>,
     events_dropped: u64,
     more: Option<&(dyn Fn(&mut Registry) + Send + Sync)>,
@@ -54,47 +56,46 @@ pub fn page(
     }
     work_queues::collect(engine, &mut registry);
     collect_engine(engine, events_dropped, &mut registry);
+    collect_access(recorder, watches, &mut registry);
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut page, &registry);
     page
 }
 
-fn plugin(volume: &Volume) -> String {
-    match &volume.source {
-        Source::HostPath(_) => "kubernetes.io/host-path".into(),
-        Source::Nfs(_) => "kubernetes.io/nfs".into(),
-        Source::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
-        Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => "N/A".into(),
+fn plugin_name(plugin: &Plugin) -> String {
+    match plugin {
+        Plugin::HostPath => "kubernetes.io/host-path".into(),
+        Plugin::Nfs => "kubernetes.io/nfs".into(),
+        Plugin::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
+        Plugin::Other => "N/A".into(),
     }
 }
 
+/// The numbers of claims and volumes. The cache counts them with every change, so that a page costs
+/// the same however many there are.
 fn collect_objects(engine: &Engine, registry: &mut Registry) {
-    let mut counts: BTreeMap<(&'static str, Labels), i64> = BTreeMap::new();
-    let mut count = |name, labels: Labels| *counts.entry((name, labels)).or_default() += 1;
-    let known = engine.known();
-    for key in known.keys(Kind::Volume).into_iter().chain(known.keys(Kind::Claim)) {
-        let object = known.object(&key);
-        if let Some(Object::Volume(volume)) = &object {
-            let mode = volume.volume_mode.as_str().to_owned();
-            count("pv_collector_total_pv_count", vec![("plugin_name", plugin(volume)), ("volume_mode", mode)]);
-            let is_bound = volume.phase == VolumePhase::Bound;
-            let name = if is_bound { "pv_collector_bound_pv_count" } else { "pv_collector_unbound_pv_count" };
-            count(name, vec![("storage_class", volume.class_field.to_string())]);
-        } else if let Some(Object::Claim(claim)) = &object {
-            let is_bound = claim.status.phase == ClaimPhase::Bound;
-            let name = if is_bound { "pv_collector_bound_pvc_count" } else { "pv_collector_unbound_pvc_count" };
-            let labels = vec![
-                ("namespace", claim.meta.namespace.to_string()),
-                ("storage_class", claim.class().to_string()),
-                ("volume_attributes_class", claim.attributes().to_string()),
-            ];
-            count(name, labels);
-        }
+    let mut counts: BTreeMap<(&'static str, Labels), usize> = BTreeMap::new();
+    let mut add = |name, labels: Labels, count| *counts.entry((name, labels)).or_default() += count;
+    for (group, count) in engine.known().volume_counts().iter() {
+        let mode = group.volume_mode.as_str().to_owned();
+        let labels = vec![("plugin_name", plugin_name(&group.plugin)), ("volume_mode", mode)];
+        add("pv_collector_total_pv_count", labels, count);
+        let name = if group.is_bound { "pv_collector_bound_pv_count" } else { "pv_collector_unbound_pv_count" };
+        add(name, vec![("storage_class", group.class.to_string())], count);
+    }
+    for (group, count) in engine.known().claim_counts().iter() {
+        let name = if group.is_bound { "pv_collector_bound_pvc_count" } else { "pv_collector_unbound_pvc_count" };
+        let labels = vec![
+            ("namespace", group.namespace.to_string()),
+            ("storage_class", group.class.to_string()),
+            ("volume_attributes_class", group.attributes_class.to_string()),
+        ];
+        add(name, labels, count);
     }
     let mut families: BTreeMap<&'static str, Family<Labels, Gauge>> = BTreeMap::new();
     for ((name, labels), value) in counts {
-        families.entry(name).or_default().get_or_create(&labels).set(value);
+        families.entry(name).or_default().get_or_create(&labels).set(i64::try_from(value).unwrap_or(i64::MAX));
     }
     for (name, family) in families {
         registry.register(name, "Number of objects", family);
@@ -108,6 +109,12 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         verdicts.get_or_create(&vec![("rule", (*rule).to_owned())]).inc_by(*count);
     }
     registry.register("bindery_verdicts", "Verdicts and steps, by rule", verdicts);
+    let rejections = Family::<Labels, Counter>::default();
+    for ((status, step), count) in &stats.rejections {
+        rejections.get_or_create(&vec![("status", status.to_string()), ("step", (*step).to_owned())]).inc_by(*count);
+    }
+    let help = "Requests rejected or not answered, by HTTP status (0: no response) and step";
+    registry.register("bindery_requests_rejected", help, rejections);
     let of_rule = |counts: &FxHashMap<&str, u64>, rule: &Rule| counts.get(rule.name).copied().unwrap_or_default();
     let class_failures = of_rule(&stats.write_failures, &CLAIM_DEFAULT_CLASS);
     let class_writes = of_rule(&stats.written, &CLAIM_DEFAULT_CLASS);
@@ -147,4 +154,17 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         registry.register(name, help, gauge);
     }
+}
+
+/// What this program may do, and how current its watches are.
+fn collect_access(recorder: &Recorder, watches: &WatchStatus, registry: &mut Registry) {
+    let staleness = Family::<Labels, Gauge<f64, AtomicU64>>::default();
+    for (kind, stale) in watches.staleness() {
+        staleness.get_or_create(&vec![("kind", kind.as_str().to_owned())]).set(stale.as_secs_f64());
+    }
+    let help = "Seconds since the watch was last known to be current: since its last list, event or bookmark";
+    registry.register("bindery_watch_staleness_seconds", help, staleness);
+    let missing = Gauge::<i64>::default();
+    missing.set(i64::try_from(recorder.permissions().missing().len()).unwrap_or(i64::MAX));
+    registry.register("bindery_permissions_missing", "Permissions that this program needs and lacks", missing);
 }

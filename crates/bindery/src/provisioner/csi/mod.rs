@@ -16,7 +16,7 @@ use bindery_csi::{ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, remo
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Message, Observer, RunOperation};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Lease, Message, Observer, RunOperation, check_permissions};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -24,6 +24,7 @@ use crate::cluster::{Cluster, ClusterFlags, parse_url};
 use crate::endpoints::Shared;
 use crate::leadership::run_as_leader;
 use crate::metrics::Recorder;
+use crate::permissions;
 use endpoints::LeaseHealth;
 use feature_gates::FeatureGates;
 pub use flags::Args;
@@ -76,7 +77,11 @@ pub async fn run(args: Args) -> Result<(), String> {
     let taking = node.as_ref().and_then(|node| node.taking(&args.node, csi.clone(), look.clone()));
     let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(reads, csi));
     let observer: Arc<dyn Observer> = Arc::new(metrics.clone());
-    let mut host = EngineHost::start(&api, engine(&args, config.clone()), &observer, |_| worker);
+    let engine = engine(&args, config.clone());
+    let lease = args.election.leader_election.then(|| args.election.lease(&introduction.name));
+    let needed = permissions::needed(&engine, lease.as_ref());
+    let mut host = EngineHost::start(&api, engine, &observer, |_| worker);
+    host.spawn("the permission check", check_permissions(connect(None)?, needed, recorder.permissions().clone()));
     if let Some(listener) = listener {
         serve(&args, listener, &introduction.name, recorder, metrics, &mut host);
     }
@@ -88,9 +93,12 @@ pub async fn run(args: Args) -> Result<(), String> {
             () = node_deployment::assign_claims(taking, config, outbox.clone()) => {}
         }
     };
-    let lease = args.election.leader_election.then(|| args.election.lease(&introduction.name));
+    let lease = match lease {
+        Some(config) => Some(Lease::new(cluster.client()?, config, observer)),
+        None => None,
+    };
     tokio::select! {
-        ended = run_as_leader(lease, api, observer, host, background) => ended,
+        ended = run_as_leader(lease, host, background) => ended,
         () = driver.lost() => {
             let reason = "the connection to the CSI driver is lost";
             // As csi-provisioner does. The file exists only in a container.
@@ -221,7 +229,6 @@ fn serve(
     let lease = is_elected.then(|| args.election.lease(driver).name);
     let duration = args.election.leader_election_lease_duration;
     let health = is_elected.then(|| LeaseHealth { recorder: recorder.clone(), duration });
-    let shared = Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease)
-        .with_metrics(Arc::new(move |registry| metrics.register(registry)));
+    let shared = Shared::new(host, recorder, lease).with_metrics(Arc::new(move |registry| metrics.register(registry)));
     host.spawn("the HTTP server", endpoints::serve(listener, shared, args.metrics_path.clone(), health));
 }
