@@ -46,6 +46,9 @@ annotations! {
     /// On a claim: the provisioning intent of our provisioner. It records the parameters before the
     /// first call, so that a retry uses the same ones, and is removed once the outcome is known.
     Provisioning = "bindery.dev/provisioning",
+    /// On a volume: the UID of the recycler pod that may scrub it. While it is present, no claim gets
+    /// the volume.
+    Scrubbing = "bindery.dev/scrubbing",
     /// On a volume: the provisioner that created it.
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",
     /// On a claim or a volume: the CSI driver that its in-tree plugin was migrated to.
