@@ -90,7 +90,8 @@ impl RuleSet for AttributesClassProtection {
                 | Object::CsiNode(_)
                 | Object::CsiDriver(_)
                 | Object::Capacity(_)
-                | Object::Attachment(_),
+                | Object::Attachment(_)
+                | Object::Record(_),
             )
             | None => {}
         }

@@ -192,7 +192,8 @@ impl ChaosRun {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => false,
+            | Kind::Attachment
+            | Kind::Record => false,
         }
     }
 
