@@ -1,6 +1,8 @@
 # The container image. Build it in the root of the checkout:
 # docker build -t REGISTRY/bindery:0.1.0 .
 FROM rust:1.95-slim-bookworm AS builder
+# jemalloc, the memory allocator, is built with make.
+RUN apt-get update && apt-get install --yes --no-install-recommends make && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
 # What `bindery version` prints: --build-arg BINDERY_COMMIT=$(git rev-parse --short=12 HEAD).

@@ -120,7 +120,7 @@ impl Cluster {
             self.cluster.answer(&request);
         }
         let is_operation = matches!(request, Request::RunOperation(_));
-        let error = if is_operation { RequestError::Error("it failed".into()) } else { RequestError::Lost };
+        let error = if is_operation { RequestError::Error(500, "it failed".into()) } else { RequestError::Lost };
         self.deliver(Input::Answered(id, Answer::Rejected(error)));
         true
     }

@@ -1,7 +1,6 @@
 //! `bindery scheduler`: assigns pods to nodes.
 
 use bindery_engine::{Config, Engine};
-use bindery_model::DEFAULT_SCHEDULER;
 use bindery_scheduler::Scheduler;
 
 use crate::process::{Defaults, ProcessFlags};
@@ -12,8 +11,9 @@ pub struct Args {
     #[command(flatten)]
     process: ProcessFlags,
 
-    /// Schedule the pods whose spec.schedulerName is NAME.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEDULER)]
+    /// Schedule the pods whose spec.schedulerName is NAME. To replace kube-scheduler, pass
+    /// default-scheduler, and make sure that kube-scheduler does not serve that name.
+    #[arg(long, value_name = "NAME", default_value = "bindery-scheduler")]
     scheduler_name: String,
 }
 

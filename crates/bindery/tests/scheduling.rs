@@ -22,7 +22,7 @@ const PROVISIONER_BEFORE: &str = "volume.beta.kubernetes.io/storage-provisioner"
 /// Starts a cluster with our controllers and our scheduler.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = with_controllers(api_server)?;
-    cluster.add_bindery("scheduler", &[]);
+    cluster.add_bindery("scheduler", &["--scheduler-name=default-scheduler"]);
     Some(cluster)
 }
 
@@ -361,11 +361,11 @@ fn another_node_is_tried_after_a_provisioning_failure(api_server: ApiServer) {
     assert_ne!(first, second, "the other node is tried");
 }
 
-/// A scheduler places only the pods that name it: it spreads them over zones, counts devices,
-/// publishes events under its name, and leaves other pods alone.
+/// With default flags, the scheduler places only the pods that name it: it spreads them over zones,
+/// counts devices, publishes events under its name, and leaves the pods of kube-scheduler alone.
 fn only_pods_that_name_the_scheduler_are_placed(api_server: ApiServer) {
     let Some(mut cluster) = with_controllers(api_server) else { return };
-    cluster.add_bindery("scheduler", &["--scheduler-name=mine"]);
+    cluster.add_bindery("scheduler", &[]);
     let in_zone = |name: &str, zone: &str, devices: usize| {
         let mut node = node(name, 10);
         node["metadata"]["labels"]["zone"] = zone.into();
@@ -376,7 +376,7 @@ fn only_pods_that_name_the_scheduler_are_placed(api_server: ApiServer) {
     let spread = |name: &str| {
         let mut pod = pod(name, &[]);
         let device = json!({"example.com/device": "1"});
-        pod["spec"]["schedulerName"] = "mine".into();
+        pod["spec"]["schedulerName"] = "bindery-scheduler".into();
         pod["spec"]["containers"][0]["resources"] = json!({"requests": device, "limits": device});
         pod["spec"]["topologySpreadConstraints"] = json!([{
             "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
@@ -396,7 +396,7 @@ fn only_pods_that_name_the_scheduler_are_placed(api_server: ApiServer) {
     let failed = |event: &Value| event["reason"] == "FailedScheduling" && event["involvedObject"]["name"] == "p4";
     cluster.eventually("the last pod's failure is reported", || events().iter().any(failed));
     for event in events() {
-        assert_eq!(event["source"]["component"], "mine", "{event}");
+        assert_eq!(event["source"]["component"], "bindery-scheduler", "{event}");
         assert_ne!(event["involvedObject"]["name"], "other", "{event}");
         assert!(!failed(&event) || text(&event, "/message").contains("3 Insufficient example.com/device"), "{event}");
     }

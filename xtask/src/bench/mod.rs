@@ -5,5 +5,7 @@ pub mod apiserver;
 pub mod binder;
 pub mod choose;
 pub mod drive;
+pub mod large;
+pub mod meter;
 pub mod objects;
 pub mod placement;

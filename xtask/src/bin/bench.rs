@@ -1,6 +1,6 @@
 //! Measures the decision core. Started by `cargo xtask bench core` as a release build.
 
-use xtask::bench::{choose, drive};
+use xtask::bench::{choose, drive, large};
 
 fn main() {
     println!("Choosing a volume for a claim, whole decisions on one core:");
@@ -24,5 +24,16 @@ fn main() {
             drive.bound,
             drive.took.as_secs_f64() * 1e6 / drive.writes as f64
         );
+    }    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
+    let (mut phases, explained) = large::bound();
+    phases.extend(large::selecting());
+    for (name, calls) in phases {
+        println!(
+            "  {name:<26} {:>7} calls  longest {:>9.3} ms  all {:>9.3} ms",
+            calls.count,
+            calls.longest.as_secs_f64() * 1e3,
+            calls.total.as_secs_f64() * 1e3
+        );
     }
+    println!("  the explanation took {} ms", explained.as_millis());
 }

@@ -330,3 +330,84 @@ proptest! {
         prop_assert_eq!(found.value, expected);
     }
 }
+
+/// Operations that each double a map: `{}`, `{"a":{}}`, `{"a":{},"b":{"a":{}}}`, and so on.
+fn doubling(times: usize) -> String {
+    let mut operations = vec![r#"{"op":"add","path":"/x","value":{"0":"0123456789"}}"#.to_owned()];
+    operations.extend((1..=times).map(|number| format!(r#"{{"op":"copy","from":"/x","path":"/x/{number}"}}"#)));
+    format!("[{}]", operations.join(","))
+}
+
+#[test]
+fn copied_bytes_of_a_json_patch_are_limited() {
+    let refused = PatchError::Unprocessable(REJECTED.to_owned());
+    assert!(outcome(PatchKind::Json, &doubling(16), Validation::Ignore).is_ok(), "less than 3 MiB");
+    for times in [18, 22, 30, 64, 9_999] {
+        assert_eq!(rejected(PatchKind::Json, &doubling(times), Validation::Warn), refused, "{times} copies");
+    }
+    // The same value again and again adds up, too.
+    let mut operations = vec![format!(r#"{{"op":"add","path":"/data/b","value":"{}"}}"#, "x".repeat(1 << 20))];
+    let copies =
+        |count: usize| (0..count).map(|number| format!(r#"{{"op":"copy","from":"/data/b","path":"/data/c{number}"}}"#));
+    operations.extend(copies(2));
+    assert!(outcome(PatchKind::Json, &format!("[{}]", operations.join(",")), Validation::Ignore).is_ok());
+    operations.extend(copies(3));
+    assert_eq!(rejected(PatchKind::Json, &format!("[{}]", operations.join(",")), Validation::Ignore), refused);
+}
+
+#[test]
+fn operations_of_a_json_patch_are_limited() {
+    let patch = |count: usize| {
+        let operations = vec![r#"{"op":"test","path":"/data/a","value":"1"}"#; count];
+        format!("[{}]", operations.join(","))
+    };
+    assert!(outcome(PatchKind::Json, &patch(10_000), Validation::Warn).is_ok());
+    let message = "The allowed maximum operations in a JSON patch is 10000, got 10001";
+    assert_eq!(rejected(PatchKind::Json, &patch(10_001), Validation::Warn), PatchError::TooLarge(message.to_owned()));
+}
+
+#[test]
+fn a_json_patch_cannot_nest_deeper_than_the_decoder_reads() {
+    let refused = PatchError::Unprocessable(REJECTED.to_owned());
+    // Each operation puts the map into another one: without a limit, the stack overflows.
+    let deep = |times: usize| {
+        let mut operations = vec![r#"{"op":"add","path":"/x","value":{}}"#.to_owned()];
+        for _ in 0..times {
+            operations.push(r#"{"op":"add","path":"/y","value":{}}"#.to_owned());
+            operations.push(r#"{"op":"move","from":"/x","path":"/y/x"}"#.to_owned());
+            operations.push(r#"{"op":"move","from":"/y","path":"/x"}"#.to_owned());
+        }
+        format!("[{}]", operations.join(","))
+    };
+    assert!(outcome(PatchKind::Json, &deep(120), Validation::Ignore).is_ok());
+    assert_eq!(rejected(PatchKind::Json, &deep(3_000), Validation::Ignore), refused);
+    let copies: Vec<String> = (0..40).map(|_| r#"{"op":"copy","from":"/x","path":"/x/x"}"#.to_owned()).collect();
+    let text = format!(r#"[{{"op":"add","path":"/x","value":{{}}}},{}]"#, copies.join(","));
+    assert!(outcome(PatchKind::Json, &text, Validation::Ignore).is_ok(), "each copy replaces the last one");
+}
+
+#[test]
+fn a_json_patch_cannot_shift_a_long_list_thousands_of_times() {
+    let refused = PatchError::Unprocessable(REJECTED.to_owned());
+    let list = vec!["0"; 500_000].join(",");
+    let mut operations = vec![format!(r#"{{"op":"add","path":"/x","value":[{list}]}}"#)];
+    operations.extend(vec![r#"{"op":"add","path":"/x/0","value":0}"#.to_owned(); 9_000]);
+    assert_eq!(rejected(PatchKind::Json, &format!("[{}]", operations.join(",")), Validation::Ignore), refused);
+}
+
+#[test]
+fn a_strategic_patch_cannot_merge_very_long_lists() {
+    let names = |count: usize| (0..count).map(|number| format!("\"a.b/{number}\"")).collect::<Vec<_>>().join(",");
+    let patch = |count: usize| format!(r#"{{"metadata":{{"finalizers":[{}]}}}}"#, names(count));
+    assert!(outcome(PatchKind::Strategic, &patch(500), Validation::Warn).is_ok());
+    let refused = rejected(PatchKind::Strategic, &patch(200_000), Validation::Warn);
+    assert!(matches!(refused, PatchError::TooLarge(_)), "{refused:?}");
+}
+
+#[test]
+fn duplicate_fields_of_a_patch_are_listed_up_to_gos_limit() {
+    let twice = (0..100_000).map(|number| format!(r#""{number}":"","{number}":"""#)).collect::<Vec<_>>().join(",");
+    let text = format!(r#"{{"data":{{{twice}}}}}"#);
+    let patched = merge_patch(&live(), text.as_bytes()).expect("it is valid");
+    assert_eq!(patched.strict_errors.len(), 100);
+}

@@ -252,7 +252,12 @@ fn write_leaf(start: &str, value: &Value, depth: usize, out: &mut Vec<String>) {
     }
 }
 
-/// A unified diff with three lines of context and no header.
+/// The number of lines of both texts, multiplied, up to which common lines are searched for. It is
+/// far more than any valid object needs, and the search takes quadratic time.
+const COMPARISONS_MAX: usize = 4_000_000;
+
+/// A unified diff with three lines of context and no header. Beyond [`COMPARISONS_MAX`] all lines
+/// differ.
 pub fn diff(old: &[String], new: &[String]) -> String {
     let steps = marked(old, new, &too_common(new));
     let changed: Vec<usize> = (0..steps.len()).filter(|at| steps[*at].0 != ' ').collect();
@@ -280,7 +285,8 @@ pub fn diff(old: &[String], new: &[String]) -> String {
 /// common run and continues recursively before and after it, which is not always a minimal diff.
 fn marked<'a>(old: &'a [String], new: &'a [String], common: &BTreeSet<&str>) -> Vec<(char, &'a str)> {
     let with = |mark: char, lines: &'a [String]| lines.iter().map(move |line| (mark, line.as_str()));
-    let (at_old, at_new, length) = longest_run(old, new, common);
+    let is_short = old.len().saturating_mul(new.len()) <= COMPARISONS_MAX;
+    let (at_old, at_new, length) = if is_short { longest_run(old, new, common) } else { (0, 0, 0) };
     if length == 0 {
         return with('-', old).chain(with('+', new)).collect();
     }

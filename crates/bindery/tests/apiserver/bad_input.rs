@@ -22,6 +22,7 @@ struct Requester {
 struct Sent<'a> {
     content_type: Option<&'a str>,
     accept: Option<&'a str>,
+    header: Option<(&'a str, &'a [u8])>,
     body: Vec<u8>,
 }
 
@@ -42,6 +43,9 @@ impl Requester {
             if let Some(value) = value {
                 request = request.header(name, value);
             }
+        }
+        if let Some((name, value)) = sent.header {
+            request = request.header(name, value);
         }
         let request = request.body(Body::from(sent.body)).expect("a request");
         let answer = self.client.send(request).await.expect("an answer");
@@ -221,4 +225,59 @@ async fn unauthenticated_requests_are_rejected() {
             assert_eq!(answer, expected, "{path} with\n{kubeconfig}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_json_patch_cannot_exhaust_memory() {
+    let instance = Requester::start().await;
+    let mut operations = vec![r#"{"op":"add","path":"/x","value":{"0":"0123456789"}}"#.to_owned()];
+    operations.extend((1..=30).map(|number| format!(r#"{{"op":"copy","from":"/x","path":"/x/{number}"}}"#)));
+    let body = format!("[{}]", operations.join(",")).into_bytes();
+    let sent = Sent { content_type: Some("application/json-patch+json"), body, ..Sent::default() };
+    let message = "the server rejected our request due to an error in our request";
+    let patched = instance.send(Method::PATCH, "/api/v1/namespaces/default", sent).await;
+    assert_status(patched, 422, "Invalid", message);
+}
+
+#[tokio::test]
+async fn selectors_that_are_not_ascii_are_bad_requests() {
+    let instance = Requester::start().await;
+    for query in ["labelSelector=%C3%A9", "labelSelector=a%3D%C3%A9", "fieldSelector=%C3%A9", "labelSelector=%C2%A0"] {
+        for path in [VOLUMES, "/api/v1/pods"] {
+            let (code, body) = instance.get(&format!("{path}?{query}")).await;
+            assert_eq!((code.as_u16(), &body["reason"]), (400, &json!("BadRequest")), "{path}?{query}");
+            let (code, _) = instance.get(&format!("{path}?watch=1&timeoutSeconds=1&{query}")).await;
+            assert_eq!(code, 400, "{path}?watch=1&{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn impersonation_is_never_ignored() {
+    let instance = Requester::start().await;
+    for (name, value, expected) in [
+        ("impersonate-user", &b"jane"[..], 403),
+        ("impersonate-user", "jürgen".as_bytes(), 403),
+        ("impersonate-user", b"\xff", 403),
+        ("impersonate-user", b"", 500),
+        ("impersonate-group", b"system:masters", 500),
+        ("impersonate-group", "jürgen".as_bytes(), 500),
+        ("impersonate-uid", b"1", 500),
+        ("impersonate-extra-scopes", b"all", 500),
+    ] {
+        let sent = || Sent { header: Some((name, value)), ..Sent::default() };
+        for path in [VOLUMES, "/version", "/api"] {
+            let (code, body) = instance.send(Method::GET, path, sent()).await;
+            assert_eq!(code.as_u16(), expected, "{name}: {body}");
+        }
+        let created = Sent {
+            content_type: Some("application/json"),
+            body: br#"{"metadata":{"name":"x"}}"#.to_vec(),
+            ..sent()
+        };
+        let (code, _) = instance.send(Method::POST, "/api/v1/namespaces", created).await;
+        assert_eq!(code.as_u16(), expected, "{name}");
+    }
+    let (code, _) = instance.get("/api/v1/namespaces/x").await;
+    assert_eq!(code, 404, "no rejected request has an effect");
 }

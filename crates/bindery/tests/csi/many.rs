@@ -42,12 +42,12 @@ fn many_claims_and_many_kills(api_server: ApiServer) {
         ApiServer::Embedded => 1000,
     };
     let Some(test_cluster) = api_server.start() else { return };
-    let decide = |command: &str| {
+    let decide = |command: &str, flags: &[&str]| {
         let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(&test_cluster, command).display());
-        let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+        let args = [&[command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"], flags].concat();
         test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
     };
-    let _deciding = [decide("controller"), decide("scheduler")];
+    let _deciding = [decide("controller", &[]), decide("scheduler", &["--scheduler-name=default-scheduler"])];
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let mut bench = Bench::start(&test_cluster).await;

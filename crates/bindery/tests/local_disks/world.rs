@@ -31,12 +31,12 @@ impl World {
     pub fn start(api_server: ApiServer, keys: &str) -> Option<World> {
         let machine = Machine::for_test()?;
         let test_cluster = api_server.start()?;
-        let start = |command: &str| {
+        let start = |command: &[&str]| {
             let kubeconfig = format!("--kubeconfig={}", test_cluster.kubeconfig().display());
-            let args = [command, &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+            let args = [command, &[&kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"]].concat();
             test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
         };
-        let deciders = ["controller", "scheduler"].map(start).into();
+        let deciders = [&["controller"][..], &["scheduler", "--scheduler-name=default-scheduler"]].map(start).into();
         let world = World { machine, test_cluster, deciders, seen: BTreeMap::new() };
         world.configure(keys);
         let resources = json!({"cpu": "8", "memory": "16Gi", "pods": "100"});

@@ -93,7 +93,14 @@ fn ours(test_cluster: &TestCluster) -> Running {
 
 fn our_scheduler(test_cluster: &TestCluster) -> Running {
     let kubeconfig = format!("--kubeconfig={}", servers::kubeconfig(test_cluster, "scheduler").display());
-    let args = ["scheduler", "-v=4", &kubeconfig, "--leader-elect=false", "--listen=127.0.0.1:0"];
+    let args = [
+        "scheduler",
+        "--scheduler-name=default-scheduler",
+        "-v=4",
+        &kubeconfig,
+        "--leader-elect=false",
+        "--listen=127.0.0.1:0",
+    ];
     test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("bindery starts")
 }
 

@@ -68,7 +68,7 @@ fn repeat_events(test_cluster: &TestCluster) {
 
 #[test]
 fn the_role_grants_exactly_what_is_used() {
-    let Some(audited) = Audited::start("scheduler", &[]) else { return };
+    let Some(audited) = Audited::start("scheduler", &["--scheduler-name=default-scheduler"]) else { return };
     let test_cluster = &audited.test_cluster;
     let controller = start_controller(test_cluster);
     place_pods(test_cluster);

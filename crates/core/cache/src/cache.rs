@@ -37,7 +37,7 @@ impl Change {
 }
 
 /// The cached state of the cluster.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Cache {
     policy: IndexPolicy,
 
@@ -172,6 +172,12 @@ macro_rules! dispatch {
                 }
             }
 
+            /// Adds the state of the cache to a digest. Objects are identified by key, UID and
+            /// version, so no two states of an object may have the same version.
+            pub fn digest(&self, state: &mut impl std::hash::Hasher) {
+                $($kind::store(self).digest(state);)+
+            }
+
             /// Records that the watch of a kind is complete up to a version.
             pub fn watched_up_to(&mut self, kind: Kind, version: u64) {
                 match kind {
@@ -278,7 +284,7 @@ impl Cache {
 
     /// The VolumeAttachments of a node; by name.
     pub fn attachments_on(&self, node: &Name) -> impl Iterator<Item = &Arc<Attachment>> {
-        self.attachments_by_node.get(node).iter().filter_map(|name| self.attachments.get(name))
+        self.attachments_by_node.get(node).filter_map(|name| self.attachments.get(name))
     }
 
     /// The unfinished pods on a node and those planned for it; by key.
@@ -293,17 +299,17 @@ impl Cache {
 
     /// The volumes whose `spec.claimRef` has a claim's namespace and name; by name.
     pub fn volumes_of(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Volume>> {
-        self.volumes_by_claim.get(claim).iter().filter_map(|name| self.volumes.get(name))
+        self.volumes_by_claim.get(claim).filter_map(|name| self.volumes.get(name))
     }
 
     /// The claims whose `spec.volumeName` is a volume; by key.
     pub fn claims_naming(&self, volume: &Name) -> impl Iterator<Item = &Arc<Claim>> {
-        self.claims_by_volume.get(volume).iter().filter_map(|key| self.claims.get(key))
+        self.claims_by_volume.get(volume).filter_map(|key| self.claims.get(key))
     }
 
     /// The pods that use a claim; by name.
     pub fn pods_using(&self, claim: &ClaimKey) -> impl Iterator<Item = &Arc<Pod>> {
-        self.pods_by_claim.get(claim).iter().filter_map(|key| self.pods.get(key))
+        self.pods_by_claim.get(claim).filter_map(|key| self.pods.get(key))
     }
 
     /// Pods by node, and pods that wait for a node.
@@ -312,8 +318,13 @@ impl Cache {
     }
 
     /// Claims and volumes that refer to a VolumeAttributesClass; by key.
-    pub fn attributes_class_users(&self, class: &Name) -> &[ObjectKey] {
+    pub fn attributes_class_users(&self, class: &Name) -> impl Iterator<Item = &ObjectKey> {
         self.attributes_class_users.get(class)
+    }
+
+    /// The number of claims and volumes that refer to a VolumeAttributesClass.
+    pub fn attributes_class_user_count(&self, class: &Name) -> usize {
+        self.attributes_class_users.count(class)
     }
 
     /// Objects of a kind in a namespace with a field that could not be parsed; by key.
@@ -322,7 +333,7 @@ impl Cache {
     }
 
     /// Objects of a kind in all namespaces with a field that could not be parsed; by key.
-    pub fn malformed_anywhere(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> {
+    pub fn malformed_anywhere(&self, kind: Kind) -> impl Iterator<Item = &ObjectKey> + Clone {
         self.malformed.iter().filter(move |key| key.kind == kind)
     }
 

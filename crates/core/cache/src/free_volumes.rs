@@ -36,7 +36,7 @@ impl MatchKey {
 type Volumes = BTreeSet<SizedVolume>;
 
 /// Free volumes by match key, then by access modes, capacity and name.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct FreeVolumes {
     /// Groups with the fewest access modes come first.
     groups: FxHashMap<MatchKey, Vec<(AccessSet, Volumes)>>,

@@ -45,14 +45,14 @@ impl NodeUsage {
 }
 
 /// The pods of one node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct PodsOnNode {
     pods: BTreeSet<PodKey>,
     usage: NodeUsage,
 }
 
 /// How a pod is indexed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct IndexedPod {
     node: Option<Name>,
     usage: NodeUsage,
@@ -72,6 +72,8 @@ pub(crate) struct PodState<'a> {
     pub planned_node: Option<Name>,
     /// The classes of its unbound claims; each once.
     pub unbound_classes: Box<[Name]>,
+    /// Whether the claim of one of its ephemeral volumes does not exist yet.
+    pub lacks_ephemeral_claim: bool,
 }
 
 /// Whether a pod is schedulable and scheduling left no trace on it yet.
@@ -82,7 +84,7 @@ fn is_unattempted(pod: &Pod) -> bool {
 }
 
 /// Pods by node, and pods that wait for one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NodePods {
     indexed: FxHashMap<PodKey, IndexedPod>,
     by_node: FxHashMap<Name, PodsOnNode>,
@@ -110,10 +112,8 @@ impl NodePods {
                 }
             }
         }
-        let Some(PodState { pod, planned_node, unbound_classes }) = state.filter(|state| !state.pod.is_finished())
-        else {
-            return;
-        };
+        let Some(state) = state.filter(|state| !state.pod.is_finished()) else { return };
+        let PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim } = state;
         // A pod that is deleted before it has a node will not get one.
         let is_waiting = pod.node.is_empty() && !pod.deleting;
         let node = if pod.node.is_empty() { planned_node.filter(|_| is_waiting) } else { Some(pod.node.clone()) };
@@ -132,7 +132,7 @@ impl NodePods {
             self.with_anti_affinity.insert(key.clone());
         }
         let classes = if is_waiting { unbound_classes } else { Box::default() };
-        let is_unattempted = is_waiting && is_unattempted(pod);
+        let is_unattempted = is_waiting && !lacks_ephemeral_claim && is_unattempted(pod);
         let indexed = IndexedPod { node, usage, queue_order, is_unattempted, classes, has_anti_affinity };
         self.enqueue(&indexed);
         self.indexed.insert(key.clone(), indexed);

@@ -1,8 +1,10 @@
 //! Objects of one kind: as last seen, and as our writes in flight will change them.
 
-use std::hash::Hash;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use bindery_model::hash::digest_unordered;
 use bindery_model::{ClaimKey, Kind, Meta, Name, Object, ObjectKey, PodKey};
 use rustc_hash::FxHashMap;
 
@@ -53,7 +55,7 @@ impl StoreKey for PodKey {
 }
 
 /// A type of object that the cache stores.
-pub(crate) trait Stored: PartialEq + Sized {
+pub(crate) trait Stored: PartialEq + Debug + Sized {
     type Key: StoreKey;
     fn meta(&self) -> &Meta;
     fn wrap(object: Arc<Self>) -> Object;
@@ -80,7 +82,7 @@ pub(crate) enum Origin {
     Answer,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ObjectStore<T: Stored> {
     /// What rules see: the assumed state of an object if it has one, else the last seen state.
     visible: FxHashMap<T::Key, Arc<T>>,
@@ -115,6 +117,18 @@ impl<T: Stored> ObjectStore<T> {
 
     pub fn watched(&self) -> u64 {
         self.watched
+    }
+
+    /// Adds the objects to a digest: by key, UID and version, and assumed ones by their content.
+    pub fn digest(&self, state: &mut impl Hasher) {
+        let visible = self.visible.iter().map(|(key, object)| {
+            let assumed = self.is_assumed(key).then(|| format!("{object:?}"));
+            (key, &object.meta().uid, object.meta().version, assumed)
+        });
+        digest_unordered(visible, state);
+        let seen = self.seen.iter();
+        digest_unordered(seen.map(|(key, seen)| (key, seen.as_ref().map(|seen| seen.meta().version))), state);
+        self.watched.hash(state);
     }
 
     /// Records that the watch is complete up to a version.

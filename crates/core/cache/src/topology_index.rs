@@ -28,7 +28,7 @@ use crate::MatchKey;
 use crate::sized_volume::SizedVolume;
 
 /// Ordered entries by the labels of the nodes that may reach them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ByNodeLabel<T> {
     unrestricted: BTreeSet<T>,
     /// By label key, then by value. There are few keys: host names, zones.
@@ -109,7 +109,7 @@ impl VolumeRequirements {
 type Groups = Vec<(AccessSet, ByNodeLabel<SizedVolume>)>;
 
 /// Available volumes by match key, then by access modes, node labels, capacity and name.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct TopologyIndex {
     groups: FxHashMap<MatchKey, Groups>,
 }
@@ -290,7 +290,7 @@ impl PartialEq for IndexedCapacity {
 impl Eq for IndexedCapacity {}
 
 /// Capacity for new volumes by class, then by node labels and key.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct CapacityIndex {
     classes: FxHashMap<Name, ByNodeLabel<IndexedCapacity>>,
 }

@@ -23,7 +23,7 @@ impl RankedClaim {
 }
 
 /// Claims that need a volume, by match key, then by access modes and request.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UnmatchedClaims {
     groups: FxHashMap<MatchKey, FxHashMap<AccessSet, BTreeSet<RankedClaim>>>,
 }

@@ -2,8 +2,12 @@
 
 mod answers;
 mod decide;
+mod digest;
 mod lists;
+mod rejections;
 mod requests;
+
+use std::sync::Arc;
 
 use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_model::{Kind, Name, Object, ObjectKey};
@@ -16,9 +20,10 @@ use crate::queue::{Cause, Work, WorkQueue};
 use crate::{Config, Input, Moment, Output, Queue, Stats};
 
 /// Calls rule sets and tracks their requests.
+#[derive(Clone)]
 pub struct Engine {
     config: Config,
-    sets: Vec<Box<dyn RuleSet + Send>>,
+    sets: Arc<[Box<dyn RuleSet + Send>]>,
     known: Cache,
     /// The kinds that rule sets watch.
     watched: Vec<Kind>,
@@ -34,6 +39,8 @@ pub struct Engine {
     /// When each rule set is resynced.
     resync_at: Vec<Moment>,
     tick_at: Option<Moment>,
+    /// The key of the request that the current input rejected, and the index of the output.
+    rejected: Option<(Work, usize)>,
     out: Vec<Output>,
 }
 
@@ -49,7 +56,7 @@ impl Engine {
         Engine {
             resync_at: vec![Moment::default(); sets.len()],
             config,
-            sets,
+            sets: sets.into(),
             known: Cache::new(policy.unwrap_or(IndexPolicy::NONE)),
             unlisted: watched.clone(),
             watched,
@@ -61,6 +68,7 @@ impl Engine {
             stats: Stats::default(),
             now: Moment::default(),
             tick_at: None,
+            rejected: None,
             out: Vec::new(),
         }
     }
@@ -85,6 +93,7 @@ impl Engine {
             Input::Leader(is_leader) => self.set_leader(is_leader),
         }
         self.run();
+        self.complete_rejection();
         std::mem::take(&mut self.out)
     }
 

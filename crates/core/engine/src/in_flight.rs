@@ -1,8 +1,10 @@
 //! Requests in flight: their number, their keys, and the objects that they lock.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 use bindery_model::ObjectKey;
+use bindery_model::hash::{digest, digest_unordered};
 use bindery_rules_api::{Listing, Request};
 use rustc_hash::FxHashMap;
 
@@ -10,7 +12,7 @@ use crate::queue::Work;
 use crate::{Config, RequestId};
 
 /// A request in flight.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct InFlightRequest {
     pub work: Work,
     pub request: Request,
@@ -21,7 +23,7 @@ pub(crate) struct InFlightRequest {
 }
 
 /// All requests in flight.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct InFlight {
     by_id: FxHashMap<RequestId, InFlightRequest>,
     /// Objects that a request in flight locks: two requests never change the same object.
@@ -57,6 +59,18 @@ impl InFlight {
     /// Whether another operation may start.
     pub fn has_operation_capacity(&self, config: &Config) -> bool {
         self.operations < config.operations_max
+    }
+
+    /// Adds the requests and the keys that wait for them to a digest, each request by its digest.
+    pub fn digest(&self, request: &dyn Fn(RequestId) -> u64, state: &mut impl Hasher) {
+        let of_request = |(id, sent): (&RequestId, &InFlightRequest)| {
+            digest((request(*id), &sent.work, sent.cached_version, sent.checks_version))
+        };
+        digest_unordered(self.by_id.iter().map(of_request), state);
+        digest_unordered(self.locked.iter().map(|(key, id)| (key, request(*id))), state);
+        digest_unordered(&self.waiting, state);
+        digest_unordered(self.lists.iter().map(|(id, (_, waiting))| (request(*id), waiting)), state);
+        (&self.requested_lists, &self.waiting_for_operation).hash(state);
     }
 
     pub fn is_locked(&self, key: &ObjectKey) -> bool {

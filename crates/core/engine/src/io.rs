@@ -91,10 +91,14 @@ pub enum RequestError {
     AlreadyExists,
     /// There was no response. The request may have been carried out.
     Lost,
+    /// The server failed with this status, or the connection with this error (status 0). The request
+    /// may have been carried out.
+    Unknown(u16, String),
     /// The server is overloaded. The request may be sent again after this time.
     RetryAfter(Duration, String),
-    /// Any other error.
-    Error(String),
+    /// Any other error: the HTTP status (0 if the request was not sent or its response not
+    /// understood), and the message.
+    Error(u16, String),
 }
 
 /// An output.
@@ -110,6 +114,8 @@ pub enum Output {
     Decided(Decided),
     /// A measurement ended, or an attempt failed.
     Measured(Measured),
+    /// A request was rejected or failed.
+    Rejected(Rejection),
 }
 
 /// A decision, for logs and metrics.
@@ -127,6 +133,28 @@ pub struct Decided {
     pub note: Option<String>,
 }
 
+/// A rejected or failed request, for logs, metrics and explanations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The rule set.
+    pub set: &'static str,
+    /// The key that was decided about. Of several keys that share a list, the first.
+    pub key: ObjectKey,
+    /// The object that the request is about. Its name is empty for a list.
+    pub target: ObjectKey,
+    /// The name of the rule that the request was sent for.
+    pub step: &'static str,
+    /// Why it failed.
+    pub error: RequestError,
+    /// How often this step of the key has failed in a row.
+    pub failures: u32,
+    /// When it failed.
+    pub at: Moment,
+    /// The time from `at` to the next retry; `None` if the key is decided about again without delay,
+    /// or is not retried.
+    pub retry_in: Option<Duration>,
+}
+
 /// A duration measured from the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
@@ -138,6 +166,19 @@ pub struct Measured {
     pub took: Option<Duration>,
 }
 
+impl RequestError {
+    /// The HTTP status of the response; 0 without a response.
+    pub fn status(&self) -> u16 {
+        match self {
+            RequestError::Conflict | RequestError::AlreadyExists => 409,
+            RequestError::NotFound => 404,
+            RequestError::Lost => 0,
+            RequestError::RetryAfter(..) => 429,
+            RequestError::Unknown(status, _) | RequestError::Error(status, _) => *status,
+        }
+    }
+}
+
 impl std::fmt::Display for RequestError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -145,7 +186,9 @@ impl std::fmt::Display for RequestError {
             RequestError::NotFound => f.write_str("the object does not exist"),
             RequestError::AlreadyExists => f.write_str("the object already exists"),
             RequestError::Lost => f.write_str("no response"),
-            RequestError::RetryAfter(_, error) | RequestError::Error(error) => f.write_str(error),
+            RequestError::RetryAfter(_, error) | RequestError::Unknown(_, error) | RequestError::Error(_, error) => {
+                f.write_str(error)
+            }
         }
     }
 }

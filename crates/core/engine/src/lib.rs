@@ -4,7 +4,8 @@
 //!  watched change ─┐                                               ┌─▶ request to send
 //!          answer ─┤                                               ├─▶ event to publish
 //!            tick ─┼─▶ Engine::handle(now, input) ─────────────────┼─▶ decision to log
-//!      leadership ─┘   cache · queue · requests in flight · timers └─▶ time of the next tick
+//!      leadership ─┘   cache · queue · requests in flight · timers ├─▶ rejection to report
+//!                                                                  └─▶ time of the next tick
 //! ```
 //!
 //! One thread decides for the whole cluster. Hundreds of requests are in flight at once, but never
@@ -26,5 +27,5 @@ mod stats;
 
 pub use config::Config;
 pub use engine::Engine;
-pub use io::{Answer, Decided, Input, Measured, Moment, Output, RequestError, RequestId};
+pub use io::{Answer, Decided, Input, Measured, Moment, Output, Rejection, RequestError, RequestId};
 pub use stats::{Histogram, Queue, Stats};

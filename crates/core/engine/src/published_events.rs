@@ -2,16 +2,22 @@
 
 use std::hash::{Hash, Hasher};
 
+use bindery_model::hash::digest_unordered;
 use bindery_rules_api::Event;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::queue::Work;
 
 /// For each key, a digest of the last published events.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PublishedEvents(FxHashMap<Work, u64>);
 
 impl PublishedEvents {
+    /// Adds the digests of the last published events to another.
+    pub fn digest(&self, state: &mut impl Hasher) {
+        digest_unordered(&self.0, state);
+    }
+
     /// Whether the events of a verdict differ from the last ones of the key.
     pub fn is_new(&self, work: &Work, events: &[Event]) -> bool {
         self.0.get(work) != Some(&digest(events))

@@ -2,12 +2,14 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use bindery_model::hash::digest_unordered;
 use bindery_model::{Kind, ObjectKey};
-use bindery_rules_api::{Backoff, LiveReads};
+use bindery_rules_api::{Backoff, LiveReads, Rule};
 use rustc_hash::FxHashMap;
 
-use crate::{Moment, Queue};
+use crate::{Moment, Queue, Rejection};
 
 /// A key of one rule set.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,15 +42,20 @@ pub(crate) enum State {
 }
 
 /// A key that is not idle. Idle keys use no memory here.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
-    pub state: State,
+    /// Changed by the queue only, which counts queued keys.
+    state: State,
     pub live_reads: LiveReads,
     /// Consecutive rejections by the API server. A successful step resets it.
     pub rejections: u32,
     /// Consecutive failures of operations. Only a change that affects the key, or becoming idle,
     /// resets it.
     pub failures: u32,
+    /// The rule of its last decision, or the step that the rule requested.
+    pub step: Option<&'static Rule>,
+    /// Its last rejected request, until a write or the same step succeeds.
+    pub rejection: Option<Box<Rejection>>,
     /// Whether only a resync woke it.
     pub by_resync: bool,
     /// Whether a change woke it while its request was in flight or it was waiting.
@@ -78,7 +85,7 @@ impl Progress {
 }
 
 /// All keys that are not idle: a first-in, first-out queue with priority for some, and timers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct WorkQueue {
     keys: FxHashMap<Work, Progress>,
     /// Decided about first: keys that continue after an answer or receive a hand-off.
@@ -88,6 +95,8 @@ pub(crate) struct WorkQueue {
     now: Moment,
     /// Counters by rule set and kind.
     queues: FxHashMap<(usize, Kind), Queue>,
+    /// The number of queued keys by rule set and kind.
+    depths: FxHashMap<(usize, Kind), usize>,
 }
 
 impl WorkQueue {
@@ -98,9 +107,26 @@ impl WorkQueue {
 
     /// The counters of a rule set and kind, and the number of queued keys.
     pub fn queue(&self, set: usize, kind: Kind) -> (Queue, usize) {
-        let of_it = |work: &Work| work.set == set && work.key.kind == kind;
-        let waiting = self.keys.iter().filter(|(work, progress)| of_it(work) && progress.state == State::Queued);
-        (self.queues.get(&(set, kind)).copied().unwrap_or_default(), waiting.count())
+        let of_it = (set, kind);
+        let waiting = self.depths.get(&of_it).copied().unwrap_or_default();
+        (self.queues.get(&of_it).copied().unwrap_or_default(), waiting)
+    }
+
+    /// Sets the state of a key that is not idle.
+    pub fn set_state(&mut self, work: &Work, state: State) {
+        let Some(progress) = self.keys.get_mut(work) else { return };
+        let before = std::mem::replace(&mut progress.state, state);
+        self.count_queued(work, Some(before), Some(state));
+    }
+
+    /// Updates the number of queued keys after a key's state has changed; `None` while it is idle.
+    fn count_queued(&mut self, work: &Work, before: Option<State>, after: Option<State>) {
+        let (was_queued, is_queued) = (before == Some(State::Queued), after == Some(State::Queued));
+        if was_queued == is_queued {
+            return;
+        }
+        let depth = self.depths.entry((work.set, work.key.kind)).or_default();
+        *depth = if is_queued { *depth + 1 } else { depth.saturating_sub(1) };
     }
 
     fn counts(&mut self, work: &Work) -> &mut Queue {
@@ -116,6 +142,32 @@ impl WorkQueue {
         self.keys.get_mut(work)
     }
 
+    /// Adds all keys to a digest, with times relative to now.
+    pub fn digest(&self, state: &mut impl Hasher) {
+        let of_key = |(work, progress): (&Work, &Progress)| {
+            let (due, keeps_outcomes) = match progress.state {
+                State::Scheduled(due, keeps_outcomes) => (Some(due.since(self.now)), keeps_outcomes),
+                State::Queued | State::InFlight | State::Waiting => (None, false),
+            };
+            let mut of_key = DefaultHasher::new();
+            (work, std::mem::discriminant(&progress.state), due, keeps_outcomes).hash(&mut of_key);
+            (progress.rejections, progress.failures, progress.by_resync, progress.woken).hash(&mut of_key);
+            progress.live_reads.digest(&mut of_key);
+            of_key.finish()
+        };
+        digest_unordered(self.keys.iter().map(of_key), state);
+        (&self.first, &self.queue).hash(state);
+    }
+
+    pub fn get(&self, work: &Work) -> Option<&Progress> {
+        self.keys.get(work)
+    }
+
+    /// The last rejected requests of all keys that have one.
+    pub fn rejections(&self) -> impl Iterator<Item = &Rejection> {
+        self.keys.values().filter_map(|progress| progress.rejection.as_deref())
+    }
+
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -128,6 +180,7 @@ impl WorkQueue {
             let since = self.now;
             self.counts(&work).adds += 1;
             self.keys.insert(work.clone(), Progress { by_resync, since, ..Progress::default() });
+            self.count_queued(&work, None, Some(State::Queued));
             self.queue.push_back(work);
             return true;
         };
@@ -144,8 +197,8 @@ impl WorkQueue {
             }
             State::Queued => false,
             State::Scheduled(..) => {
-                progress.state = State::Queued;
                 (progress.since, progress.began) = (self.now, None);
+                self.set_state(&work, State::Queued);
                 self.counts(&work).adds += 1;
                 self.queue.push_back(work);
                 true
@@ -162,9 +215,8 @@ impl WorkQueue {
 
     /// Enqueues a key ahead of the ordinary queue.
     pub fn enqueue_first(&mut self, work: Work) {
-        let progress = self.progress(&work);
-        progress.state = State::Queued;
-        progress.woken = false;
+        self.progress(&work).woken = false;
+        self.set_state(&work, State::Queued);
         self.first.push_back(work);
     }
 
@@ -189,11 +241,16 @@ impl WorkQueue {
 
     /// Enqueues a key ahead of all others.
     pub fn enqueue_next(&mut self, work: Work) {
-        self.progress(&work).state = State::Queued;
+        self.progress(&work);
+        self.set_state(&work, State::Queued);
         self.first.push_front(work);
     }
 
+    /// The progress of a key, which is enqueued if it was idle.
     fn progress(&mut self, work: &Work) -> &mut Progress {
+        if !self.keys.contains_key(work) {
+            self.count_queued(work, None, Some(State::Queued));
+        }
         let since = self.now;
         self.keys.entry(work.clone()).or_insert_with(|| Progress { since, ..Progress::default() })
     }
@@ -217,7 +274,10 @@ impl WorkQueue {
     /// Enqueues a key at a later time.
     pub fn schedule(&mut self, work: &Work, moment: Moment, keep_outcomes: bool) {
         if let Some(progress) = self.keys.get_mut(work) {
-            progress.state = State::Scheduled(moment, keep_outcomes);
+            if let Some(rejection) = &mut progress.rejection {
+                rejection.retry_in = Some(moment.since(rejection.at));
+            }
+            self.set_state(work, State::Scheduled(moment, keep_outcomes));
             self.timers.push(Reverse((moment, work.clone())));
         }
     }
@@ -234,8 +294,8 @@ impl WorkQueue {
                     progress.live_reads.note_pause();
                     progress.live_reads.clear_reads();
                 }
-                progress.state = State::Queued;
                 (progress.since, progress.began) = (now, None);
+                self.set_state(&work, State::Queued);
                 self.counts(&work).adds += 1;
                 self.queue.push_back(work);
             }
@@ -249,7 +309,9 @@ impl WorkQueue {
 
     /// Makes a key idle.
     pub fn set_idle(&mut self, work: &Work) {
-        if let Some(began) = self.keys.remove(work).and_then(|progress| progress.began) {
+        let Some(progress) = self.keys.remove(work) else { return };
+        self.count_queued(work, Some(progress.state), None);
+        if let Some(began) = progress.began {
             let worked = self.now.since(began);
             self.counts(work).worked.record(worked);
         }
@@ -258,6 +320,7 @@ impl WorkQueue {
     /// Makes all keys idle except those with a request in flight.
     pub fn clear(&mut self) {
         self.keys.retain(|_, progress| progress.state == State::InFlight);
+        self.depths.clear();
         self.first.clear();
         self.queue.clear();
         self.timers.clear();

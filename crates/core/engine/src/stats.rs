@@ -20,6 +20,8 @@ pub struct Stats {
     pub sent: u64,
     /// Requests that failed.
     pub rejected: u64,
+    /// Requests that failed, by HTTP status (0: no response) and step.
+    pub rejections: FxHashMap<(u16, &'static str), u64>,
     /// Successful writes by step.
     pub written: FxHashMap<&'static str, u64>,
     /// Failed writes by step.
@@ -31,6 +33,11 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn count(&mut self, rule: &'static Rule) {
         *self.by_rule.entry(rule.name).or_default() += 1;
+    }
+
+    pub(crate) fn count_rejection(&mut self, status: u16, step: &'static str) {
+        self.rejected += 1;
+        *self.rejections.entry((status, step)).or_default() += 1;
     }
 
     pub(crate) fn count_write(&mut self, step: &'static Rule, succeeded: bool) {

@@ -1,7 +1,9 @@
 //! Live reads: what the engine learned about one key, past the cache, while working on it.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use bindery_model::hash::digest_unordered;
 use bindery_model::{Claim, ClaimKey, Name, Object, ObjectKey, Volume};
 use serde_json::Value;
 
@@ -151,6 +153,18 @@ impl LiveReads {
             && self.hand_offs.is_empty()
             && self.written.is_empty()
             && self.pauses == 0
+    }
+
+    /// Adds everything to a digest. Objects are identified by key and version.
+    pub fn digest(&self, state: &mut impl Hasher) {
+        let version = |object: &Object| object.meta().version;
+        digest_unordered(self.reads.iter().map(|(key, found)| (key, found.as_ref().map(version))), state);
+        let listed = |found: &[Object]| found.iter().map(|object| (object.key(), version(object))).collect::<Vec<_>>();
+        digest_unordered(self.lists.iter().map(|(listing, found)| (listing, listed(found))), state);
+        for (task, outcome) in &self.outcomes {
+            (task, format!("{outcome:?}")).hash(state);
+        }
+        (&self.hand_offs, self.pauses).hash(state);
     }
 
     fn read(&self, key: &ObjectKey) -> Option<Option<&Object>> {

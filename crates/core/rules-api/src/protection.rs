@@ -168,11 +168,12 @@ impl UnusedProof {
     }
 }
 
-/// Formats a list of users: the first few, and the number of others.
-pub fn users(keys: &[ObjectKey]) -> String {
+/// Formats a list of this many users: the first few, and the number of others. It does not go
+/// through all of them: there may be as many as there are objects.
+pub fn users<'k>(keys: impl IntoIterator<Item = &'k ObjectKey>, count: usize) -> String {
     const SHOWN: usize = 5;
-    let shown = keys.iter().take(SHOWN).map(ObjectKey::to_string).collect::<Vec<_>>().join(", ");
-    match keys.len().saturating_sub(SHOWN) {
+    let shown = keys.into_iter().take(SHOWN).map(ObjectKey::to_string).collect::<Vec<_>>().join(", ");
+    match count.saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

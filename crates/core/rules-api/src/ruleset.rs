@@ -38,7 +38,7 @@ impl Profile {
 }
 
 /// A set of rules without clock, randomness or state: the same input gives the same verdict.
-pub trait RuleSet {
+pub trait RuleSet: Sync {
     /// The profile. It never changes.
     fn profile(&self) -> Profile;
 

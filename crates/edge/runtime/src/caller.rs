@@ -109,7 +109,7 @@ impl Caller {
             Err(error) => Answer::Rejected(error),
             Ok(reply) => match decode(key, &reply) {
                 Ok(object) => Answer::Read(Some(object)),
-                Err(error) => Answer::Rejected(RequestError::Error(error)),
+                Err(error) => Answer::Rejected(RequestError::Error(0, error)),
             },
         }
     }
@@ -127,7 +127,7 @@ impl Caller {
             };
             let next = match list::read_page(listing.kind, &reply.body, &mut objects) {
                 Ok((_, next)) => next,
-                Err(error) => return Answer::Rejected(RequestError::Error(error)),
+                Err(error) => return Answer::Rejected(RequestError::Error(0, error)),
             };
             if next.is_empty() {
                 return Answer::Listed(objects);
@@ -143,19 +143,16 @@ impl Caller {
             Ok(reply) => match decode(key, &reply) {
                 Ok(object) => Answer::Written(object),
                 // The request succeeded, but the response cannot be parsed.
-                Err(_) => Answer::Rejected(RequestError::Lost),
+                Err(error) => Answer::Rejected(RequestError::Unknown(reply.status.as_u16(), error)),
             },
         }
     }
 
     async fn call(&self, request: Built) -> Result<Reply, RequestError> {
-        let request = request.map_err(|error| RequestError::Error(error.to_string()))?;
+        let request = request.map_err(|error| RequestError::Error(0, error.to_string()))?;
         let may_have_changed = request.method() != http::Method::GET;
         match self.api.call(request).await {
-            Err(Lost(error)) => {
-                tracing::debug!(error, "request without a response");
-                Err(RequestError::Lost)
-            }
+            Err(Lost(error)) => Err(RequestError::Unknown(0, error)),
             Ok(reply) if reply.status.is_success() => Ok(reply),
             Ok(reply) => Err(request_error(&reply, may_have_changed)),
         }
@@ -174,11 +171,13 @@ fn request_error(reply: &Reply, may_have_changed: bool) -> RequestError {
             RequestError::RetryAfter(reply.retry_after.unwrap_or(DEFAULT_RETRY_AFTER), reply.message())
         }
         // The server may have carried out the request before it failed.
-        status if status.is_server_error() && may_have_changed => RequestError::Lost,
-        status if status.is_server_error() => {
-            RequestError::RetryAfter(reply.retry_after.unwrap_or(DEFAULT_RETRY_AFTER), reply.message())
+        status if status.is_server_error() && may_have_changed => {
+            RequestError::Unknown(status.as_u16(), reply.message())
         }
-        _ => RequestError::Error(reply.message()),
+        status => match reply.retry_after {
+            Some(retry_after) => RequestError::RetryAfter(retry_after, reply.message()),
+            None => RequestError::Error(status.as_u16(), reply.message()),
+        },
     }
 }
 
@@ -206,10 +205,15 @@ mod tests {
                 true,
                 RequestError::RetryAfter(Duration::from_secs(3), "why".into()),
             ),
-            (reply(504, "Timeout", None), true, RequestError::Lost),
-            (reply(500, "InternalError", None), false, RequestError::RetryAfter(DEFAULT_RETRY_AFTER, "why".into())),
-            (reply(403, "Forbidden", None), true, RequestError::Error("why".into())),
-            (reply(422, "Invalid", None), true, RequestError::Error("why".into())),
+            (reply(504, "Timeout", None), true, RequestError::Unknown(504, "why".into())),
+            (reply(500, "InternalError", None), false, RequestError::Error(500, "why".into())),
+            (
+                reply(503, "ServiceUnavailable", Some(2)),
+                false,
+                RequestError::RetryAfter(Duration::from_secs(2), "why".into()),
+            ),
+            (reply(403, "Forbidden", None), true, RequestError::Error(403, "why".into())),
+            (reply(422, "Invalid", None), true, RequestError::Error(422, "why".into())),
         ];
         for (reply, may_have_changed, expected) in cases {
             assert_eq!(request_error(&reply, may_have_changed), expected, "{}", reply.status);

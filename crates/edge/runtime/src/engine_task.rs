@@ -111,6 +111,20 @@ impl EngineTask {
                 self.observer.decided(decided);
             }
             Output::Measured(measured) => self.observer.measured(&measured),
+            Output::Rejected(rejection) => {
+                let status = rejection.error.status();
+                tracing::warn!(
+                    controller = rejection.set,
+                    object = %rejection.key,
+                    target = %rejection.target,
+                    step = rejection.step,
+                    status,
+                    error = %rejection.error,
+                    failures = rejection.failures,
+                    retry_in = ?rejection.retry_in,
+                    "request rejected"
+                );
+            }
         }
     }
 }

@@ -37,10 +37,11 @@ impl RuleSet for AttributesClassProtection {
         if protected.is_deleting_with_finalizer() {
             // An object that could not be parsed may be a user.
             let malformed = [Kind::Claim, Kind::Volume].into_iter().flat_map(|kind| known.malformed_anywhere(kind));
-            let known_users: Vec<ObjectKey> =
-                known.attributes_class_users(&class.meta.name).iter().chain(malformed).cloned().collect();
-            if !known_users.is_empty() {
-                return Verdict::idle(&rules::IN_USE).with_note(format!("referred to by {}", users(&known_users)));
+            let count = known.attributes_class_user_count(&class.meta.name) + malformed.clone().count();
+            if count > 0 {
+                let known_users = known.attributes_class_users(&class.meta.name).chain(malformed);
+                return Verdict::idle(&rules::IN_USE)
+                    .with_note(format!("referred to by {}", users(known_users, count)));
             }
             return match UnusedProof::of_attributes_class(class, live_reads) {
                 Ok(proof) => Verdict::write(
@@ -49,7 +50,7 @@ impl RuleSet for AttributesClassProtection {
                 ),
                 Err(NotUnused::NeedsList(listing)) => Verdict::request(&rules::LIST_USERS, Request::List(listing)),
                 Err(NotUnused::UsedBy(live)) => {
-                    Verdict::idle(&rules::IN_USE).with_note(format!("referred to by {}", users(&live)))
+                    Verdict::idle(&rules::IN_USE).with_note(format!("referred to by {}", users(&live, live.len())))
                 }
             };
         }

@@ -165,7 +165,7 @@ fn remove_finalizer(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Ver
     let known_users: Vec<ObjectKey> =
         users_of.chain(known.malformed(Kind::Pod, &claim.meta.namespace).cloned()).collect();
     if !known_users.is_empty() {
-        return Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&known_users)));
+        return Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&known_users, known_users.len())));
     }
     match UnusedProof::of_claim(claim, live_reads) {
         Ok(proof) => Verdict::write(
@@ -173,6 +173,6 @@ fn remove_finalizer(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Ver
             Write::remove_finalizer(&rules::REMOVE_FINALIZER, ProtectedObject::Claim(claim), &proof),
         ),
         Err(NotUnused::NeedsList(listing)) => Verdict::request(&rules::LIST_PODS, Request::List(listing)),
-        Err(NotUnused::UsedBy(pods)) => Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&pods))),
+        Err(NotUnused::UsedBy(pods)) => Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&pods, pods.len()))),
     }
 }

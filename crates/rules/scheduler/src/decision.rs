@@ -82,6 +82,7 @@ fn schedule(scheduler: &Scheduler, known: &Cache, pod: &Pod, live_reads: &LiveRe
         Ok(evaluation) => evaluation,
         // The watch may deliver a provisioned volume after the claim that is bound to it.
         Err(PodRejection::VolumeMissing(volume)) if is_nominated(pod) => return wait_for_volume(pod, &volume),
+        Err(why @ PodRejection::EphemeralClaimMissing(_)) => return wait_for_claim(pod, &why),
         Err(rejection) => return unschedulable(&rules::CLAIMS_REJECTED, pod, rejected(all, &rejection)),
     };
     match suitable_nodes(known, pod, &evaluation) {
@@ -138,6 +139,15 @@ fn is_nominated_to(pod: &Pod, node: &Node) -> bool {
 fn wait_for_volume(pod: &Pod, volume: &Name) -> Verdict {
     let node = &pod.scheduling.nominated_node;
     Verdict::idle(&rules::WAITS_FOR_VOLUMES).with_note(format!("on node {node}: waiting for volume {volume}"))
+}
+
+/// Waits for the claim of an ephemeral volume. It is usually created milliseconds after the pod, so
+/// its absence is not a failure; if it cannot be created, the ephemeral volume controller says why.
+fn wait_for_claim(pod: &Pod, why: &PodRejection) -> Verdict {
+    let rule = &rules::WAITS_FOR_EPHEMERAL_CLAIM;
+    let release = || PodStatusEdit { nominated: Some(Name::default()), unschedulable: None };
+    let write = is_nominated(pod).then(|| Write::pod(rule, pod, release()));
+    Verdict::write_or_idle(rule, write).with_note(why.to_string())
 }
 
 /// The chosen node.

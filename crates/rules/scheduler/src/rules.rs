@@ -10,6 +10,7 @@ bindery_rules_api::rules! {
     AFTER_ANOTHER = "schedule.after-another": "A pod with higher priority, or of equal priority and older, was not attempted yet. That pod is scheduled first.";
     RESOURCE_CLAIMS = "schedule.resource-claims": "The pod has resource claims (dynamic resource allocation), which this scheduler does not allocate. The pod stays Pending; set spec.schedulerName to a scheduler that does.";
     NO_NODES = "schedule.no-nodes": "The cluster has no nodes.";
+    WAITS_FOR_EPHEMERAL_CLAIM = "schedule.waits-for-ephemeral-claim": "The claim of one of the pod's ephemeral volumes does not exist yet. The pod is scheduled when the ephemeral volume controller has created it.";
     CLAIMS_REJECTED = "schedule.claims-rejected": "A claim of the pod is missing, unbound, lost, being deleted or owned by another pod. The pod cannot run on any node until that changes.";
     UNSCHEDULABLE = "schedule.unschedulable": "No node is suitable. The reasons are published with the number of nodes they apply to, and the pod is retried when one of them changes.";
     CANNOT_EVALUATE = "schedule.cannot-evaluate": "Whether a node is suitable cannot be determined, because an object is invalid. The pod is retried when that object changes.";

@@ -114,9 +114,9 @@ fn apply_answer(
                     report.events.extend(create.then);
                     Ok(OperationOutput::default())
                 }
-                RequestError::Lost => Err(Failure::unknown(refusal.to_string())),
+                RequestError::Lost | RequestError::Unknown(..) => Err(Failure::unknown(refusal.to_string())),
                 RequestError::RetryAfter(..) => return false,
-                RequestError::Conflict | RequestError::NotFound | RequestError::Error(_) => {
+                RequestError::Conflict | RequestError::NotFound | RequestError::Error(..) => {
                     Err(Failure::new(refusal.to_string()))
                 }
             };
@@ -236,7 +236,7 @@ impl<'a, W: EngineApi> Run<'a, W> {
                     self.report.rule(decided.rule);
                     decided.step.into_iter().for_each(|step| self.report.rule(step));
                 }
-                Output::Measured(_) => {}
+                Output::Measured(_) | Output::Rejected(_) => {}
             }
         }
     }

@@ -248,7 +248,7 @@ impl SimulatedCluster {
         }
         let changed = patched(object, write);
         if let Some(Err(error)) = self.check.map(|check| check(key.kind, object, &changed)) {
-            return Answer::Rejected(RequestError::Error(error));
+            return Answer::Rejected(RequestError::Error(422, error));
         }
         let is_finished = !changed["metadata"]["deletionTimestamp"].is_null() && !has_finalizers(&changed);
         if is_finished {

@@ -60,7 +60,7 @@ impl TwoLeaders {
                     decided.step.into_iter().for_each(|step| self.report.rule(step));
                 }
                 Output::Publish(event) => self.report.events.push(event),
-                Output::Measured(_) => {}
+                Output::Measured(_) | Output::Rejected(_) => {}
             }
         }
     }

@@ -61,7 +61,11 @@ impl OneByOne {
                     self.compare(&known, &decided.key, decided.rule.name, request);
                 }
                 Output::Send(id, request) => self.inbox.push_back((id, request)),
-                Output::Decided(_) | Output::Publish(_) | Output::TickAt(_) | Output::Measured(_) => {}
+                Output::Decided(_)
+                | Output::Publish(_)
+                | Output::TickAt(_)
+                | Output::Measured(_)
+                | Output::Rejected(_) => {}
             }
         }
     }

@@ -10,7 +10,7 @@ use super::scalar;
 use crate::schema::{Field, Omit, Scalar, Shape, Struct};
 
 /// Go's decoder reports no more than this many.
-const STRICT_ERRORS_MAX: usize = 100;
+pub(super) const STRICT_ERRORS_MAX: usize = 100;
 
 /// What the reader has found so far, and where it is.
 #[derive(Debug, Default)]

@@ -3,6 +3,8 @@
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::reader::STRICT_ERRORS_MAX;
+
 /// Decodes JSON text, and lists its duplicate fields. The error is that of Go's scanner.
 pub(crate) fn untyped(text: &[u8]) -> Result<(Value, Vec<String>), String> {
     let text = super::valid_utf8(text);
@@ -81,8 +83,12 @@ impl<'de> Visitor<'de> for Untyped<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&key);
-            let error = map.contains_key(&key).then(|| format!("duplicate field {:?}", self.path));
-            self.strict_errors.extend(error.filter(|error| !self.strict_errors.contains(error)));
+            if map.contains_key(&key) && self.strict_errors.len() < STRICT_ERRORS_MAX {
+                let error = format!("duplicate field {:?}", self.path);
+                if !self.strict_errors.contains(&error) {
+                    self.strict_errors.push(error);
+                }
+            }
             let value = access.next_value_seed(Untyped { path: self.path, strict_errors: self.strict_errors })?;
             self.path.truncate(length);
             map.insert(key, value);

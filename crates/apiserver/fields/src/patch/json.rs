@@ -1,11 +1,21 @@
 //! JSON patches: all operations are applied in order, or none.
+//!
+//! A few bytes of patch can request a lot of work: each `copy` can double the document, and each
+//! insertion shifts a list. A [`Budget`] limits what the operations of one patch do together.
 
 use serde_json::{Map, Value};
 
 use super::{PatchError, Patched, REJECTED, go_format};
 use crate::decode::untyped;
 
+/// Upstream's limit.
 const OPERATIONS_MAX: usize = 10_000;
+/// Upstream's limit for the encoded size of all copied values together.
+const COPIED_BYTES_MAX: usize = 3 << 20;
+/// How many values are visited or shifted at most: a fraction of a second.
+const VALUES_MAX: usize = 20_000_000;
+/// The decoder accepts no more levels, so an object with more could not be read again.
+const DEPTH_MAX: usize = 127;
 
 pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, PatchError> {
     let (operations, strict_errors) = read(text, checks).map_err(|error| match checks {
@@ -19,10 +29,75 @@ pub(super) fn patch(live: &Value, text: &[u8], checks: bool) -> Result<Patched, 
         )));
     }
     let mut value = live.clone();
+    let mut budget = Budget { bytes: COPIED_BYTES_MAX, values: VALUES_MAX };
     for operation in operations {
-        perform(&mut value, operation).ok_or_else(|| PatchError::Unprocessable(REJECTED.to_owned()))?;
+        perform(&mut value, operation, &mut budget).ok_or_else(|| PatchError::Unprocessable(REJECTED.to_owned()))?;
     }
     Ok(Patched { value, strict_errors })
+}
+
+/// What the remaining operations of a patch may do.
+struct Budget {
+    bytes: usize,
+    values: usize,
+}
+
+impl Budget {
+    fn visit(&mut self, values: usize) -> Option<()> {
+        self.values = self.values.checked_sub(values)?;
+        Some(())
+    }
+
+    /// A copy, charged with its encoded size.
+    fn copy(&mut self, value: &Value) -> Option<Value> {
+        self.charge(value)?;
+        Some(value.clone())
+    }
+
+    fn charge(&mut self, value: &Value) -> Option<()> {
+        self.visit(1)?;
+        let bytes = match value {
+            Value::Null | Value::Bool(true) => 4,
+            Value::Bool(false) => 5,
+            Value::Number(number) => number.to_string().len(),
+            Value::String(text) => text.len() + 2,
+            Value::Array(list) => {
+                list.iter().try_for_each(|item| self.charge(item))?;
+                2 + list.len().saturating_sub(1)
+            }
+            Value::Object(map) => {
+                map.iter().try_for_each(|(key, value)| {
+                    self.bytes = self.bytes.checked_sub(key.len() + 3)?;
+                    self.charge(value)
+                })?;
+                2 + map.len().saturating_sub(1)
+            }
+        };
+        self.bytes = self.bytes.checked_sub(bytes)?;
+        Some(())
+    }
+
+    /// Checks that a value at a path is not nested too deeply. Everything in a document has passed
+    /// this check, so that functions may recurse.
+    fn check_depth(&mut self, path: &str, value: &Value) -> Option<()> {
+        let levels = DEPTH_MAX.checked_sub(path.matches('/').count())?;
+        self.check_levels(value, levels)
+    }
+
+    fn check_levels(&mut self, value: &Value, levels: usize) -> Option<()> {
+        self.visit(1)?;
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(()),
+            Value::Array(list) => {
+                let levels = levels.checked_sub(1)?;
+                list.iter().try_for_each(|item| self.check_levels(item, levels))
+            }
+            Value::Object(map) => {
+                let levels = levels.checked_sub(1)?;
+                map.values().try_for_each(|value| self.check_levels(value, levels))
+            }
+        }
+    }
 }
 
 type Operation = Map<String, Value>;
@@ -71,41 +146,24 @@ fn read(text: &[u8], checks: bool) -> Result<(Vec<Operation>, Vec<String>), Stri
 }
 
 /// `None` if the operation cannot be performed.
-fn perform(document: &mut Value, mut operation: Operation) -> Option<()> {
+fn perform(document: &mut Value, mut operation: Operation, budget: &mut Budget) -> Option<()> {
     let value = operation.remove("value").unwrap_or(Value::Null);
     let path = operation.get("path").and_then(Value::as_str)?;
     let from = || operation.get("from").and_then(Value::as_str);
     match operation.get("op").and_then(Value::as_str)? {
-        "add" => add(document, path, value),
-        "remove" => take(document, path).map(drop),
-        "replace" if path.is_empty() => {
-            *document = value;
-            Some(())
-        }
-        "replace" => {
-            let (container, key) = container(document, path)?;
-            match container {
-                Value::Object(map) => {
-                    map.insert(key, value);
-                }
-                Value::Array(list) => {
-                    let position = position(&key, list.len())?;
-                    *list.get_mut(position)? = value;
-                }
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-            }
-            Some(())
-        }
+        "add" => add(document, path, value, budget),
+        "remove" => take(document, path, budget).map(drop),
+        "replace" => replace(document, path, value, budget),
         "move" => {
-            let value = take(document, from()?)?;
-            add(document, path, value)
+            let value = take(document, from()?, budget)?;
+            add(document, path, value, budget)
         }
         "copy" => {
-            let value = look(document, from()?)?;
-            add(document, path, value)
+            let value = budget.copy(look(document, from()?)?)?;
+            add(document, path, value, budget)
         }
         "test" if path.is_empty() => (*document == value).then_some(()),
-        "test" => (look(document, path)? == value).then_some(()),
+        "test" => (*look(document, path)? == value).then_some(()),
         _ => None,
     }
 }
@@ -139,28 +197,50 @@ fn position(part: &str, length: usize) -> Option<usize> {
 }
 
 /// The value at a path; null if a map does not have the key.
-fn look(document: &mut Value, path: &str) -> Option<Value> {
+fn look<'a>(document: &'a mut Value, path: &str) -> Option<&'a Value> {
     let (container, key) = container(document, path)?;
     match container {
-        Value::Object(map) => Some(map.get(&key).cloned().unwrap_or(Value::Null)),
-        Value::Array(list) => list.get(position(&key, list.len())?).cloned(),
+        Value::Object(map) => Some(map.get(&key).unwrap_or(&Value::Null)),
+        Value::Array(list) => list.get(position(&key, list.len())?),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 
-fn take(document: &mut Value, path: &str) -> Option<Value> {
+fn take(document: &mut Value, path: &str, budget: &mut Budget) -> Option<Value> {
     let (container, key) = container(document, path)?;
     match container {
         Value::Object(map) => map.remove(&key),
         Value::Array(list) => {
             let position = position(&key, list.len())?;
+            budget.visit(list.len().checked_sub(position)?)?;
             (position < list.len()).then(|| list.remove(position))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 
-fn add(document: &mut Value, path: &str, value: Value) -> Option<()> {
+fn replace(document: &mut Value, path: &str, value: Value, budget: &mut Budget) -> Option<()> {
+    budget.check_depth(path, &value)?;
+    if path.is_empty() {
+        *document = value;
+        return Some(());
+    }
+    let (container, key) = container(document, path)?;
+    match container {
+        Value::Object(map) => {
+            map.insert(key, value);
+        }
+        Value::Array(list) => {
+            let position = position(&key, list.len())?;
+            *list.get_mut(position)? = value;
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+    }
+    Some(())
+}
+
+fn add(document: &mut Value, path: &str, value: Value, budget: &mut Budget) -> Option<()> {
+    budget.check_depth(path, &value)?;
     let (container, key) = container(document, path)?;
     match container {
         Value::Object(map) => {
@@ -169,9 +249,7 @@ fn add(document: &mut Value, path: &str, value: Value) -> Option<()> {
         Value::Array(list) if key == "-" => list.push(value),
         Value::Array(list) => {
             let position = position(&key, list.len() + 1)?;
-            if position > list.len() {
-                return None;
-            }
+            budget.visit(list.len().checked_sub(position)?)?;
             list.insert(position, value);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,

@@ -13,7 +13,25 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const SET_ORDER: &str = "$setElementOrder/";
 
+/// How many pairs of list items are compared at most: a fraction of a second. Lists are merged in
+/// quadratic time, which only the largest requests could notice.
+const COMPARISONS_MAX: usize = 20_000_000;
+
 type Object = Map<String, Value>;
+
+/// How many comparisons the rest of a patch may take.
+struct Budget(usize);
+
+impl Budget {
+    /// Charges for comparing each item of a list with each of another one.
+    fn compare(&mut self, items: usize, with: usize) -> Result<(), PatchError> {
+        let left = items.checked_mul(with).and_then(|comparisons| self.0.checked_sub(comparisons));
+        self.0 = left.ok_or_else(|| {
+            PatchError::TooLarge("The lists in a strategic merge patch have too many items to be merged".to_owned())
+        })?;
+        Ok(())
+    }
+}
 
 /// The patch and its duplicate fields.
 pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<String>), PatchError> {
@@ -30,14 +48,19 @@ pub(super) fn read(text: &[u8]) -> Result<(Value, Vec<String>), PatchError> {
 pub(super) fn patch(schema: &Schema, live: &Value, patch: Value) -> Result<Value, PatchError> {
     let Value::Object(patch) = patch else { return Err(bad("invalid JSON document")) };
     let live = live.as_object().cloned().unwrap_or_default();
-    merge_map(live, patch, Some(schema.root())).map(Value::Object)
+    merge_map(live, patch, Some(schema.root()), &mut Budget(COMPARISONS_MAX)).map(Value::Object)
 }
 
 fn bad(message: &str) -> PatchError {
     PatchError::BadRequest(message.to_owned())
 }
 
-fn merge_map(mut original: Object, mut patch: Object, of: Option<&'static Struct>) -> Result<Object, PatchError> {
+fn merge_map(
+    mut original: Object,
+    mut patch: Object,
+    of: Option<&'static Struct>,
+    budget: &mut Budget,
+) -> Result<Object, PatchError> {
     if let Some(directive) = patch.get(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => {
@@ -48,11 +71,11 @@ fn merge_map(mut original: Object, mut patch: Object, of: Option<&'static Struct
             _ => Err(unknown_directive(directive, &patch)),
         };
     }
-    retain_keys(&mut original, &mut patch)?;
-    set_orders(&mut original, &mut patch, of)?;
+    retain_keys(&mut original, &mut patch, budget)?;
+    set_orders(&mut original, &mut patch, of, budget)?;
     for (key, value) in patch {
         if let Some(name) = key.strip_prefix(DELETE_FROM) {
-            delete_from(&mut original, name, &value)?;
+            delete_from(&mut original, name, &value, budget)?;
             continue;
         }
         if value.is_null() {
@@ -63,10 +86,10 @@ fn merge_map(mut original: Object, mut patch: Object, of: Option<&'static Struct
         let merged = match (original.remove(&key), value) {
             (Some(Value::Object(old)), Value::Object(new)) => {
                 let shape = field.and_then(|field| field.shape.as_struct());
-                Some(Value::Object(merge_map(old, new, shape)?))
+                Some(Value::Object(merge_map(old, new, shape, budget)?))
             }
             (Some(Value::Array(old)), Value::Array(new)) => match field {
-                Some(field) if field.strategy.merge => Some(Value::Array(merge_list(old, new, field)?)),
+                Some(field) if field.strategy.merge => Some(Value::Array(merge_list(old, new, field, budget)?)),
                 _ => Some(Value::Array(new)),
             },
             (_, new) => without_directives(without_nulls(new)),
@@ -83,10 +106,11 @@ fn unknown_directive(directive: &Value, patch: &Object) -> PatchError {
     PatchError::Internal(format!("unknown patch type: {directive} in map: {patch}"))
 }
 
-fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchError> {
+fn retain_keys(original: &mut Object, patch: &mut Object, budget: &mut Budget) -> Result<(), PatchError> {
     let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || bad("invalid patch format of retainKeys");
     let Value::Array(keys) = keys else { return Err(malformed()) };
+    budget.compare(keys.len(), original.len() + patch.len())?;
     let is_kept = |name: &str| keys.iter().any(|key| key == name);
     let is_directive = |name: &str| name.starts_with(DELETE_FROM) || name.starts_with(SET_ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !is_kept(name)) {
@@ -96,10 +120,16 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchErr
     Ok(())
 }
 
-fn delete_from(original: &mut Object, name: &str, values: &Value) -> Result<(), PatchError> {
+fn delete_from(
+    original: &mut Object,
+    name: &str,
+    values: &Value,
+    budget: &mut Budget,
+) -> Result<(), PatchError> {
     match (original.get_mut(name), values) {
         (Some(Value::Array(old)), Value::Array(values)) => {
             element_kind(&[old, values])?;
+            budget.compare(old.len(), values.len())?;
             old.retain(|value| !values.contains(value));
             Ok(())
         }
@@ -108,10 +138,15 @@ fn delete_from(original: &mut Object, name: &str, values: &Value) -> Result<(), 
 }
 
 /// Applies `$setElementOrder` directives, whether or not the patch changes the items of the list.
-fn set_orders(original: &mut Object, patch: &mut Object, of: Option<&'static Struct>) -> Result<(), PatchError> {
+fn set_orders(
+    original: &mut Object,
+    patch: &mut Object,
+    of: Option<&'static Struct>,
+    budget: &mut Budget,
+) -> Result<(), PatchError> {
     let directives: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
     for directive in directives {
-        let name = &directive[SET_ORDER.len()..];
+        let name = directive.strip_prefix(SET_ORDER).unwrap_or_default();
         let Some(Value::Array(order)) = patch.remove(&directive) else {
             return Err(PatchError::Internal("expected a []interface {}, but received a string".to_owned()));
         };
@@ -125,6 +160,8 @@ fn set_orders(original: &mut Object, patch: &mut Object, of: Option<&'static Str
         let key = field.strategy.key;
         let new = list_of(patch.remove(name))?;
         let old = list_of(original.get(name).cloned())?;
+        let items = old.as_ref().map_or(0, Vec::len) + new.as_ref().map_or(0, Vec::len);
+        budget.compare(items, items + order.len())?;
         if let Some(new) = &new {
             check_order(new, &order, key)?;
         }
@@ -132,7 +169,7 @@ fn set_orders(original: &mut Object, patch: &mut Object, of: Option<&'static Str
             (None, None) => continue,
             (Some(old), None) => old,
             (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
-            (Some(old), Some(new)) if field.strategy.merge => merge_list(old, new, field)?,
+            (Some(old), Some(new)) if field.strategy.merge => merge_list(old, new, field, budget)?,
             (Some(_), Some(new)) => new,
         };
         let ordered = reorder(merged, &order, &old.unwrap_or_default(), key)?;
@@ -196,10 +233,11 @@ fn element_kind(lists: &[&[Value]]) -> Result<bool, PatchError> {
     Ok(first.is_object())
 }
 
-fn merge_list(old: Vec<Value>, new: Vec<Value>, field: &Field) -> Result<Vec<Value>, PatchError> {
+fn merge_list(old: Vec<Value>, new: Vec<Value>, field: &Field, budget: &mut Budget) -> Result<Vec<Value>, PatchError> {
     if old.is_empty() && new.is_empty() {
         return Ok(old);
     }
+    budget.compare(old.len() + new.len(), old.len() + new.len())?;
     if !element_kind(&[&old, &new])? {
         let mut merged: Vec<Value> = Vec::with_capacity(old.len() + new.len());
         for value in old.iter().chain(&new) {
@@ -224,7 +262,7 @@ fn merge_list(old: Vec<Value>, new: Vec<Value>, field: &Field) -> Result<Vec<Val
             return Err(no_merge_key(each, key));
         }
         match merged.iter_mut().find(|old| same(old, each, Some(key))) {
-            Some(Value::Object(old)) => *old = merge_map(std::mem::take(old), patch.clone(), item)?,
+            Some(Value::Object(old)) => *old = merge_map(std::mem::take(old), patch.clone(), item, budget)?,
             _ => merged.push(each.clone()),
         }
     }

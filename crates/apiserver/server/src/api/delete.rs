@@ -312,10 +312,13 @@ fn mark(kind: &Kind, new: &mut Value, old: &Value, options: &DeleteOptions, now:
     if marked && (grace >= before || (options.grace_period_seconds.is_none() && grace != 0)) {
         return false;
     }
-    let mut end = now + SignedDuration::from_secs(grace);
+    let after = |time: Timestamp, seconds: i64| {
+        time.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+    };
+    let mut end = after(now, grace);
     if marked && let Ok(earlier) = text(old, &AT).parse::<Timestamp>() {
         // A shorter grace period counts from the first delete.
-        end = earlier - SignedDuration::from_secs(before) + SignedDuration::from_secs(grace);
+        end = after(earlier, grace.saturating_sub(before));
     }
     set(new, &AT, second(end));
     if kind.bucket() == "namespaces" {

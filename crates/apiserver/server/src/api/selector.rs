@@ -142,9 +142,10 @@ fn split_unescaped(text: &str) -> Vec<String> {
 
 fn split_operator(part: &str) -> Option<(&str, &str, bool)> {
     for (at, _) in part.char_indices() {
+        let (name, rest) = part.split_at(at);
         for (operator, wanted) in [("!=", false), ("==", true), ("=", true)] {
-            if part[at..].starts_with(operator) {
-                return Some((&part[..at], &part[at + operator.len()..], wanted));
+            if let Some(value) = rest.strip_prefix(operator) {
+                return Some((name, value, wanted));
             }
         }
     }
@@ -173,18 +174,25 @@ fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
+/// The characters that are tokens, or start one.
+fn is_special(letter: char) -> bool {
+    "=!(),><".contains(letter)
+}
+
 fn tokens(text: &str) -> Vec<String> {
+    // Upstream skips no other whitespace: it is part of a name, which is then invalid.
+    let is_space = |letter: char| matches!(letter, ' ' | '\t' | '\r' | '\n');
     let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
+    let mut rest = text.trim_start_matches(is_space);
     while let Some(first) = rest.chars().next() {
-        let special = |letter: char| "=!(),><".contains(letter);
-        let length = if special(first) {
+        let length = if is_special(first) {
             if ["==", "!="].iter().any(|two| rest.starts_with(two)) { 2 } else { 1 }
         } else {
-            rest.find(|letter: char| special(letter) || letter.is_whitespace()).unwrap_or(rest.len())
+            rest.find(|letter: char| is_special(letter) || is_space(letter)).unwrap_or(rest.len())
         };
-        tokens.push(rest[..length].to_owned());
-        rest = rest[length..].trim_start();
+        let (token, more) = rest.split_at(length);
+        tokens.push(token.to_owned());
+        rest = more.trim_start_matches(is_space);
     }
     tokens
 }
@@ -195,7 +203,7 @@ struct LabelParser {
 }
 
 fn is_word(token: &str) -> bool {
-    !token.is_empty() && !"=!(),><".contains(&token[..1].chars().next().unwrap_or('=').to_string())
+    token.chars().next().is_some_and(|first| !is_special(first))
 }
 
 impl LabelParser {
@@ -309,6 +317,34 @@ impl LabelParser {
                 ")" => return Ok(values),
                 token => return Err(format!("found '{token}', expected: ',' or ')'")),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_selector_panics() {
+        let kind = &crate::kinds::namespace::KIND;
+        let letters = ["é", "\u{a0}", "\u{1f600}", "a", "=", "!", "(", ")", ",", ">", " ", "\\", "in", "notin", ""];
+        let mut texts: Vec<String> = vec![String::new()];
+        for _ in 0..3 {
+            texts = texts.iter().flat_map(|text| letters.iter().map(move |letter| format!("{text}{letter}"))).collect();
+        }
+        for text in &texts {
+            let _ = Selection::parse(kind, text, "");
+            let _ = Selection::parse(kind, "", text);
+        }
+    }
+
+    #[test]
+    fn a_label_that_is_not_ascii_is_a_bad_request() {
+        let kind = &crate::kinds::namespace::KIND;
+        for text in ["é", "a=é", "é=a", "é in (a)", "a in (é)", "!é", "\u{a0}", "a,é"] {
+            let status = Selection::parse(kind, text, "").expect_err("labels are ASCII");
+            assert_eq!(status.http_code(), 400, "{text}");
         }
     }
 }

@@ -6,6 +6,7 @@
 //! Other documents are encoded once (`discovery`, `openapi`).
 
 mod accept;
+mod authentication;
 mod background;
 mod body;
 mod connection;

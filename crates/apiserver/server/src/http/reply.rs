@@ -121,13 +121,40 @@ pub fn rows(code: u16, rows: Rows, output: OutputFormat) -> Reply {
     }
 }
 
+/// Upstream's limits: beyond the first, each warning is cut to the second.
+const WARNINGS_LETTERS_MAX: usize = 4096;
+const CUT_WARNING_LETTERS: usize = 256;
+
 /// Adds warnings as headers, without control characters.
 pub fn warn(reply: &mut Reply, warnings: &[String]) {
+    let total: usize = warnings.iter().map(|warning| warning.chars().count()).sum();
+    let each = if total > WARNINGS_LETTERS_MAX { CUT_WARNING_LETTERS } else { total };
+    let mut written = 0;
     for warning in warnings {
-        let text: String = warning.chars().filter(|letter| !letter.is_control()).collect();
+        if written >= WARNINGS_LETTERS_MAX {
+            break;
+        }
+        let cut: String = warning.chars().take(each).collect();
+        written += cut.chars().count();
+        let text: String = cut.chars().filter(|letter| !letter.is_control()).collect();
         let text = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
             reply.headers_mut().append(WARNING, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_limited() {
+        let mut reply = text(200, "ok");
+        let long: Vec<String> = (0..100).map(|number| format!("{number}{}", "é".repeat(100_000))).collect();
+        warn(&mut reply, &long);
+        let sent: Vec<usize> = reply.headers().get_all(WARNING).iter().map(HeaderValue::len).collect();
+        assert_eq!(sent.len(), WARNINGS_LETTERS_MAX / CUT_WARNING_LETTERS);
+        assert!(sent.iter().all(|length| *length < 2 * CUT_WARNING_LETTERS + 10), "{sent:?}");
     }
 }

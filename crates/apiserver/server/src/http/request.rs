@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, USER_AGENT,
+    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, USER_AGENT,
 };
 use http::{HeaderName, Method};
 use hyper::body::{Body as _, Incoming};
@@ -19,11 +19,11 @@ use super::query::Query;
 use super::reply::{self, AUDIT_ID, OutputFormat, Reply};
 use super::reviews::Review;
 use super::shared::{Shared, panic_status};
-use super::{health, objects, openapi, version};
+use super::{authentication, health, objects, openapi, version};
 use crate::api::Format;
 use crate::kinds::Kind;
 use crate::rng::uuid_v4;
-use crate::status::{Details, Status};
+use crate::status::Status;
 
 /// The largest body that is accepted.
 const BODY_BYTES_MAX: usize = 3 << 20;
@@ -31,8 +31,6 @@ const BODY_BYTES_MAX: usize = 3 << 20;
 const DISCARDED_BYTES_MAX: usize = 32 << 20;
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-
-const IMPERSONATE: HeaderName = HeaderName::from_static("impersonate-user");
 
 /// A request with its body.
 pub struct HttpCall<'a> {
@@ -81,7 +79,7 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
     };
     let output = call.output();
     let answered = catch_panics(async {
-        authenticate(shared, trusted, call.headers)?;
+        authentication::authenticate(shared, trusted, call.headers)?;
         call.body = read(body, call.headers).await?;
         route(shared, parts.uri.path(), call).await
     });
@@ -119,26 +117,6 @@ async fn catch_panics(answer: impl Future<Output = Result<Reply, Status>>) -> Re
 /// A new audit ID: a version 4 UUID.
 fn new_audit_id(random: u128) -> HeaderValue {
     HeaderValue::try_from(uuid_v4(random)).unwrap_or_else(|_| HeaderValue::from_static(""))
-}
-
-fn authenticate(shared: &Shared, trusted: bool, headers: &HeaderMap) -> Result<(), Status> {
-    let shown = || header(headers, &AUTHORIZATION).and_then(|value| value.split_once(' '));
-    let has_token = || {
-        shown().is_some_and(|(kind, token)| kind.eq_ignore_ascii_case("Bearer") && shared.is_admin_token(token.trim()))
-    };
-    if !trusted && !has_token() {
-        return Err(Status::failure(401, "Unauthorized", "Unauthorized"));
-    }
-    match header(headers, &IMPERSONATE) {
-        None => Ok(()),
-        // Rejected, rather than executed with more rights than requested.
-        Some(user) => Err(Status::failure(
-            403,
-            "Forbidden",
-            format!("users {user:?} is forbidden: this server does not support impersonation"),
-        )
-        .with(Details { name: user.to_owned(), kind: "users".to_owned(), ..Details::default() })),
-    }
 }
 
 /// Reads a body.

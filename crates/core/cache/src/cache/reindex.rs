@@ -136,7 +136,8 @@ impl Indexed for Attachment {
 impl Cache {
     /// Indexes the pods again that use a claim.
     fn refresh_pods_using(&mut self, claim: &ClaimKey) {
-        for pod in self.pods_by_claim.get(claim).to_vec() {
+        let pods: Vec<PodKey> = self.pods_by_claim.get(claim).cloned().collect();
+        for pod in pods {
             self.refresh_pod(&pod);
         }
     }
@@ -146,7 +147,9 @@ impl Cache {
         let waiting = pod.as_ref().filter(|pod| pod.node.is_empty());
         let planned_node = waiting.and_then(|pod| (self.policy.planned_node)(self, pod));
         let unbound_classes = waiting.map(|pod| self.unbound_classes(pod)).unwrap_or_default();
-        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes });
+        let lacks = |pod: &Arc<Pod>| pod.ephemeral().any(|(_, volume)| self.claim(&pod.claim_key(volume)).is_none());
+        let lacks_ephemeral_claim = waiting.is_some_and(lacks);
+        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim });
         self.node_pods.update(key, state);
     }
 

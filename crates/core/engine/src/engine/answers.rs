@@ -50,8 +50,12 @@ impl Engine {
             self.stats.count_write(purpose, !matches!(answer, Answer::Rejected(_)));
         }
         if let Answer::Rejected(error) = &answer {
-            self.stats.rejected += 1;
+            self.report_rejection(&completed.work, &completed.request.target(), error);
             return self.rejected(completed, error.clone());
+        }
+        // A read after a rejected write does not show that the write would succeed.
+        if completed.checks_version.is_none() {
+            self.settle_rejection(&completed.work, completed.request.locks_target());
         }
         let InFlightRequest { work, request, cached_version, checks_version } = completed;
         match (request, answer) {
@@ -177,14 +181,13 @@ impl Engine {
                 self.note_outcome(&work, operation.task(), Err(failure(&error, FailureEffect::NotAttempted)));
                 self.queue.enqueue_first(work);
             }
-            // The cache is stale, or the outcome is unknown. A live read shows the current state.
-            (Request::Write(write), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
+            (Request::Write(write), error) if needs_check(&error) => {
                 self.check(work, write.target().clone(), write.version());
             }
-            (Request::Bind(bind), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
+            (Request::Bind(bind), error) if needs_check(&error) => {
                 self.check(work, bind.target().clone(), bind.version());
             }
-            (Request::Delete(delete), RequestError::Conflict | RequestError::NotFound | RequestError::Lost) => {
+            (Request::Delete(delete), error) if needs_check(&error) => {
                 let volume = delete.proof().volume();
                 self.check(work, ObjectKey::volume(volume.name.clone()), volume.version);
             }
@@ -206,7 +209,8 @@ impl Engine {
                     | RequestError::NotFound
                     | RequestError::AlreadyExists
                     | RequestError::Lost
-                    | RequestError::Error(_) => self.retry(&work, Backoff::Api),
+                    | RequestError::Unknown(..)
+                    | RequestError::Error(..) => self.retry(&work, Backoff::Api),
                 }
             }
         }
@@ -230,15 +234,23 @@ impl Engine {
     }
 }
 
+/// Whether only a live read shows the current state: the cache is stale, or the outcome is unknown.
+fn needs_check(error: &RequestError) -> bool {
+    match error {
+        RequestError::Conflict | RequestError::NotFound | RequestError::Lost | RequestError::Unknown(..) => true,
+        RequestError::AlreadyExists | RequestError::RetryAfter(..) | RequestError::Error(..) => false,
+    }
+}
+
 /// The failure for an error. Without a response, the outcome is unknown.
 fn failure(error: &RequestError, effect: FailureEffect) -> Failure {
     let effect = match error {
-        RequestError::Lost => FailureEffect::Unknown,
+        RequestError::Lost | RequestError::Unknown(..) => FailureEffect::Unknown,
         RequestError::Conflict
         | RequestError::NotFound
         | RequestError::AlreadyExists
         | RequestError::RetryAfter(..)
-        | RequestError::Error(_) => effect,
+        | RequestError::Error(..) => effect,
     };
     Failure::new(error.to_string()).with(effect)
 }

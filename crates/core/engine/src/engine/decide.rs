@@ -35,6 +35,7 @@ impl Engine {
             verdict = Verdict::request(verdict.rule, Request::Read(missing));
         }
         let step = step(&verdict.action);
+        progress.step = step.or(Some(verdict.rule));
         self.stats.count(verdict.rule);
         if let Some(step) = step.filter(|step| *step != verdict.rule) {
             self.stats.count(step);

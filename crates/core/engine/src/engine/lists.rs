@@ -13,7 +13,7 @@ impl Engine {
     /// Makes a key wait for a list. It is sent after all decisions that can be made now, so that it
     /// is later than every decision that needs it.
     pub(super) fn request_list(&mut self, work: Work, listing: Listing) {
-        self.set_state(&work, State::Waiting);
+        self.queue.set_state(&work, State::Waiting);
         self.in_flight.request_list(listing, work);
     }
 
@@ -39,16 +39,19 @@ impl Engine {
     pub(super) fn listed_live(&mut self, listing: &Listing, waiting: Vec<Work>, answer: Answer) {
         let found: Result<Arc<[Object]>, RequestError> = match answer {
             Answer::Listed(objects) => Ok(objects.into_iter().filter(|object| !self.is_outdated(object)).collect()),
-            Answer::Rejected(error) => {
-                self.stats.rejected += 1;
-                Err(error)
-            }
+            Answer::Rejected(error) => Err(error),
             Answer::Written(_) | Answer::Deleted(_) | Answer::Read(_) | Answer::Done(_) => {
                 debug_assert!(false, "not the answer to a list");
                 Err(RequestError::Lost)
             }
         };
-        for work in waiting {
+        for (index, work) in waiting.into_iter().enumerate() {
+            match &found {
+                Ok(_) => self.settle_rejection(&work, false),
+                // One request was rejected for all of them.
+                Err(error) if index == 0 => self.report_rejection(&work, &listing.target(), error),
+                Err(error) => self.note_rejection(&work, &listing.target(), error),
+            }
             let Some(progress) = self.queue.get_mut(&work) else { continue };
             match &found {
                 Ok(found) => {

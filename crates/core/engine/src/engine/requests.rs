@@ -23,7 +23,7 @@ impl Engine {
                 return self.wait_for(target, work);
             }
             Request::RunOperation(_) if !self.in_flight.has_operation_capacity(&self.config) => {
-                self.set_state(&work, State::Waiting);
+                self.queue.set_state(&work, State::Waiting);
                 return self.in_flight.wait_for_operation(work);
             }
             Request::List(listing) => return self.request_list(work, listing.clone()),
@@ -36,7 +36,7 @@ impl Engine {
 
     pub(super) fn send(&mut self, work: Work, request: Request, checks_version: Option<u64>) {
         let cached_version = self.known.seen_version(&request.target());
-        self.set_state(&work, State::InFlight);
+        self.queue.set_state(&work, State::InFlight);
         self.stats.sent += 1;
         let id =
             self.in_flight.send(InFlightRequest { work, request: request.clone(), cached_version, checks_version });
@@ -45,14 +45,8 @@ impl Engine {
 
     /// Makes a key wait until an object is unlocked.
     pub(super) fn wait_for(&mut self, object: ObjectKey, work: Work) {
-        self.set_state(&work, State::Waiting);
+        self.queue.set_state(&work, State::Waiting);
         self.in_flight.wait_for(object, work);
-    }
-
-    pub(super) fn set_state(&mut self, work: &Work, state: State) {
-        if let Some(progress) = self.queue.get_mut(work) {
-            progress.state = state;
-        }
     }
 
     /// Applies a write to the cache before it is answered.

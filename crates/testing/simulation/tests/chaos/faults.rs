@@ -241,7 +241,7 @@ impl ChaosRun {
                 }
                 Output::TickAt(moment) => participant.tick_at = Some(moment),
                 Output::Publish(event) => participant.published.push(event),
-                Output::Decided(_) | Output::Measured(_) => {}
+                Output::Decided(_) | Output::Measured(_) | Output::Rejected(_) => {}
             }
         }
     }
@@ -317,7 +317,9 @@ impl ChaosRun {
                 Answer::Rejected(RequestError::Lost)
             }),
             Fault::LoseRequest(n) => self.request(*n, |_, _, _| Answer::Rejected(RequestError::Lost)),
-            Fault::RejectRequest(n) => self.request(*n, |_, _, _| Answer::Rejected(RequestError::Error("no".into()))),
+            Fault::RejectRequest(n) => {
+                self.request(*n, |_, _, _| Answer::Rejected(RequestError::Error(500, "no".into())))
+            }
             Fault::DeliverEvent(n) => self.deliver_event(self.participant(*n)),
             Fault::DeliverEventOfKind(n) => self.deliver_event_of_kind(*n),
             Fault::Tick => self.tick(),

@@ -185,7 +185,7 @@ fn requests_waiting_for_an_object_are_sent_after_a_rejection() {
     let state = "sc make example.com wffc
                  node n1
                  pod p eph=x:1Gi:make";
-    for error in [RequestError::AlreadyExists, RequestError::Lost, RequestError::Error("no".into())] {
+    for error in [RequestError::AlreadyExists, RequestError::Lost, RequestError::Error(500, "no".into())] {
         let mut harness = Harness::idle(state, Config::default());
         harness.engine = Engine::new(Config::default(), vec![Box::new(Ephemeral), Box::new(Scheduler::default())]);
         harness.list_all();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bindery_binder::Binder;
-use bindery_engine::{Answer, Config, Decided, Engine, Input, Moment, Output, RequestError, RequestId};
+use bindery_engine::{Answer, Config, Decided, Engine, Input, Moment, Output, Rejection, RequestError, RequestId};
 use bindery_model::{ClaimKey, Kind, ObjectKey};
 use bindery_rules_api::{Event, Request, RuleSet};
 use bindery_simulation::{SimulatedCluster, notation};
@@ -18,6 +18,7 @@ pub struct Harness {
     pub open: BTreeMap<RequestId, Request>,
     pub decided: Vec<Decided>,
     pub events: Vec<Event>,
+    pub rejections: Vec<Rejection>,
 }
 
 pub fn claim_key(name: &str) -> ObjectKey {
@@ -38,6 +39,7 @@ impl Harness {
             open: BTreeMap::new(),
             decided: Vec::new(),
             events: Vec::new(),
+            rejections: Vec::new(),
         }
     }
 
@@ -76,6 +78,7 @@ impl Harness {
                 }
                 Output::Publish(event) => self.events.push(event),
                 Output::Decided(decided) => self.decided.push(decided),
+                Output::Rejected(rejection) => self.rejections.push(rejection),
                 Output::TickAt(_) | Output::Measured(_) => {}
             }
         }
@@ -178,4 +181,4 @@ pub const WAITING: &str = "sc  slow example.com/slow
                        pv  w 1Gi Bound ->x#9 bbc";
 
 /// A rejection by the API server.
-pub const REJECTED: fn() -> RequestError = || RequestError::Error("no".into());
+pub const REJECTED: fn() -> RequestError = || RequestError::Error(500, "no".into());

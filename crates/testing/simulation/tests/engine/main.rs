@@ -7,5 +7,6 @@ mod events;
 mod harness;
 mod limits;
 mod lists;
+mod rejections;
 mod start;
 mod wakes;

@@ -13,7 +13,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn forbidden() -> RequestError {
-    RequestError::Error("forbidden: Mock error".into())
+    RequestError::Error(403, "forbidden: Mock error".into())
 }
 
 const LISTS: [&str; 2] = ["list PersistentVolumeClaim ", "list PersistentVolume "];

@@ -12,7 +12,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn forbidden() -> RequestError {
-    RequestError::Error("pods is forbidden: Mock error".into())
+    RequestError::Error(403, "pods is forbidden: Mock error".into())
 }
 
 const LIST: &str = "list Pod default/";

@@ -142,7 +142,7 @@ fn answers() -> Vec<Case> {
 
 /// The API server rejects the creation.
 fn rejections() -> Vec<Case> {
-    let no = || RequestError::Error(QUOTA.into());
+    let no = || RequestError::Error(403, QUOTA.into());
     vec![
         pod("quota exceeded, then available: one event", "pod1")
             .before("pod pod1#uid1 eph=vol")

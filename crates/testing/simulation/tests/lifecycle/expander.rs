@@ -102,7 +102,7 @@ fn further() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=awsElasticBlockStore:x
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
             )
-            .error("write", Kind::Claim, RequestError::Error("forbidden".into()))
+            .error("write", Kind::Claim, RequestError::Error(403, "forbidden".into()))
             .unchanged()
             .events(&[MIGRATED])
             .stable(

@@ -47,7 +47,7 @@ fn life_cycles() -> Vec<Case> {
 
 /// Every request is rejected or lost once.
 fn every_request_fails_once() -> Vec<Case> {
-    let no = || RequestError::Error("Mock server error".into());
+    let no = || RequestError::Error(500, "Mock server error".into());
     let protected = |name| {
         together(name)
             .before(

@@ -119,7 +119,7 @@ fn statuses() -> Vec<Case> {
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX",
             )
-            .error("write", Kind::Volume, RequestError::Error("forbidden".into()))
+            .error("write", Kind::Volume, RequestError::Error(403, "forbidden".into()))
             .after(
                 "pv  volume1 1Gi Bound ->claim1#uid1 source=flex:example.com/flex
                  pvc claim1#uid1 2Gi Bound vol=volume1 got=1Gi/RWO,ROX alloc=2Gi resize=ControllerResizeInProgress \

@@ -76,8 +76,8 @@ fn upstream() -> Vec<Case> {
             .requests(&[LIST, UNUSED]),
         reported("status update fails -> controller retries, and lists pods again each time")
             .before(BOUND)
-            .error("write", Kind::Claim, RequestError::Error("forbidden: Mock error".into()))
-            .error("write", Kind::Claim, RequestError::Error("forbidden: Mock error".into()))
+            .error("write", Kind::Claim, RequestError::Error(403, "forbidden: Mock error".into()))
+            .error("write", Kind::Claim, RequestError::Error(403, "forbidden: Mock error".into()))
             .after(BOUND_UNUSED)
             .requests(&[LIST, UNUSED, LIST, UNUSED, LIST, UNUSED]),
         reported("pod not in informer cache but exists in API -> Unused=False set proactively")

@@ -13,7 +13,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn forbidden() -> RequestError {
-    RequestError::Error("forbidden: Mock error".into())
+    RequestError::Error(403, "forbidden: Mock error".into())
 }
 
 const GUARD: &str = "write PersistentVolume volume1 [protection.volume.add-finalizer]";

@@ -275,7 +275,7 @@ fn request_error(status: &Status) -> RequestError {
         (404, _) => RequestError::NotFound,
         (409, "AlreadyExists") => RequestError::AlreadyExists,
         (409, _) => RequestError::Conflict,
-        (_, _) => RequestError::Error(status.message.clone()),
+        (code, _) => RequestError::Error(code, status.message.clone()),
     }
 }
 

@@ -207,7 +207,7 @@ fn records() -> Vec<Case> {
 fn saving() -> Vec<Case> {
     let injected =
         |error: RequestError, is_applied| InjectedError { verb: "create", kind: Kind::Volume, error, is_applied };
-    let no = || injected(RequestError::Error("etcd is on fire".into()), false);
+    let no = || injected(RequestError::Error(500, "etcd is on fire".into()), false);
     vec![
         case("the PersistentVolume cannot be created for a while: the storage is kept")
             .before(CLAIM)

@@ -13,7 +13,8 @@ pub type Rules = fn() -> Vec<Box<dyn RuleSet + Send>>;
 /// A case with scheduler, binder and lifecycle controllers.
 pub type Case = table::Case<Rules>;
 
-fn all_rule_sets() -> Vec<Box<dyn RuleSet + Send>> {
+/// Scheduler, binder and lifecycle controllers.
+pub fn all_rule_sets() -> Vec<Box<dyn RuleSet + Send>> {
     let deciding: [Box<dyn RuleSet + Send>; 2] =
         [Box::new(Scheduler::default()), Box::new(Binder::new(Config::default()))];
     deciding.into_iter().chain(lifecycle_controllers()).collect()

@@ -72,7 +72,7 @@ fn compare(known: &Cache, key: &ObjectKey, live_reads: &LiveReads, verdict: &Ver
         }
         assert_eq!(explained.change, None, "{explained}");
         PLACED.fetch_add(1, Ordering::Relaxed);
-    } else if is_one_of(&[&rules::UNSCHEDULABLE, &rules::CLAIMS_REJECTED]) {
+    } else if is_one_of(&[&rules::UNSCHEDULABLE, &rules::CLAIMS_REJECTED, &rules::WAITS_FOR_EPHEMERAL_CLAIM]) {
         assert_eq!(fits, [""; 0], "{key} has no suitable node, but the explanation is:\n{explained}");
         assert_eq!(explained.rule, verdict.rule.name, "{explained}");
         STUCK.fetch_add(1, Ordering::Relaxed);

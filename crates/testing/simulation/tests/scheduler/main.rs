@@ -13,9 +13,12 @@ mod volumes;
 use std::collections::BTreeSet;
 
 use bindery_cache::Cache;
+use bindery_model::event::Reason;
 use bindery_model::{Kind, Name, ObjectKey};
 use bindery_rules_api::{LiveReads, RuleSet};
 use bindery_scheduler::{Scheduler, rules};
+use bindery_simulation::notation;
+use bindery_simulation::run::{Restart, Run};
 use bindery_simulation::table::check;
 use case::Case;
 
@@ -31,6 +34,28 @@ fn all() -> Vec<Case> {
 fn every_case_reaches_its_expected_state() {
     let failures: Vec<String> = all().iter().filter_map(|case| check(case).err()).collect();
     assert!(failures.is_empty(), "{} cases fail:\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// The ephemeral volume controller needs a moment to create the claim. Without it, the pod waits.
+#[test]
+fn a_pod_is_not_told_failed_scheduling_while_its_ephemeral_claim_is_created() {
+    let cluster = notation::parse(
+        "sc local kubernetes.io/no-provisioner wffc
+         node n1
+         pv v1 1Gi Available class=local on=n1
+         pod p eph=scratch:1Gi:local",
+    );
+    let scheduler_only = || vec![Box::new(Scheduler::default()) as Box<dyn RuleSet + Send>];
+    let mut waiting = Run::start(cluster.clone(), &scheduler_only, Restart::Never);
+    waiting.until_stable();
+    let mut placed = Run::start(cluster, &case::all_rule_sets, Restart::Never);
+    placed.until_stable();
+    assert!(waiting.report.rules.contains(rules::WAITS_FOR_EPHEMERAL_CLAIM.name));
+    assert_eq!(waiting.report.events, [], "the claim is only late");
+    assert!(placed.report.rules.contains(rules::WAITS_FOR_EPHEMERAL_CLAIM.name), "the scheduler decided first");
+    let reasons: Vec<_> = placed.report.events.iter().map(|event| event.reason).collect();
+    assert!(!reasons.contains(&Reason::FailedScheduling), "{reasons:?}");
+    assert!(reasons.contains(&Reason::Scheduled), "{reasons:?}");
 }
 
 #[test]

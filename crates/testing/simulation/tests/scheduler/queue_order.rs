@@ -179,12 +179,12 @@ fn answers() -> Vec<Case> {
                 "node n1
                  pod p",
             )
-            .error("bind", Kind::Pod, RequestError::Error("forbidden".into()))
+            .error("bind", Kind::Pod, RequestError::Error(403, "forbidden".into()))
             .error("bind", Kind::Pod, RequestError::Conflict)
             .pods(&["p@n1"]),
         case("writing the pod condition is rejected, then accepted")
             .before("pod p")
-            .error("write", Kind::Pod, RequestError::Error("forbidden".into()))
+            .error("write", Kind::Pod, RequestError::Error(403, "forbidden".into()))
             .pods(&["p: no nodes available"]),
     ]
 }

@@ -4,7 +4,7 @@ use bindery_model::{Kind, ObjectKey};
 use bindery_simulation::SimulatedCluster;
 use serde_json::json;
 
-use crate::case::{Case, case, claim_key, node_key, pod_key, put};
+use crate::case::{Case, case, claim_key, node_key, pod_key, provision, put};
 
 /// All cases of this table.
 pub fn cases() -> Vec<Case> {
@@ -158,6 +158,15 @@ fn obstacles() -> Vec<Case> {
                  pv v1 1Gi Available class=local on=n1
                  pod p eph=scratch:1Gi:local",
             )
+            .pods(&["p@n1"]),
+        case("the claim of an ephemeral volume is deleted while its pod is nominated to a node")
+            .before(
+                "sc make example.com wffc
+                 node n1
+                 pod p eph=scratch:1Gi:make",
+            )
+            .then(|cluster| cluster.remove(&claim_key("p-scratch")))
+            .then(provision)
             .pods(&["p@n1"]),
         case("the claim of an ephemeral volume belongs to another pod")
             .before(

@@ -13,7 +13,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn broken() -> RequestError {
-    RequestError::Error("Mock server error".into())
+    RequestError::Error(500, "Mock server error".into())
 }
 
 /// A released volume is deleted in spite of rejections and lost answers.

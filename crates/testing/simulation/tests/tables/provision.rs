@@ -223,7 +223,7 @@ fn saving() -> Vec<Case> {
                 "sc  gold kubernetes.io/host-path
                  pvc claim11-8#uid11-8 1Gi Pending class=gold",
             )
-            .error("create", Kind::Volume, RequestError::Error("Mock creation error".into()))
+            .error("create", Kind::Volume, RequestError::Error(500, "Mock creation error".into()))
             .after(
                 "pv pvc-uid11-8 1Gi Pending ->claim11-8#uid11-8 class=gold policy=Delete bbc by=kubernetes.io/host-path \
                     source=hostPath:/tmp/hostpath_pv/uid11-8 fin=kubernetes.io/pv-controller
@@ -348,7 +348,7 @@ fn cleaning_up() -> Vec<Case> {
 /// A case in which five attempts to create the PersistentVolume fail.
 fn unsaved(name: &'static str, key: &str) -> Case {
     let error = |case: Case, number| {
-        case.error("create", Kind::Volume, RequestError::Error(format!("Mock creation error{number}")))
+        case.error("create", Kind::Volume, RequestError::Error(500, format!("Mock creation error{number}")))
     };
     (1..=5).fold(claim(name, key), error)
 }

@@ -362,7 +362,7 @@ fn requests() -> Vec<Case> {
     };
     vec![
         ask("provision.external.request: rejected")
-            .error("write", Kind::Claim, RequestError::Error("Mock update error".into()))
+            .error("write", Kind::Claim, RequestError::Error(500, "Mock update error".into()))
             .events(&[
                 "Warning ProvisioningFailed Error saving claim: Mock update error",
                 "Normal ExternalProvisioning",

@@ -1,0 +1,171 @@
+//! The engine in a large cluster: the longest call while everything is listed, decided about,
+//! resynced, counted for metrics and explained.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bindery_engine::{Engine, Input};
+use bindery_explain::{LINES, explain_pod};
+use bindery_model::{Claim, ClaimPhase, Class, Kind, Node, Object, Pod, PodKey, Volume, VolumePhase};
+use serde_json::{Value, json};
+
+use super::meter::{Calls, Meter};
+use super::objects::{claim_json, size_gib, volume_json};
+
+/// Claims and volumes of the cluster, each.
+pub const PAIRS: usize = 100_000;
+const CHANGED: usize = 1_000;
+const NODES: usize = 1_000;
+const SELECTING: usize = 100;
+const VERSION: u64 = 9_000_000;
+
+/// A phase and its calls.
+pub type Phase = (&'static str, Calls);
+
+fn bytes(json: &Value) -> Vec<u8> {
+    json.to_string().into_bytes()
+}
+
+/// A claim that is bound to volume `n`. All claims have the same VolumeAttributesClass.
+fn bound_claim(n: usize, version: u64) -> Object {
+    let mut json = claim_json(n, size_gib(n), true);
+    json["spec"]["volumeAttributesClassName"] = "gold".into();
+    json["status"]["currentVolumeAttributesClassName"] = "gold".into();
+    json["metadata"]["resourceVersion"] = version.to_string().into();
+    json["metadata"]["annotations"]["volume.kubernetes.io/storage-provisioner"] = version.to_string().into();
+    Object::Claim(Arc::new(Claim::from_json(&bytes(&json)).expect("a claim has a name")))
+}
+
+fn bound_volume(n: usize) -> Object {
+    let json = volume_json(n, size_gib(n), true);
+    Object::Volume(Arc::new(Volume::from_json(&bytes(&json)).expect("a volume has a name")))
+}
+
+fn node(n: usize) -> Object {
+    let json = json!({
+        "metadata": {"name": format!("node-{n}"), "uid": format!("n{n}"), "resourceVersion": "1",
+                     "labels": {"kubernetes.io/hostname": format!("node-{n}")}},
+        "status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110"}},
+    });
+    Object::Node(Arc::new(Node::from_json(&bytes(&json)).expect("a node has a name")))
+}
+
+/// The class, claim and pod of a pod that no node can serve: its class provisions nothing.
+fn stuck_pod() -> [Object; 3] {
+    let class = json!({
+        "metadata": {"name": "local", "uid": "s", "resourceVersion": "1"},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    let claim = json!({
+        "metadata": {"namespace": "team-0", "name": "stuck", "uid": "c", "resourceVersion": "9999999",
+                     "finalizers": ["kubernetes.io/pvc-protection"]},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+                 "storageClassName": "local"},
+        "status": {"phase": "Pending"},
+    });
+    let pod = json!({
+        "metadata": {"namespace": "team-0", "name": "stuck", "uid": "p", "resourceVersion": "1"},
+        "spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "stuck"}}]},
+    });
+    [
+        Object::Class(Arc::new(Class::from_json(&bytes(&class)).expect("a class has a name"))),
+        Object::Claim(Arc::new(Claim::from_json(&bytes(&claim)).expect("a claim has a name"))),
+        Object::Pod(Arc::new(Pod::from_json(&bytes(&pod)).expect("a pod has a name"))),
+    ]
+}
+
+fn list(meter: &mut Meter, mut objects: BTreeMap<Kind, Vec<Object>>) {
+    for kind in Kind::ALL {
+        let objects = objects.remove(&kind).unwrap_or_default();
+        meter.handle(Input::Listed { kind, version: VERSION, objects });
+    }
+}
+
+/// Bound claims and volumes: nothing has to be done about any of them.
+pub fn bound() -> (Vec<Phase>, Duration) {
+    let [class, claim, pod] = stuck_pod();
+    let claims = (0..PAIRS).map(|n| bound_claim(n, 1_000_000 + n as u64)).chain([claim]).collect();
+    let objects = BTreeMap::from([
+        (Kind::Claim, claims),
+        (Kind::Volume, (0..PAIRS).map(bound_volume).collect()),
+        (Kind::Node, (0..NODES).map(node).collect()),
+        (Kind::Class, vec![class]),
+        (Kind::Pod, vec![pod]),
+    ]);
+    let mut meter = Meter::new();
+    let mut phases = Vec::new();
+    list(&mut meter, objects);
+    phases.push(("initial lists", meter.calls()));
+    meter.handle(Input::Leader(true));
+    phases.push(("becoming the leader", meter.calls()));
+    for n in 0..CHANGED {
+        meter.handle(Input::Watched(bound_claim(n * (PAIRS / CHANGED), VERSION + 1 + n as u64)));
+    }
+    phases.push(("1,000 changed claims", meter.calls()));
+    let resyncs = meter.engine.stats().resyncs;
+    while meter.engine.stats().resyncs == resyncs {
+        meter.tick();
+    }
+    phases.push(("resync", meter.calls()));
+    meter.query(|engine| black_box(metrics(engine)));
+    phases.push(("metrics", meter.calls()));
+    let start = Instant::now();
+    explain(&mut meter);
+    let explained = start.elapsed();
+    phases.push(("explaining a pod", meter.calls()));
+    assert_eq!(meter.sent, 0, "nothing has to be done");
+    (phases, explained)
+}
+
+/// What the engine task does for a page of metrics.
+fn metrics(engine: &Engine) -> usize {
+    let known = engine.known();
+    let mut counts: BTreeMap<(String, String, bool), usize> = BTreeMap::new();
+    for key in known.keys(Kind::Volume).into_iter().chain(known.keys(Kind::Claim)) {
+        match known.object(&key) {
+            Some(Object::Volume(volume)) => {
+                let is_bound = volume.phase == VolumePhase::Bound;
+                *counts.entry((String::new(), volume.class_field.to_string(), is_bound)).or_default() += 1;
+            }
+            Some(Object::Claim(claim)) => {
+                let is_bound = claim.status.phase == ClaimPhase::Bound;
+                let key = (claim.meta.namespace.to_string(), claim.class().to_string(), is_bound);
+                *counts.entry(key).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+    counts.len() + engine.queues().map(|(_, _, waiting)| waiting).sum::<usize>()
+}
+
+fn explain(meter: &mut Meter) {
+    let key = PodKey { namespace: "team-0".into(), name: "stuck".into() };
+    let explanation = meter.query(|engine| explain_pod(engine.known(), &key, LINES)).expect("the pod exists");
+    assert!(explanation.change.is_some(), "a change is proposed");
+}
+
+/// Claims with a selector that no volume of a large pool matches.
+pub fn selecting() -> Vec<Phase> {
+    let volume = |n: usize| {
+        let mut json = volume_json(n, size_gib(n), false);
+        let disk = if n.is_multiple_of(2) { "ssd" } else { "hdd" };
+        json["metadata"]["labels"] = json!({"disk": disk, "rack": format!("r{}", n % 500)});
+        Object::Volume(Arc::new(Volume::from_json(&bytes(&json)).expect("a volume has a name")))
+    };
+    let claim = |n: usize| {
+        let mut json = claim_json(n, 1, false);
+        json["spec"]["selector"] = json!({"matchLabels": {"disk": "ssd", "rack": format!("r{}", 2 * n + 1)}});
+        Object::Claim(Arc::new(Claim::from_json(&bytes(&json)).expect("a claim has a name")))
+    };
+    let objects = BTreeMap::from([
+        (Kind::Volume, (0..PAIRS).map(volume).collect()),
+        (Kind::Claim, (0..SELECTING).map(claim).collect::<Vec<_>>()),
+    ]);
+    let mut meter = Meter::new();
+    list(&mut meter, objects);
+    meter.calls();
+    meter.handle(Input::Leader(true));
+    vec![("100 claims with selectors", meter.calls())]
+}
