@@ -39,7 +39,7 @@ impl Default for Snapshot {
 pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     let api = Api::new(client, CALL_DEADLINE, None);
     let mut snapshot = Snapshot::default();
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_served()) {
         match list(&api, kind).await {
             Ok((version, objects)) => {
                 snapshot.known.listed(kind, version.parse().unwrap_or(0), objects);

@@ -24,7 +24,8 @@ fn main() {
             drive.bound,
             drive.took.as_secs_f64() * 1e6 / drive.writes as f64
         );
-    }    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
+    }
+    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
     let (mut phases, explained) = large::bound();
     phases.extend(large::selecting());
     for (name, calls) in phases {

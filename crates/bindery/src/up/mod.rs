@@ -91,13 +91,19 @@ fn start_controllers(
     }
     let engine = Engine::new(EngineConfig::default(), sets);
     tracing::info!(enabled = engine.controllers().collect::<Vec<_>>().join(","), nodes, "controllers configured");
-    let mut host = EngineHost::start(&api, engine, &observer, |events| {
+    let records = driver.is_some().then(|| Records::new(api.clone(), "kube-system", DRIVER));
+    let store = records.as_ref().map(|(records, _)| records.clone());
+    let worker = |events| {
         let in_tree: Arc<dyn RunOperation> = Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()));
-        match driver.clone() {
-            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).with_in_tree(in_tree)),
+        match driver.clone().zip(store) {
+            Some((driver, records)) => {
+                let worker = ProvisioningWorker::new(api.clone(), Arc::new(driver));
+                Arc::new(worker.with_in_tree(in_tree).with_records(records))
+            }
             None => in_tree,
         }
-    });
+    };
+    let mut host = EngineHost::start_with_records(&api, engine, &observer, worker, records);
     host.set_leader(true)?;
     if let Some(driver) = driver {
         host.spawn("the simulated CSI driver", driver.run(api.clone()));

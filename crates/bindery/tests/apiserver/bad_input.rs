@@ -270,11 +270,8 @@ async fn impersonation_is_never_ignored() {
             let (code, body) = instance.send(Method::GET, path, sent()).await;
             assert_eq!(code.as_u16(), expected, "{name}: {body}");
         }
-        let created = Sent {
-            content_type: Some("application/json"),
-            body: br#"{"metadata":{"name":"x"}}"#.to_vec(),
-            ..sent()
-        };
+        let created =
+            Sent { content_type: Some("application/json"), body: br#"{"metadata":{"name":"x"}}"#.to_vec(), ..sent() };
         let (code, _) = instance.send(Method::POST, "/api/v1/namespaces", created).await;
         assert_eq!(code.as_u16(), expected, "{name}");
     }

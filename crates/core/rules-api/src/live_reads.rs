@@ -165,6 +165,7 @@ impl LiveReads {
             (task, format!("{outcome:?}")).hash(state);
         }
         (&self.hand_offs, self.pauses).hash(state);
+        digest_unordered(self.written.iter(), state);
     }
 
     fn read(&self, key: &ObjectKey) -> Option<Option<&Object>> {

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use bindery_model::{ClaimKey, Name};
-use bindery_provisioner::is_current;
 use bindery_rules_api::{Failure, FailureEffect, Operation, OperationOutput, ProvisionRequest, ReleaseProof};
-use bindery_runtime::{Api, GetError, RunOperation};
+use bindery_runtime::{Api, GetError, Records, RunOperation};
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{ProvisionContext, Storage};
 
@@ -17,12 +16,20 @@ pub struct ProvisioningWorker {
     api: Arc<Api>,
     storage: Arc<dyn Storage>,
     in_tree: Option<Arc<dyn RunOperation>>,
+    records: Option<Records>,
 }
 
 impl ProvisioningWorker {
     /// A worker for a storage.
     pub fn new(api: Arc<Api>, storage: Arc<dyn Storage>) -> ProvisioningWorker {
-        ProvisioningWorker { api, storage, in_tree: None }
+        ProvisioningWorker { api, storage, in_tree: None, records: None }
+    }
+
+    /// Calls the storage only in the recorded attempt.
+    #[must_use]
+    pub fn with_records(mut self, records: Records) -> ProvisioningWorker {
+        self.records = Some(records);
+        self
     }
 
     /// Passes the binder's in-tree operations to another worker, for an engine that hosts both the
@@ -39,14 +46,18 @@ impl ProvisioningWorker {
                 let (claim, class) = self.objects(&request).await?;
                 let context = ProvisionContext { request: &request, claim: &claim, class: &class };
                 let found = self.storage.prepare(context).await?;
+                let found = json!({"claim": recorded_claim(&claim), "class": recorded_class(&class), "storage": found});
                 Ok(OperationOutput::of(request.prepared(found)))
+            }
+            Operation::CreateStorage(request, prepared) if request.attempt.is_some() => {
+                self.check_attempt(&request)?;
+                let found = &prepared["found"];
+                let context = ProvisionContext { request: &request, claim: &found["claim"], class: &found["class"] };
+                let volume = self.storage.create(context, &found["storage"]).await?;
+                Ok(OperationOutput::of(request.complete(volume)))
             }
             Operation::CreateStorage(request, prepared) => {
                 let (claim, class) = self.objects(&request).await?;
-                if !is_current(&request, &claim) {
-                    let error = format!("a later attempt to provision {} is recorded on the claim", request.volume);
-                    return Err(Failure::new(error).with(FailureEffect::NotAttempted));
-                }
                 let context = ProvisionContext { request: &request, claim: &claim, class: &class };
                 let volume = self.storage.create(context, &prepared["found"]).await?;
                 Ok(OperationOutput::of(request.complete(volume)))
@@ -57,6 +68,17 @@ impl ProvisioningWorker {
             Operation::DeleteStorage(proof, _) => self.delete(&proof).await.map(|()| OperationOutput::default()),
             Operation::Recycle(_) => Err(Failure::new("this worker does not recycle volumes")),
         }
+    }
+
+    /// Checks that the request's attempt is still the latest one. If not, another instance has
+    /// called the storage since, or knows the outcome.
+    fn check_attempt(&self, request: &ProvisionRequest) -> Result<(), Failure> {
+        let current = self.records.as_ref().and_then(|records| records.attempt(&request.uid));
+        if self.records.is_none() || current == request.attempt {
+            return Ok(());
+        }
+        let error = format!("a later attempt to provision {} is recorded", request.volume);
+        Err(Failure::new(error).with(FailureEffect::Stale))
     }
 
     /// The claim of a request and its class, read live.
@@ -108,6 +130,23 @@ impl RunOperation for ProvisioningWorker {
             outcome
         })
     }
+}
+
+/// What is recorded of a claim: everything that describes the volume, and no annotations, which may
+/// be large.
+fn recorded_claim(claim: &Value) -> Value {
+    let metadata = &claim["metadata"];
+    json!({
+        "metadata": {"namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]},
+        "spec": claim["spec"],
+    })
+}
+
+/// What is recorded of a StorageClass.
+fn recorded_class(class: &Value) -> Value {
+    let mut class = class.clone();
+    class["metadata"] = json!({"name": class["metadata"]["name"]});
+    class
 }
 
 /// The API path of a claim.

@@ -114,9 +114,19 @@ impl Api {
 
     /// Sends a request and waits for the response.
     pub async fn call(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
+        self.admit().await;
+        self.call_admitted(request).await
+    }
+
+    /// Waits until the rate limit admits a call.
+    pub async fn admit(&self) {
         if let Some(rate) = &self.rate {
             sleep_until(rate.slot(Instant::now())).await;
         }
+    }
+
+    /// Sends a request that the rate limit has admitted, and waits for the response.
+    pub async fn call_admitted(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
         let call = async {
             let response =
                 self.client.send(request.map(Body::from)).await.map_err(|error| Lost(connection_error(&error)))?;

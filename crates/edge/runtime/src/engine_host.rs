@@ -6,7 +6,7 @@ use bindery_engine::{Engine, Input};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::{Api, Caller, EngineTask, EventSink, Message, Observer, RunOperation, watch};
+use crate::{Api, Caller, EngineTask, EventSink, Message, Observer, RecordTask, Records, RunOperation, watch};
 
 /// The running tasks of an engine. Dropping it stops them.
 pub struct EngineHost {
@@ -27,13 +27,28 @@ impl EngineHost {
         observer: &Arc<dyn Observer>,
         worker: impl FnOnce(EventSink) -> Arc<dyn RunOperation>,
     ) -> EngineHost {
+        EngineHost::start_with_records(api, engine, observer, worker, None)
+    }
+
+    /// The same for an engine that provisions. Its records are stored by the given task.
+    pub fn start_with_records(
+        api: &Arc<Api>,
+        engine: Engine,
+        observer: &Arc<dyn Observer>,
+        worker: impl FnOnce(EventSink) -> Arc<dyn RunOperation>,
+        records: Option<(Records, RecordTask)>,
+    ) -> EngineHost {
+        let (records, record_task) = records.unzip();
         let (outbox, inbox) = unbounded_channel();
         let (events, write_events) = EventSink::new(api.clone());
-        let caller = Caller::new(api.clone(), worker(events.clone()));
+        let caller = Caller::new(api.clone(), worker(events.clone())).with_records(records);
         let kinds = engine.watches().to_vec();
         let task = EngineTask::new(engine, caller, events.clone(), (outbox.clone(), inbox), observer.clone());
         let mut host = EngineHost { outbox, events, tasks: JoinSet::new() };
-        for kind in kinds {
+        if let Some(task) = record_task {
+            host.spawn("the provisioning records", task.run(host.outbox.clone()));
+        }
+        for kind in kinds.into_iter().filter(|kind| kind.is_served()) {
             host.spawn("a watch", watch(api.clone(), kind, host.outbox.clone()));
         }
         host.spawn("the engine", task.run());

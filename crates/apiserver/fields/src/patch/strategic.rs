@@ -120,12 +120,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object, budget: &mut Budget) -
     Ok(())
 }
 
-fn delete_from(
-    original: &mut Object,
-    name: &str,
-    values: &Value,
-    budget: &mut Budget,
-) -> Result<(), PatchError> {
+fn delete_from(original: &mut Object, name: &str, values: &Value, budget: &mut Budget) -> Result<(), PatchError> {
     match (original.get_mut(name), values) {
         (Some(Value::Array(old)), Value::Array(values)) => {
             element_kind(&[old, values])?;

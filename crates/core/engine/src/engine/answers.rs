@@ -1,6 +1,6 @@
 //! Handling answers: updating the cache, and deciding again about the key.
 
-use bindery_model::{Object, ObjectKey};
+use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{Backoff, Create, Failure, FailureEffect, OperationOutput, Request, Task};
 
 use super::Engine;
@@ -66,7 +66,10 @@ impl Engine {
                 for event in write.then {
                     self.publish(work.set, event);
                 }
-                self.note_written(&work, target, version);
+                // Only records have a rule that depends on it.
+                if target.kind == Kind::Record {
+                    self.note_written(&work, target, version);
+                }
                 self.next_step(work);
             }
             (Request::Bind(bind), Answer::Written(object)) => {

@@ -177,8 +177,8 @@ fn records() -> Vec<Case> {
     vec![
         case("the record cannot be written for a while: the storage is not called")
             .before(CLAIM)
-            .error(injected("create", RequestError::Error("etcd is on fire".into()), false))
-            .error(injected("create", RequestError::Error("etcd is on fire".into()), false))
+            .error(injected("create", RequestError::Error(500, "etcd is on fire".into()), false))
+            .error(injected("create", RequestError::Error(500, "etcd is on fire".into()), false))
             .end(MADE),
         case("the answer to writing the record is lost").before(CLAIM).error(lost("create", true)).end(MADE),
         case("the request to write the record is lost").before(CLAIM).error(lost("create", false)).end(MADE),

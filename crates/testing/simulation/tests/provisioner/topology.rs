@@ -233,10 +233,9 @@ fn requests_with_many_topology_segments_are_repeated_without_changes() {
         (0..500).map(|n| format!("node n{n} label=host:h{n}\ncsinode n{n} driver=d:host")).collect();
     let mut cluster = notation::parse(&nodes.join("\n"));
     notation::add(&mut cluster, "sc gold d\npvc c#u 1Gi Pending class=gold sp=d");
-    cluster.storage = Some(StorageBackend {
-        create_responses: vec![Response::DoneAnswerLost; 5].into(),
-        ..StorageBackend::default()
-    });
+    let mut storage = StorageBackend::default();
+    storage.create_responses = vec![Response::DoneAnswerLost; 5].into();
+    cluster.storage = Some(storage);
     let topology = Some(TopologyConfig { strict: false, immediate: true });
     let rules = || -> Vec<Box<dyn RuleSet + Send>> {
         vec![Box::new(Provisioner::new(Config { topology, ..Config::new("d") }))]
