@@ -9,6 +9,7 @@ use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde::Deserialize;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 /// How long to wait before the API server's version is requested again.
@@ -121,21 +122,25 @@ impl Cluster {
         Ok(serde_json::from_slice::<ServerVersion>(&body).ok().map(|version| version.git_version))
     }
 
-    /// Logs the server's version in the background, or once why the server cannot be reached.
-    pub fn log_version(self, client: Client) {
+    /// Logs the server's version in the background, or once why the server cannot be reached. The
+    /// task ends with the version, once the server answers.
+    pub fn log_version(self, client: Client) -> JoinHandle<Option<String>> {
         tokio::spawn(async move {
             let (server, context) = (self.url(), self.context.clone());
             let mut was_logged = false;
             loop {
                 match self.version(&client).await {
-                    Ok(version) => return tracing::info!(server, context, version, "connected to the API server"),
+                    Ok(version) => {
+                        tracing::info!(server, context, version, "connected to the API server");
+                        return version;
+                    }
                     Err(error) if was_logged => tracing::debug!(%error, "API server still unreachable"),
                     Err(error) => tracing::warn!(%error, "API server unreachable, retrying"),
                 }
                 was_logged = true;
                 sleep(RETRY_PERIOD).await;
             }
-        });
+        })
     }
 
     fn url(&self) -> String {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bindery_engine::Engine;
 use bindery_provisioner_sdk::InTreeWorker;
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer, shutdown_signal};
 use clap::ArgAction::Set;
 
 use crate::cluster::ClusterFlags;
+use crate::feature_gates::Gate;
 use crate::leadership::{self, run_as_leader};
 use crate::listen::ListenAddress;
 use crate::{duration, endpoints, metrics};
@@ -68,8 +69,9 @@ pub struct Defaults {
 }
 
 impl ProcessFlags {
-    /// Runs an engine until SIGTERM or SIGINT, or until it loses its lease.
-    pub async fn run(self, defaults: Defaults, engine: Engine) -> Result<(), String> {
+    /// Runs an engine until SIGTERM or SIGINT, or until it loses its lease. It decides nothing before
+    /// its feature gates are known.
+    pub async fn run(self, defaults: Defaults, engine: Engine, gates: &[Gate]) -> Result<(), String> {
         let lease_name = self.leader_elect_resource_name.clone().unwrap_or_else(|| defaults.lease.to_owned());
         let lease = if self.leader_elect { Some(self.lease_config(lease_name)?) } else { None };
         let cluster = self.cluster.load().await?;
@@ -79,13 +81,21 @@ impl ProcessFlags {
         let recorder = metrics::Recorder::default();
         let observer: Arc<dyn Observer> = Arc::new(recorder.clone());
         let listener = self.listen.unwrap_or_else(|| ListenAddress::loopback(defaults.port)).bind().await?;
-        cluster.log_version(client);
+        let server_version = cluster.log_version(client);
         let mut host = EngineHost::start(&api, engine, &observer, |events| {
             Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()))
         });
         let lease_name = lease.as_ref().map(|lease| lease.name.clone());
         let state = endpoints::Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease_name);
         host.spawn("the HTTP server", endpoints::serve(listener, endpoints::router(state)));
+        if gates.iter().any(|gate| !gate.is_resolved()) {
+            let version = tokio::select! {
+                stopped = shutdown_signal() => return stopped,
+                failed = host.task_failure() => return Err(failed),
+                version = server_version => version.ok().flatten(),
+            };
+            gates.iter().for_each(|gate| gate.follow_server(version.as_deref()));
+        }
         run_as_leader(lease, api, observer, host, std::future::pending()).await
     }
 

@@ -26,5 +26,5 @@ pub async fn run(args: Args) -> Result<(), String> {
     };
     let name: &'static str = args.scheduler_name.leak();
     let engine = Engine::new(config, vec![Box::new(Scheduler::new(name).with_component(name))]);
-    args.process.run(Defaults { lease: "bindery-scheduler", port: 10259 }, engine).await
+    args.process.run(Defaults { lease: "bindery-scheduler", port: 10259 }, engine, &[]).await
 }

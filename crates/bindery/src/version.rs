@@ -11,8 +11,8 @@ pub const COMMIT: &str = env!("BINDERY_BUILD_COMMIT");
 /// The compiler it was built with.
 const RUST: &str = env!("BINDERY_BUILD_RUST");
 /// The supported Kubernetes versions.
-const KUBERNETES_MIN: &str = "1.33";
-const KUBERNETES_MAX: &str = "1.37";
+pub const KUBERNETES_MIN: &str = "1.33";
+pub const KUBERNETES_MAX: &str = "1.37";
 
 /// What `bindery --version` prints after the name.
 pub const SUMMARY: &str = concat!(

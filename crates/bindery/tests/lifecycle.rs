@@ -16,7 +16,8 @@ use servers::ApiServer;
 /// Starts a cluster with the controllers.
 fn start(api_server: ApiServer) -> Option<Cluster> {
     let mut cluster = Cluster::new(api_server.start()?);
-    cluster.add_bindery("controller", &[]);
+    // The condition `Unused` is on by default with newer servers only.
+    cluster.add_bindery("controller", &["--emulated-version=1.37"]);
     if api_server == ApiServer::Real {
         let kubeconfig = format!("--kubeconfig={}", cluster.test_cluster.kubeconfig().display());
         let only = "--controllers=garbage-collector-controller";

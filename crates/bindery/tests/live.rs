@@ -55,6 +55,18 @@ fn settled() -> Option<(TestCluster, Running)> {
 }
 
 #[test]
+fn feature_gates_follow_the_version_of_the_api_server() {
+    let Some((test_cluster, controller)) = settled() else { return };
+    let log = controller.log();
+    let gate = log.lines().find(|line| line.contains("feature gate set")).expect("the gate is logged");
+    for part in ["PersistentVolumeClaimUnusedSinceTime", "\"is_on\":false", "the API server is 1.36"] {
+        assert!(gate.contains(part), "{part} is missing: {gate}");
+    }
+    let conditions = test_cluster.kubectl(["get", "pvc/fits", "-o", "jsonpath={.status.conditions}"]);
+    assert_eq!(conditions.expect("the claim exists"), "", "the condition Unused is new in 1.37");
+}
+
+#[test]
 fn metrics_health_and_debug_state_are_served() {
     let Some((_lab, controller)) = settled() else { return };
     let expected = [

@@ -10,6 +10,7 @@ use bindery_engine::{Config as EngineConfig, Engine};
 use clap::ArgAction::Set;
 use registry::Settings;
 
+use crate::feature_gates::{self, KubernetesVersion};
 use crate::process::{Defaults, ProcessFlags};
 use crate::{duration, snapshot};
 
@@ -23,10 +24,15 @@ pub struct Args {
     /// Controllers to run: '*' for all, 'NAME' to enable one, '-NAME' to disable one.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*", allow_hyphen_values = true, long_help = controllers_help())]
     controllers: Vec<String>,
-    /// Feature gates to set. Known: PersistentVolumeClaimUnusedSinceTime (default true), which sets
-    /// the condition Unused on bound claims that no pod refers to.
+    /// Feature gates to set. Known: PersistentVolumeClaimUnusedSinceTime (on by default if the API
+    /// server is 1.37 or later), which sets the condition Unused on bound claims that no pod refers
+    /// to.
     #[arg(long, value_name = "NAME=BOOL", value_delimiter = ',')]
     feature_gates: Vec<String>,
+    /// Kubernetes version whose feature gate defaults are used, as MAJOR.MINOR or
+    /// kube=MAJOR.MINOR, from 1.33 to 1.37 [default: the version of the API server].
+    #[arg(long, value_name = "VERSION", value_parser = feature_gates::parse_emulated_version)]
+    emulated_version: Option<KubernetesVersion>,
 
     /// Resync period of the binder.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
@@ -73,7 +79,8 @@ fn controllers_help() -> String {
 
 /// Runs until SIGTERM or SIGINT, or until the lease is lost.
 pub async fn run(args: Args) -> Result<(), String> {
-    let settings = Settings { binder: binder_config(&args)?, ..Settings::default() }.with_gates(&args.feature_gates)?;
+    let unused_condition = registry::unused_gate(&args.feature_gates, args.emulated_version)?;
+    let settings = Settings { binder: binder_config(&args)?, unused_condition };
     let engine = Engine::new(
         EngineConfig {
             resync: args.pvclaimbinder_sync_period,
@@ -83,7 +90,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         },
         registry::enabled(&args.controllers, &settings)?,
     );
-    args.process.run(Defaults { lease: "bindery-controller", port: 10257 }, engine).await
+    args.process.run(Defaults { lease: "bindery-controller", port: 10257 }, engine, &[settings.unused_condition]).await
 }
 
 fn binder_config(args: &Args) -> Result<BinderConfig, String> {

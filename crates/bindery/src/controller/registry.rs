@@ -1,13 +1,17 @@
 //! The volume controllers, by upstream's names, and which of them run.
 
 use bindery_binder::{Binder, Config as BinderConfig};
+use bindery_cache::{Cache, Change, IndexPolicy};
 use bindery_lifecycle::{AttributesClassProtection, ClaimProtection, Ephemeral, Expander, VolumeProtection};
-use bindery_rules_api::RuleSet;
+use bindery_model::ObjectKey;
+use bindery_rules_api::{LiveReads, Profile, RuleSet, Verdict};
 
-use crate::feature_gates;
+use crate::feature_gates::{self, Gate, KubernetesVersion};
 
-/// The feature gate of the `Unused` condition of claims.
-const UNUSED_GATE: &str = "PersistentVolumeClaimUnusedSinceTime";
+/// The feature gate of the `Unused` condition of claims, and the version in which it became on by
+/// default.
+const UNUSED_GATE: (&str, KubernetesVersion) =
+    ("PersistentVolumeClaimUnusedSinceTime", KubernetesVersion { major: 1, minor: 37 });
 
 /// Settings of the controllers.
 #[derive(Debug, Clone)]
@@ -15,20 +19,49 @@ pub struct Settings {
     /// Settings of the binder.
     pub binder: BinderConfig,
     /// Whether bound claims get the `Unused` condition.
-    pub unused_condition: bool,
+    pub unused_condition: Gate,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { binder: BinderConfig::default(), unused_condition: true }
+/// The feature gate of the `Unused` condition, as the flags set it. Otherwise it follows the
+/// version of the API server.
+pub fn unused_gate(gates: &[String], emulated: Option<KubernetesVersion>) -> Result<Gate, String> {
+    let (name, since) = UNUSED_GATE;
+    let gate = Gate::new(name, since);
+    let mut is_on = None;
+    feature_gates::parse(gates, &[name], |_, value| is_on = Some(value))?;
+    match (is_on, emulated) {
+        (Some(is_on), _) => gate.set(is_on, "--feature-gates"),
+        (None, Some(version)) => gate.follow(version, "--emulated-version"),
+        (None, None) => {}
+    }
+    Ok(gate)
+}
+
+/// Claim protection with the `Unused` condition if its feature gate is on. The gate is known before
+/// the first decision, and does not change.
+struct GatedClaimProtection(Gate);
+
+impl GatedClaimProtection {
+    fn rules(&self) -> ClaimProtection {
+        ClaimProtection { reports_unused: self.0.is_on() }
     }
 }
 
-impl Settings {
-    /// Applies feature gates, each as `NAME=BOOL`.
-    pub fn with_gates(mut self, gates: &[String]) -> Result<Settings, String> {
-        feature_gates::parse(gates, &[UNUSED_GATE], |_, value| self.unused_condition = value)?;
-        Ok(self)
+impl RuleSet for GatedClaimProtection {
+    fn index_policy(&self) -> Option<IndexPolicy> {
+        self.rules().index_policy()
+    }
+
+    fn profile(&self) -> Profile {
+        self.rules().profile()
+    }
+
+    fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
+        self.rules().decide(known, key, live_reads)
+    }
+
+    fn wake(&self, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
+        self.rules().wake(known, change, wake);
     }
 }
 
@@ -50,7 +83,7 @@ const ALL: [Controller; 6] = [
     Controller {
         name: "persistentvolumeclaim-protection-controller",
         alias: Some("pvc-protection"),
-        make: |settings| Box::new(ClaimProtection { reports_unused: settings.unused_condition }),
+        make: |settings| Box::new(GatedClaimProtection(settings.unused_condition.clone())),
     },
     Controller {
         name: "persistentvolume-protection-controller",
@@ -126,7 +159,8 @@ mod tests {
     #[test]
     fn controllers_flag_works_as_upstream() {
         let running = |list: &[&str]| -> Result<Vec<&'static str>, String> {
-            let sets = enabled(&items(list), &Settings::default())?;
+            let settings = Settings { binder: BinderConfig::default(), unused_condition: unused_gate(&[], None)? };
+            let sets = enabled(&items(list), &settings)?;
             Ok(sets.iter().map(|set| set.profile().name).collect())
         };
         assert_eq!(running(&["*"]).map(|sets| sets.len()), Ok(6));
@@ -150,12 +184,30 @@ mod tests {
 
     #[test]
     fn feature_gates_are_parsed_as_upstream() {
-        let gates =
-            |list: &[&str]| Settings::default().with_gates(&items(list)).map(|settings| settings.unused_condition);
-        assert_eq!(gates(&[]), Ok(true));
+        let gates = |list: &[&str]| unused_gate(&items(list), None).map(|gate| gate.is_on());
+        assert_eq!(gates(&["PersistentVolumeClaimUnusedSinceTime=true"]), Ok(true));
         assert_eq!(gates(&["PersistentVolumeClaimUnusedSinceTime=false"]), Ok(false));
         assert!(gates(&["Nonsense=true"]).is_err_and(|error| error.contains("unrecognized feature gate: Nonsense")));
         assert!(gates(&["PersistentVolumeClaimUnusedSinceTime"]).is_err());
         assert!(gates(&["PersistentVolumeClaimUnusedSinceTime=maybe"]).is_err());
+    }
+
+    #[test]
+    fn feature_gates_follow_the_servers_version_unless_a_flag_says_otherwise() {
+        let is_on = |gates: &[&str], emulated: Option<&str>, server: Option<&str>| {
+            let emulated = emulated.map(|version| feature_gates::parse_emulated_version(version).expect("a version"));
+            let gate = unused_gate(&items(gates), emulated).expect("known gates");
+            gate.follow_server(server);
+            gate.is_on()
+        };
+        assert!(!is_on(&[], None, Some("v1.36.4")));
+        assert!(is_on(&[], None, Some("v1.37.0-rc.1+k3s1")));
+        assert!(is_on(&[], None, Some("v1.40.2")));
+        assert!(!is_on(&[], None, Some("unreadable")));
+        assert!(!is_on(&[], None, None));
+        assert!(is_on(&[], Some("1.37"), Some("v1.36.4")));
+        assert!(!is_on(&[], Some("kube=1.36"), Some("v1.37.0")));
+        let on = "PersistentVolumeClaimUnusedSinceTime=true";
+        assert!(is_on(&[on], Some("1.36"), Some("v1.36.4")));
     }
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
+use bindery_cache::Plugin;
 use bindery_engine::Engine;
 use bindery_lifecycle::rules::ephemeral::CREATE_CLAIM;
-use bindery_model::{ClaimPhase, Kind, Object, Source, Volume, VolumePhase};
 use bindery_rules_api::Rule;
 use bindery_scheduler::Scheduler;
 use prometheus_client::encoding::text::encode;
@@ -28,8 +28,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Label names and values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// The page. Objects are counted for each request, so that gauges cannot drift. `more` registers
-/// additional metrics.
+/// The page. `more` registers additional metrics.
 pub fn page(
     engine: &Engine,
     recorder: &Recorder,
@@ -60,41 +59,39 @@ pub fn page(
     page
 }
 
-fn plugin(volume: &Volume) -> String {
-    match &volume.source {
-        Source::HostPath(_) => "kubernetes.io/host-path".into(),
-        Source::Nfs(_) => "kubernetes.io/nfs".into(),
-        Source::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
-        Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => "N/A".into(),
+fn plugin_name(plugin: &Plugin) -> String {
+    match plugin {
+        Plugin::HostPath => "kubernetes.io/host-path".into(),
+        Plugin::Nfs => "kubernetes.io/nfs".into(),
+        Plugin::Csi(driver) => format!("kubernetes.io/csi:{driver}"),
+        Plugin::Other => "N/A".into(),
     }
 }
 
+/// The numbers of claims and volumes. The cache counts them with every change, so that a page costs
+/// the same however many there are.
 fn collect_objects(engine: &Engine, registry: &mut Registry) {
-    let mut counts: BTreeMap<(&'static str, Labels), i64> = BTreeMap::new();
-    let mut count = |name, labels: Labels| *counts.entry((name, labels)).or_default() += 1;
-    let known = engine.known();
-    for key in known.keys(Kind::Volume).into_iter().chain(known.keys(Kind::Claim)) {
-        let object = known.object(&key);
-        if let Some(Object::Volume(volume)) = &object {
-            let mode = volume.volume_mode.as_str().to_owned();
-            count("pv_collector_total_pv_count", vec![("plugin_name", plugin(volume)), ("volume_mode", mode)]);
-            let is_bound = volume.phase == VolumePhase::Bound;
-            let name = if is_bound { "pv_collector_bound_pv_count" } else { "pv_collector_unbound_pv_count" };
-            count(name, vec![("storage_class", volume.class_field.to_string())]);
-        } else if let Some(Object::Claim(claim)) = &object {
-            let is_bound = claim.status.phase == ClaimPhase::Bound;
-            let name = if is_bound { "pv_collector_bound_pvc_count" } else { "pv_collector_unbound_pvc_count" };
-            let labels = vec![
-                ("namespace", claim.meta.namespace.to_string()),
-                ("storage_class", claim.class().to_string()),
-                ("volume_attributes_class", claim.attributes().to_string()),
-            ];
-            count(name, labels);
-        }
+    let mut counts: BTreeMap<(&'static str, Labels), usize> = BTreeMap::new();
+    let mut add = |name, labels: Labels, count| *counts.entry((name, labels)).or_default() += count;
+    for (group, count) in engine.known().volume_counts().iter() {
+        let mode = group.volume_mode.as_str().to_owned();
+        let labels = vec![("plugin_name", plugin_name(&group.plugin)), ("volume_mode", mode)];
+        add("pv_collector_total_pv_count", labels, count);
+        let name = if group.is_bound { "pv_collector_bound_pv_count" } else { "pv_collector_unbound_pv_count" };
+        add(name, vec![("storage_class", group.class.to_string())], count);
+    }
+    for (group, count) in engine.known().claim_counts().iter() {
+        let name = if group.is_bound { "pv_collector_bound_pvc_count" } else { "pv_collector_unbound_pvc_count" };
+        let labels = vec![
+            ("namespace", group.namespace.to_string()),
+            ("storage_class", group.class.to_string()),
+            ("volume_attributes_class", group.attributes_class.to_string()),
+        ];
+        add(name, labels, count);
     }
     let mut families: BTreeMap<&'static str, Family<Labels, Gauge>> = BTreeMap::new();
     for ((name, labels), value) in counts {
-        families.entry(name).or_default().get_or_create(&labels).set(value);
+        families.entry(name).or_default().get_or_create(&labels).set(i64::try_from(value).unwrap_or(i64::MAX));
     }
     for (name, family) in families {
         registry.register(name, "Number of objects", family);

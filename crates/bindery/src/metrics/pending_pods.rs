@@ -1,7 +1,6 @@
 //! The number of pending pods, by upstream's scheduler queue.
 
-use bindery_cache::Cache;
-use bindery_model::Pod;
+use bindery_cache::{Cache, PodQueue};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
@@ -11,25 +10,13 @@ use super::Labels;
 /// Counts pods without a node.
 pub fn collect(known: &Cache, registry: &mut Registry) {
     let pods = Family::<Labels, Gauge>::default();
-    let queue = |name: &str| pods.get_or_create_owned(&vec![("queue", name.to_owned())]);
     // Every queue is reported, also an empty one.
-    ["active", "gated", "unschedulable"].into_iter().for_each(|name| drop(queue(name)));
-    for pod in known.node_pods().waiting().filter_map(|key| known.pod(key)) {
-        queue(queue_of(pod)).inc();
+    let queues = [(PodQueue::Active, "active"), (PodQueue::Gated, "gated"), (PodQueue::Unschedulable, "unschedulable")];
+    for (queue, name) in queues {
+        let count = known.node_pods().queues().of(&queue);
+        pods.get_or_create_owned(&vec![("queue", name.to_owned())]).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
     registry.register("scheduler_pending_pods", "Pods without a node, by queue", pods);
-}
-
-/// The queue in which kube-scheduler would keep a pod.
-fn queue_of(pod: &Pod) -> &'static str {
-    let scheduling = &pod.scheduling;
-    if scheduling.is_gated {
-        "gated"
-    } else if scheduling.unschedulable.is_some() && scheduling.nominated_node.is_empty() {
-        "unschedulable"
-    } else {
-        "active"
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod demo_output;
 use std::sync::Arc;
 
 use bindery_apiserver::host::Server;
+use bindery_binder::Config as BinderConfig;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
@@ -82,7 +83,10 @@ fn start_controllers(
     driver: Option<Driver>,
 ) -> Result<EngineHost, String> {
     let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, None));
-    let mut sets = registry::all(&Settings::default());
+    // The feature gates follow the version that the embedded server reports.
+    let unused_condition = registry::unused_gate(&[], None)?;
+    unused_condition.follow_server(Some(bindery_apiserver::http::GIT_VERSION));
+    let mut sets = registry::all(&Settings { binder: BinderConfig::default(), unused_condition });
     sets.push(Box::new(Scheduler::default()));
     if driver.is_some() {
         let topology = Some(TopologyConfig { strict: true, immediate: true });

@@ -13,7 +13,8 @@ use bindery_model::{
 use self::reindex::Indexed;
 use crate::indices::{ClaimsByClass, MultiMap};
 use crate::object_store::{ObjectStore, Origin, StoreKey, Stored, Update};
-use crate::{CapacityIndex, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims};
+use crate::snapshot::Contents;
+use crate::{CapacityIndex, ClaimGroup, Counts, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims, VolumeGroup};
 
 /// A change that rules can see: the object before and after it. At least one of them is present.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Cache {
     attributes_class_users: MultiMap<Name, ObjectKey>,
     node_pods: NodePods,
     claims_needing_volume: ClaimsByClass,
+    volume_counts: Counts<VolumeGroup>,
+    claim_counts: Counts<ClaimGroup>,
     /// Objects with a field that could not be parsed. Usually empty.
     malformed: BTreeSet<ObjectKey>,
     /// Default classes: the newest first, then by name.
@@ -144,6 +147,27 @@ macro_rules! dispatch {
                 }
             }
 
+            /// At most this many keys of a kind, in order: the first ones, or those after a key.
+            pub fn keys_after(&self, kind: Kind, after: Option<&ObjectKey>, keys_max: usize) -> Vec<ObjectKey> {
+                match kind {
+                    $(Kind::$kind => {
+                        let after = after.map(store_key::<$kind>);
+                        let keys = $kind::store(self).keys_after(after.as_ref()).take(keys_max);
+                        keys.map(|key| key.object_key(kind)).collect()
+                    })+
+                }
+            }
+
+            /// What creates the objects of a kind as they are now.
+            pub(crate) fn contents(&self, kind: Kind) -> Contents {
+                match kind {
+                    $(Kind::$kind => {
+                        let entries = $kind::store(self).entries();
+                        Box::new(move || entries.iter().map(|(_, object)| Object::$kind(object.clone())).collect())
+                    })+
+                }
+            }
+
             /// The number of objects of a kind.
             pub fn count(&self, kind: Kind) -> usize {
                 match kind {
@@ -218,6 +242,8 @@ impl Cache {
             attributes_class_users: MultiMap::default(),
             node_pods: NodePods::default(),
             claims_needing_volume: ClaimsByClass::default(),
+            volume_counts: Counts::default(),
+            claim_counts: Counts::default(),
             malformed: BTreeSet::default(),
             default_classes: BTreeSet::default(),
             free_volumes: FreeVolumes::default(),
@@ -342,6 +368,16 @@ impl Cache {
         self.claims_needing_volume.get(class)
     }
 
+    /// The number of volumes by what metrics distinguish.
+    pub fn volume_counts(&self) -> &Counts<VolumeGroup> {
+        &self.volume_counts
+    }
+
+    /// The number of claims by what metrics distinguish.
+    pub fn claim_counts(&self) -> &Counts<ClaimGroup> {
+        &self.claim_counts
+    }
+
     /// The volumes that any matching claim may get.
     pub fn free_volumes(&self) -> &FreeVolumes {
         &self.free_volumes
@@ -386,7 +422,7 @@ impl Cache {
         self.observe(object, Origin::Answer)
     }
 
-    fn observe(&mut self, object: Object, origin: Origin) -> Option<Change> {
+    pub(crate) fn observe(&mut self, object: Object, origin: Origin) -> Option<Change> {
         let change = self.observe_any(object, origin);
         self.refresh_malformed(change.as_ref());
         change
@@ -438,27 +474,10 @@ impl Cache {
         self.deleted(key, asked_at?)
     }
 
-    fn deleted(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
+    pub(crate) fn deleted(&mut self, key: &ObjectKey, version: u64) -> Option<Change> {
         let change = self.remove_any(key, version);
         self.refresh_malformed(change.as_ref());
         change
-    }
-
-    /// Stores a complete list of a kind at a version. Objects missing from it are removed, unless a
-    /// later state was seen. A list older than the watch removes nothing and brings nothing back.
-    pub fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) -> Vec<Change> {
-        let is_stale = version < self.watched_version(kind);
-        let origin = if is_stale { Origin::Answer } else { Origin::List };
-        let listed: BTreeSet<ObjectKey> = objects.iter().map(Object::key).collect();
-        let mut changes: Vec<Change> = objects.into_iter().filter_map(|object| self.observe(object, origin)).collect();
-        if !is_stale {
-            let mut missing = self.keys(kind);
-            missing.retain(|key| !listed.contains(key));
-            missing.sort();
-            changes.extend(missing.iter().filter_map(|key| self.deleted(key, version)));
-            self.watched_up_to(kind, version);
-        }
-        changes
     }
 
     /// Shows a claim as one of our writes will change it, until [`Cache::unassume`].

@@ -8,18 +8,25 @@
 //! as whether a volume satisfies a claim, the rules supply the test as an [`IndexPolicy`].
 
 mod cache;
+mod counts;
 mod free_volumes;
 mod indices;
+mod listing;
 mod node_pods;
+mod object_map;
 mod object_store;
 mod policy;
+mod snapshot;
 mod sized_volume;
 mod topology_index;
 mod unmatched_claims;
 
 pub use cache::{Cache, Change};
+pub use counts::{ClaimGroup, Counts, Plugin, VolumeGroup};
+pub use snapshot::Snapshot;
 pub use free_volumes::{FreeVolumes, MatchKey};
-pub use node_pods::{NodePods, NodeUsage};
+pub use listing::ListInProgress;
+pub use node_pods::{NodePods, NodeUsage, PodQueue};
 pub use policy::IndexPolicy;
 pub use topology_index::{
     Candidate, Candidates, CapacityIndex, ClassCapacity, ReachableVolumes, TopologyIndex, VolumeRequirements,

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use bindery_model::{Name, Pod, PodKey, QueueOrder, ResourceRequests};
 use rustc_hash::FxHashMap;
 
+use crate::Counts;
+
 /// How much of a node is in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeUsage {
@@ -51,6 +53,30 @@ struct PodsOnNode {
     usage: NodeUsage,
 }
 
+/// The queue in which kube-scheduler would keep a pod that waits for a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PodQueue {
+    /// It is to be scheduled.
+    Active,
+    /// It has scheduling gates.
+    Gated,
+    /// It was reported as unschedulable.
+    Unschedulable,
+}
+
+impl PodQueue {
+    fn of(pod: &Pod) -> PodQueue {
+        let scheduling = &pod.scheduling;
+        if scheduling.is_gated {
+            PodQueue::Gated
+        } else if scheduling.unschedulable.is_some() && scheduling.nominated_node.is_empty() {
+            PodQueue::Unschedulable
+        } else {
+            PodQueue::Active
+        }
+    }
+}
+
 /// How a pod is indexed.
 #[derive(Debug, Clone)]
 struct IndexedPod {
@@ -58,6 +84,8 @@ struct IndexedPod {
     usage: NodeUsage,
     /// Its place in the queue, while it waits for a node.
     queue_order: Option<QueueOrder>,
+    /// The queue that it is counted in, while it waits for a node.
+    queue: Option<PodQueue>,
     /// Whether it waits and scheduling was not attempted yet.
     is_unattempted: bool,
     /// The classes of its unbound claims, while it waits; each once.
@@ -89,6 +117,7 @@ pub struct NodePods {
     indexed: FxHashMap<PodKey, IndexedPod>,
     by_node: FxHashMap<Name, PodsOnNode>,
     waiting: BTreeSet<QueueOrder>,
+    queues: Counts<PodQueue>,
     unattempted: BTreeSet<QueueOrder>,
     by_class: FxHashMap<Name, BTreeSet<QueueOrder>>,
     with_anti_affinity: BTreeSet<PodKey>,
@@ -133,7 +162,8 @@ impl NodePods {
         }
         let classes = if is_waiting { unbound_classes } else { Box::default() };
         let is_unattempted = is_waiting && !lacks_ephemeral_claim && is_unattempted(pod);
-        let indexed = IndexedPod { node, usage, queue_order, is_unattempted, classes, has_anti_affinity };
+        let queue = is_waiting.then(|| PodQueue::of(pod));
+        let indexed = IndexedPod { node, usage, queue_order, queue, is_unattempted, classes, has_anti_affinity };
         self.enqueue(&indexed);
         self.indexed.insert(key.clone(), indexed);
     }
@@ -141,6 +171,7 @@ impl NodePods {
     fn enqueue(&mut self, pod: &IndexedPod) {
         let Some(order) = &pod.queue_order else { return };
         self.waiting.insert(order.clone());
+        self.queues.update(None, pod.queue);
         if pod.is_unattempted {
             self.unattempted.insert(order.clone());
         }
@@ -152,6 +183,7 @@ impl NodePods {
     fn dequeue(&mut self, pod: &IndexedPod) {
         let Some(order) = &pod.queue_order else { return };
         self.waiting.remove(order);
+        self.queues.update(pod.queue, None);
         self.unattempted.remove(order);
         for class in &pod.classes {
             let Some(orders) = self.by_class.get_mut(class) else { continue };
@@ -181,6 +213,11 @@ impl NodePods {
     /// The pods that wait for a node, in queue order.
     pub fn waiting(&self) -> impl Iterator<Item = &PodKey> {
         self.waiting.iter().map(|(_, _, key)| key)
+    }
+
+    /// The number of pods that wait for a node, by queue.
+    pub fn queues(&self) -> &Counts<PodQueue> {
+        &self.queues
     }
 
     /// Whether a pod waits for a node.

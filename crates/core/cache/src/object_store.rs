@@ -8,8 +8,10 @@ use bindery_model::hash::digest_unordered;
 use bindery_model::{ClaimKey, Kind, Meta, Name, Object, ObjectKey, PodKey};
 use rustc_hash::FxHashMap;
 
+use crate::object_map::{Entries, ObjectMap};
+
 /// The key by which objects of one kind are stored.
-pub(crate) trait StoreKey: Hash + Eq + Clone {
+pub(crate) trait StoreKey: Hash + Ord + Clone {
     fn new(namespace: &Name, name: &Name) -> Self;
     fn object_key(&self, kind: Kind) -> ObjectKey;
 }
@@ -85,7 +87,7 @@ pub(crate) enum Origin {
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectStore<T: Stored> {
     /// What rules see: the assumed state of an object if it has one, else the last seen state.
-    visible: FxHashMap<T::Key, Arc<T>>,
+    visible: ObjectMap<T::Key, Arc<T>>,
     /// The last seen states of objects with an assumed state: one entry per write in flight.
     seen: FxHashMap<T::Key, Option<Arc<T>>>,
     /// The version up to which the watch is complete.
@@ -94,7 +96,7 @@ pub(crate) struct ObjectStore<T: Stored> {
 
 impl<T: Stored> Default for ObjectStore<T> {
     fn default() -> Self {
-        ObjectStore { visible: FxHashMap::default(), seen: FxHashMap::default(), watched: 0 }
+        ObjectStore { visible: ObjectMap::default(), seen: FxHashMap::default(), watched: 0 }
     }
 }
 
@@ -109,6 +111,16 @@ impl<T: Stored> ObjectStore<T> {
 
     pub fn iter(&self) -> impl Iterator<Item = (&T::Key, &Arc<T>)> {
         self.visible.iter()
+    }
+
+    /// The keys after one of them, or all, in order.
+    pub fn keys_after(&self, after: Option<&T::Key>) -> impl Iterator<Item = &T::Key> {
+        self.visible.keys_after(after)
+    }
+
+    /// What rules see, as it is now.
+    pub fn entries(&self) -> Entries<T::Key, Arc<T>> {
+        self.visible.entries()
     }
 
     pub fn is_assumed(&self, key: &T::Key) -> bool {

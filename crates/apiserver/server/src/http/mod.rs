@@ -33,6 +33,7 @@ pub use background::run_background_tasks;
 pub use connection::serve;
 pub use context::ContextSource;
 pub use shared::{Journal, Shared};
+pub use version::GIT_VERSION;
 
 /// The whole list as JSON.
 #[cfg(test)]

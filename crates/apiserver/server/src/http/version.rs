@@ -5,6 +5,9 @@ use serde_json::json;
 /// The minor version whose API is served.
 pub const MINOR: &str = "36";
 
+/// The version that the server reports.
+pub const GIT_VERSION: &str = concat!("v1.36.4-bindery.", env!("CARGO_PKG_VERSION"));
+
 /// The document at `/version`. Clients compare the version with their own, so it is one of
 /// Kubernetes.
 pub fn document() -> Vec<u8> {
@@ -15,7 +18,7 @@ pub fn document() -> Vec<u8> {
         "emulationMinor": MINOR,
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": "35",
-        "gitVersion": concat!("v1.36.4-bindery.", env!("CARGO_PKG_VERSION")),
+        "gitVersion": GIT_VERSION,
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",

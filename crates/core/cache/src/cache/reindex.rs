@@ -10,7 +10,7 @@ use bindery_model::{
 
 use crate::node_pods::PodState;
 use crate::object_store::Stored;
-use crate::{Cache, TopologyIndex};
+use crate::{Cache, ClaimGroup, TopologyIndex, VolumeGroup};
 
 /// How the indices follow objects of a kind.
 pub(super) trait Indexed: Stored {
@@ -47,6 +47,7 @@ impl Indexed for Claim {
                 cache.attributes_class_users.insert(class.clone(), key.clone().into());
             }
         }
+        cache.claim_counts.update(before.map(|claim| ClaimGroup::of(claim)), after.map(|claim| ClaimGroup::of(claim)));
         cache.refresh_unmatched(key);
         cache.refresh_pods_using(key);
         for claim in before.into_iter().chain(after) {
@@ -66,6 +67,8 @@ impl Indexed for Volume {
             }
         }
         cache.refresh_free(name);
+        let group = |volume: &Arc<Volume>| VolumeGroup::of(volume);
+        cache.volume_counts.update(before.map(group), after.map(group));
         if let Some(class) = before.and_then(|volume| volume.attributes_class.as_ref()) {
             cache.attributes_class_users.remove(class, &ObjectKey::volume(name.clone()));
         }
