@@ -11,7 +11,7 @@ use bindery_binder::Config as BinderConfig;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, shutdown_signal};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, Records, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
 use bindery_simulated_nodes::{DRIVER, Driver, NODES_MAX};
 use kube::Client;

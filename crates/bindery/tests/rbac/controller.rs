@@ -132,7 +132,10 @@ fn repeat_events(test_cluster: &TestCluster) {
 
 #[test]
 fn the_role_grants_exactly_what_is_used() {
-    let Some(audited) = Audited::start("controller", &["--enable-hostpath-provisioner", "--emulated-version=1.37"]) else { return };
+    let Some(audited) = Audited::start("controller", &["--enable-hostpath-provisioner", "--emulated-version=1.37"])
+    else {
+        return;
+    };
     let (test_cluster, folder) = (&audited.test_cluster, &audited.folder);
     exercise_reclaim_policies(test_cluster, folder);
     repeat_events(test_cluster);

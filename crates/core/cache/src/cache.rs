@@ -14,7 +14,9 @@ use self::reindex::Indexed;
 use crate::indices::{ClaimsByClass, MultiMap};
 use crate::object_store::{ObjectStore, Origin, StoreKey, Stored, Update};
 use crate::snapshot::Contents;
-use crate::{CapacityIndex, ClaimGroup, Counts, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims, VolumeGroup};
+use crate::{
+    CapacityIndex, ClaimGroup, Counts, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims, VolumeGroup,
+};
 
 /// A change that rules can see: the object before and after it. At least one of them is present.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use bindery_csi::{ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, remo
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Message, Observer, RunOperation};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Message, Observer, RecordTask, Records, RunOperation};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -27,6 +27,7 @@ use crate::metrics::Recorder;
 use endpoints::LeaseHealth;
 use feature_gates::FeatureGates;
 pub use flags::Args;
+use leader_election::own_namespace;
 use metrics::CsiMetrics;
 use node_deployment::LocalNode;
 
@@ -74,9 +75,12 @@ pub async fn run(args: Args) -> Result<(), String> {
         }
     };
     let taking = node.as_ref().and_then(|node| node.taking(&args.node, csi.clone(), look.clone()));
-    let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(reads, csi));
+    let (records, record_task) = records(api.clone(), &introduction.name, node.as_ref());
+    let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(reads, csi).with_records(records.clone()));
     let observer: Arc<dyn Observer> = Arc::new(metrics.clone());
-    let mut host = EngineHost::start(&api, engine(&args, config.clone()), &observer, |_| worker);
+    let engine = engine(&args, config.clone());
+    let records = Some((records, record_task));
+    let mut host = EngineHost::start_with_records(&api, engine, &observer, |_| worker, records);
     if let Some(listener) = listener {
         serve(&args, listener, &introduction.name, recorder, metrics, &mut host);
     }
@@ -98,6 +102,13 @@ pub async fn run(args: Args) -> Result<(), String> {
             Err(reason.into())
         }
     }
+}
+
+/// Where it is recorded what is being provisioned: in the namespace of the provisioner, for each node
+/// if there is one provisioner on each.
+fn records(api: Arc<Api>, driver: &str, node: Option<&LocalNode>) -> (Records, RecordTask) {
+    let name = node.map_or_else(|| driver.to_owned(), |node| format!("{driver}/{}", node.name));
+    Records::new(api, &own_namespace(), &name)
 }
 
 /// Removes finalizers that were left on snapshots, forever, if that is enabled.
