@@ -30,6 +30,8 @@ pub struct ProvisionRequest {
     pub version: u64,
     /// The claim's StorageClass.
     pub class: Name,
+    /// The class's resourceVersion; 0 if it is not known.
+    pub class_version: u64,
     /// The provisioner that the class names.
     pub provisioner: Name,
     /// The name of the volume. It derives from the claim's UID, so repeating the request creates no
@@ -157,6 +159,7 @@ impl Recorded {
             uid: record.meta.name.clone(),
             version: self.version,
             class: self.class,
+            class_version: 0,
             provisioner: self.provisioner,
             volume: self.volume,
             has_finalizer: self.finalizer,

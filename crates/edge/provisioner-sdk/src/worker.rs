@@ -1,7 +1,8 @@
 //! The provisioning worker: reads the objects that a storage needs, calls it, and reports to the
 //! engine.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bindery_model::{ClaimKey, Name};
 use bindery_rules_api::{Failure, FailureEffect, Operation, OperationOutput, ProvisionRequest, ReleaseProof};
@@ -17,12 +18,16 @@ pub struct ProvisioningWorker {
     storage: Arc<dyn Storage>,
     in_tree: Option<Arc<dyn RunOperation>>,
     records: Option<Records>,
+    classes: Mutex<BTreeMap<Name, Arc<Value>>>,
 }
+
+/// The most classes that are remembered.
+const CLASSES_MAX: usize = 1000;
 
 impl ProvisioningWorker {
     /// A worker for a storage.
     pub fn new(api: Arc<Api>, storage: Arc<dyn Storage>) -> ProvisioningWorker {
-        ProvisioningWorker { api, storage, in_tree: None, records: None }
+        ProvisioningWorker { api, storage, in_tree: None, records: None, classes: Mutex::default() }
     }
 
     /// Calls the storage only in the recorded attempt.
@@ -81,21 +86,42 @@ impl ProvisioningWorker {
         Err(Failure::new(error).with(FailureEffect::Stale))
     }
 
-    /// The claim of a request and its class, read live.
+    /// The claim of a request and its class: no older than the rules have seen them. They are read
+    /// live unless the watch has delivered them.
     async fn objects(&self, request: &ProvisionRequest) -> Result<(Value, Value), Failure> {
         let not_attempted = |error: String| Failure::new(error).with(FailureEffect::NotAttempted);
         let stale = |error: String| Failure::new(error).with(FailureEffect::Stale);
-        let claim = match self.api.get(&claim_path(&request.claim)).await {
-            Ok(claim) => claim,
-            Err(GetError::NotFound(error)) => return Err(stale(error)),
-            Err(GetError::Rejected(_, error) | GetError::Lost(error)) => return Err(not_attempted(error)),
+        let pending = self.records.as_ref().map(Records::pending_claims);
+        let claim = match pending.and_then(|pending| pending.get(&request.claim, &request.uid, request.version)) {
+            Some(claim) => (*claim).clone(),
+            None => match self.api.get(&claim_path(&request.claim)).await {
+                Ok(claim) => claim,
+                Err(GetError::NotFound(error)) => return Err(stale(error)),
+                Err(GetError::Rejected(_, error) | GetError::Lost(error)) => return Err(not_attempted(error)),
+            },
         };
         if claim["metadata"]["uid"] != *request.uid.as_str() {
             return Err(stale(format!("claim {} was deleted and created again", request.claim)));
         }
-        let class =
-            self.api.get(&class_path(&request.class)).await.map_err(|error| not_attempted(error.to_string()))?;
+        let class = self.class(request).await.map_err(|error| not_attempted(error.to_string()))?;
         Ok((claim, class))
+    }
+
+    /// The class of a request. It is read once for each version.
+    async fn class(&self, request: &ProvisionRequest) -> Result<Value, GetError> {
+        let classes = || self.classes.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = classes().get(&request.class).cloned();
+        let is_current = |class: &Arc<Value>| request.class_version > 0 && version(class) >= request.class_version;
+        if let Some(class) = known.filter(is_current) {
+            return Ok((*class).clone());
+        }
+        let class = self.api.get(&class_path(&request.class)).await?;
+        let mut classes = classes();
+        if classes.len() >= CLASSES_MAX {
+            classes.clear();
+        }
+        classes.insert(request.class.clone(), Arc::new(class.clone()));
+        Ok(class)
     }
 
     /// Deletes the backing storage of a volume, if it has not changed since it was proven released.
@@ -130,6 +156,10 @@ impl RunOperation for ProvisioningWorker {
             outcome
         })
     }
+}
+
+fn version(object: &Value) -> u64 {
+    object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok()).unwrap_or(0)
 }
 
 /// What is recorded of a claim: everything that describes the volume, and no annotations, which may

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bindery_engine::{Engine, Input};
+use bindery_model::Kind;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::{Api, Caller, EngineTask, EventSink, Message, Observer, RecordTask, Records, RunOperation, watch};
+use crate::watch::watch_claims;
+use crate::{Api, Caller, EngineTask, EventSink, Message, Observer, RecordTask, Records, RunOperation};
 
 /// The running tasks of an engine. Dropping it stops them.
 pub struct EngineHost {
@@ -39,6 +41,7 @@ impl EngineHost {
         records: Option<(Records, RecordTask)>,
     ) -> EngineHost {
         let (records, record_task) = records.unzip();
+        let pending = records.as_ref().map(|records: &Records| records.pending_claims().clone());
         let (outbox, inbox) = unbounded_channel();
         let (events, write_events) = EventSink::new(api.clone());
         let caller = Caller::new(api.clone(), worker(events.clone())).with_records(records);
@@ -49,7 +52,8 @@ impl EngineHost {
             host.spawn("the provisioning records", task.run(host.outbox.clone()));
         }
         for kind in kinds.into_iter().filter(|kind| kind.is_served()) {
-            host.spawn("a watch", watch(api.clone(), kind, host.outbox.clone()));
+            let pending = pending.clone().filter(|_| kind == Kind::Claim);
+            host.spawn("a watch", watch_claims(api.clone(), kind, host.outbox.clone(), pending));
         }
         host.spawn("the engine", task.run());
         host.spawn("the event sink", write_events);

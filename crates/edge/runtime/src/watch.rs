@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use crate::api::Api;
 use crate::engine_task::Message;
 use crate::list::{ListError, Raw, decode, is_optional, list};
+use crate::pending_claims::PendingClaims;
 
 /// The delay before a retry, which doubles up to the maximum.
 const WAIT_MIN: Duration = Duration::from_millis(100);
@@ -47,7 +48,12 @@ enum End {
 
 /// Watches a kind forever and sends every change to the engine, without waiting for it.
 pub async fn watch(api: Arc<Api>, kind: Kind, outbox: UnboundedSender<Message>) {
-    let mut watch = Watch { api, kind, outbox, version: None, streams: true };
+    watch_claims(api, kind, outbox, None).await;
+}
+
+/// The same for claims that are kept as received, too.
+pub async fn watch_claims(api: Arc<Api>, kind: Kind, outbox: UnboundedSender<Message>, pending: Option<PendingClaims>) {
+    let mut watch = Watch { api, kind, outbox, pending, version: None, streams: true };
     let mut wait = WAIT_MIN;
     let mut last_error = String::new();
     loop {
@@ -112,6 +118,8 @@ struct Watch {
     api: Arc<Api>,
     kind: Kind,
     outbox: UnboundedSender<Message>,
+    /// Where unbound claims are kept as received.
+    pending: Option<PendingClaims>,
     /// The resourceVersion to resume from; `None` before the initial list.
     version: Option<String>,
     /// Whether the server supports streaming lists, as far as is known. One failure disables them.
@@ -143,6 +151,9 @@ impl Watch {
     async fn connect(&mut self) -> End {
         // The initial list, while it is streamed.
         let mut initial = self.version.is_none().then(BTreeMap::<ObjectKey, Object>::new);
+        if let Some(pending) = self.pending.as_ref().filter(|_| initial.is_some()) {
+            pending.clear();
+        }
         let params = WatchParams {
             bookmarks: true,
             timeout: Some(LIFETIME),
@@ -170,6 +181,7 @@ impl Watch {
                 Ok(Some(Err(error))) => return End::Interrupted(error.to_string()),
                 Ok(Some(Ok(event))) => event,
             };
+            self.keep_pending(&event);
             let sent = match (&mut initial, event) {
                 (_, WatchEvent::Error(status)) if status.code == StatusCode::GONE => return End::Expired,
                 (_, WatchEvent::Error(status)) => return End::Interrupted(status.message),
@@ -194,6 +206,16 @@ impl Watch {
             if !sent {
                 return End::Closed;
             }
+        }
+    }
+
+    /// Keeps an unbound claim as received.
+    fn keep_pending(&self, event: &WatchEvent<Raw>) {
+        let Some(pending) = &self.pending else { return };
+        match event {
+            WatchEvent::Added(raw) | WatchEvent::Modified(raw) => pending.seen(raw.get()),
+            WatchEvent::Deleted(raw) => pending.deleted(raw.get()),
+            WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
         }
     }
 

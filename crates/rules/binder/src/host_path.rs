@@ -166,6 +166,7 @@ fn provision_request(claim: &Claim, class: &Class, volume: &Name) -> ProvisionRe
         uid: claim.meta.uid.clone(),
         version: claim.meta.version,
         class: class.meta.name.clone(),
+        class_version: 0,
         provisioner: class.provisioner.clone(),
         volume: volume.clone(),
         has_finalizer: false,

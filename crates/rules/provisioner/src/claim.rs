@@ -133,6 +133,7 @@ impl Decision<'_> {
             uid: claim.meta.uid.clone(),
             version: claim.meta.version,
             class: claim.class().clone(),
+            class_version: class.meta.version,
             provisioner: class.provisioner.clone(),
             volume,
             has_finalizer: self.config.adds_finalizer,

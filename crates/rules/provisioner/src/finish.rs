@@ -32,13 +32,11 @@ impl Decision<'_> {
         match self.live_reads.volume(&name) {
             None => Some(Verdict::request(&rules::CHECK, Request::Read(ObjectKey::volume(name)))),
             Some(Some(volume)) if has_other_storage(created, volume) => Some(self.discard(claim, created)),
-            Some(Some(volume)) => match claim.and_then(|claim| self.volume_conflict(claim, volume)) {
-                Some(conflict) => Some(match record.filter(|_| volume.deleting) {
-                    // The record is not needed to find the storage of a volume that exists.
-                    Some(record) => remove(&rules::VOLUME_TERMINATING, record),
-                    None => conflict,
-                }),
-                None => self.provisioned(&name, record, claim),
+            Some(Some(volume)) => match (claim.and_then(|claim| self.volume_conflict(claim, volume)), record) {
+                (None, _) => self.provisioned(&name, record, claim),
+                // A volume has the storage, so no record is needed to find it.
+                (Some(_), Some(record)) => Some(remove(&rules::PROVISIONED, record)),
+                (Some(conflict), None) => Some(conflict),
             },
             Some(None) if claim.is_some() => {
                 Some(Verdict::retry(&rules::CHECK, Backoff::Api, "a volume of that name existed and was deleted"))

@@ -60,11 +60,9 @@ pub async fn run(args: Args) -> Result<(), String> {
     let node = node_deployment::local_node(node_name, &driver).await?;
     let setup = setup(&args, &gates, &introduction, node.as_ref(), &api).await;
     let config = provisioner_config(&args, &introduction, node.as_ref(), &setup.identity);
-    // csi-provisioner reads from its caches where this reads from the API server. These reads do
-    // not count against --kube-api-qps; the number of workers limits them.
-    let reads = Arc::new(connect(None)?);
-    let look: Arc<dyn ObjectClient> = Arc::new(ApiObjects(reads.clone()));
-    let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
+    let look: Arc<dyn ObjectClient> = Arc::new(ApiObjects(api.clone()));
+    let (records, record_task) = records(api.clone(), &introduction.name, node.as_ref());
+    let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()).with_records(records.clone()));
     let publisher = match pod {
         None => None,
         Some(pod) => {
@@ -75,8 +73,9 @@ pub async fn run(args: Args) -> Result<(), String> {
         }
     };
     let taking = node.as_ref().and_then(|node| node.taking(&args.node, csi.clone(), look.clone()));
-    let (records, record_task) = records(api.clone(), &introduction.name, node.as_ref());
-    let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(reads, csi).with_records(records.clone()));
+    let worker: Arc<dyn RunOperation> =
+        Arc::new(ProvisioningWorker::new(api.clone(), csi).with_records(records.clone()));
+    let recorded = records.clone();
     let observer: Arc<dyn Observer> = Arc::new(metrics.clone());
     let engine = engine(&args, config.clone());
     let records = Some((records, record_task));
@@ -87,7 +86,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let outbox = host.outbox.clone();
     let background = async {
         tokio::select! {
-            () = sweep_snapshots(&args, &introduction, look) => {}
+            () = sweep_snapshots(&args, &introduction, look, recorded) => {}
             () = publish_capacity(&args, &introduction, node.as_ref(), publisher, outbox.clone()) => {}
             () = node_deployment::assign_claims(taking, config, outbox.clone()) => {}
         }
@@ -112,12 +111,12 @@ fn records(api: Arc<Api>, driver: &str, node: Option<&LocalNode>) -> (Records, R
 }
 
 /// Removes finalizers that were left on snapshots, forever, if that is enabled.
-async fn sweep_snapshots(args: &Args, driver: &DriverInfo, look: Arc<dyn ObjectClient>) {
+async fn sweep_snapshots(args: &Args, driver: &DriverInfo, look: Arc<dyn ObjectClient>, records: Records) {
     if args.snapshot_orphan_sweep_interval.is_zero() || !driver.capabilities.create_delete_snapshot {
         std::future::pending::<()>().await;
     }
     loop {
-        remove_stale_snapshot_finalizers(&*look).await;
+        remove_stale_snapshot_finalizers(&*look, &records).await;
         tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
     }
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bindery_engine::{Answer, Input, RequestError};
-use bindery_model::{Attempt, Name, Object};
+use bindery_model::{Attempt, Name, Object, Record};
 use bindery_rules_api::{Edit, Request};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
@@ -28,6 +28,7 @@ use tokio::sync::oneshot;
 use crate::api::Api;
 use crate::caller::request_error;
 use crate::engine_task::Message;
+use crate::pending_claims::PendingClaims;
 use pages::{Change, KIND, LABEL, PageWrite, Pages, label_value};
 use watch::Seen;
 
@@ -45,19 +46,23 @@ struct Pending {
 #[derive(Clone)]
 pub struct Records {
     changes: UnboundedSender<Pending>,
-    attempts: Arc<Mutex<BTreeMap<Name, Attempt>>>,
+    known: Known,
+    pending: PendingClaims,
 }
+
+/// The records as last seen, by the UID of their claim.
+type Known = Arc<Mutex<BTreeMap<Name, Arc<Record>>>>;
 
 impl Records {
     /// The records of a provisioner in a namespace, and the task that stores them, which the caller
     /// must run. `name` identifies the provisioner, and its node if there is one on each node.
     pub fn new(api: Arc<Api>, namespace: &str, name: &str) -> (Records, RecordTask) {
         let (changes, inbox) = unbounded_channel();
-        let attempts = Arc::new(Mutex::new(BTreeMap::new()));
+        let known = Known::default();
         let collection = format!("/api/v1/namespaces/{namespace}/configmaps");
         let pages = Pages::new(set_name(name));
-        let task = RecordTask { api, collection, pages, inbox, attempts: attempts.clone(), is_admitted: false };
-        (Records { changes, attempts }, task)
+        let task = RecordTask { api, collection, pages, inbox, known: known.clone(), is_admitted: false };
+        (Records { changes, known, pending: PendingClaims::default() }, task)
     }
 
     /// Sends a request of the engine about a record.
@@ -82,7 +87,17 @@ impl Records {
 
     /// The latest known attempt for a claim; `None` without a record.
     pub fn attempt(&self, claim_uid: &Name) -> Option<Attempt> {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).get(claim_uid).cloned()
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(claim_uid).map(|record| record.attempt.clone())
+    }
+
+    /// All records, as last seen.
+    pub fn all(&self) -> Vec<Arc<Record>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The claims without a volume, as received.
+    pub fn pending_claims(&self) -> &PendingClaims {
+        &self.pending
     }
 }
 
@@ -113,7 +128,7 @@ pub struct RecordTask {
     collection: String,
     pages: Pages,
     inbox: UnboundedReceiver<Pending>,
-    attempts: Arc<Mutex<BTreeMap<Name, Attempt>>>,
+    known: Known,
     /// Whether the rate limit already admits the next call.
     is_admitted: bool,
 }
@@ -171,11 +186,7 @@ impl RecordTask {
     /// stopped.
     fn publish(&self, inputs: Vec<Input>, outbox: &UnboundedSender<Message>) -> bool {
         if !inputs.is_empty() {
-            let attempt =
-                |object: &Object| object.get().map(|record: &Arc<bindery_model::Record>| record.attempt.clone());
-            let of = |object: Object| Some((object.meta().name.clone(), attempt(&object)?));
-            let attempts = self.pages.objects().into_iter().filter_map(of).collect();
-            *self.attempts.lock().unwrap_or_else(PoisonError::into_inner) = attempts;
+            *self.known.lock().unwrap_or_else(PoisonError::into_inner) = self.pages.records().clone();
         }
         inputs.into_iter().all(|input| outbox.send(Message::Input(input)).is_ok())
     }

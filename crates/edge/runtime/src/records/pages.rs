@@ -81,6 +81,10 @@ impl Pages {
         self.records.get(name)
     }
 
+    pub fn records(&self) -> &BTreeMap<Name, Arc<Record>> {
+        &self.records
+    }
+
     pub fn objects(&self) -> Vec<Object> {
         self.records.values().cloned().map(Object::Record).collect()
     }
