@@ -42,7 +42,7 @@ struct Scenario {
 const STORY: Scenario =
     Scenario { name: "made", create: "ok", delete: "ok", calls: &[CREATE, DELETE], chooses: false, deleted: false };
 
-const SCENARIOS: [Scenario; 8] = [
+const SCENARIOS: [Scenario; 9] = [
     STORY,
     Scenario { name: "small", create: "small,ok", calls: &[CREATE, DELETE, CREATE, DELETE], ..STORY },
     Scenario {
@@ -66,6 +66,14 @@ const SCENARIOS: [Scenario; 8] = [
         name: "deleted",
         create: "small,unsure,ok",
         calls: &[CREATE, DELETE, CREATE, CREATE, DELETE],
+        deleted: true,
+        ..STORY
+    },
+    // The first answer is lost, and later errors say nothing about the volume.
+    Scenario {
+        name: "denied",
+        create: "unsure,UNAUTHENTICATED,INTERNAL,ok",
+        calls: &[CREATE, CREATE, CREATE, CREATE, DELETE],
         deleted: true,
         ..STORY
     },

@@ -21,8 +21,8 @@ pub enum FailureEffect {
     Reschedule,
     /// Nothing was created, and the same request is unlikely ever to succeed.
     Infeasible,
-    /// Nothing exists: the storage has no capacity for it.
-    NoCapacity,
+    /// Nothing exists under that name, also not from an earlier call.
+    Absent,
     /// Nothing was created, because something else has that name. An earlier call with other
     /// parameters may have created it.
     NameTaken,

@@ -181,7 +181,7 @@ async fn delete_unusable(
     let UnusableVolume { error, handle, orphaned } = unusable;
     let Some(volume_id) = handle else { return Failure::unknown(error) };
     match delete_with_retries(driver, DeleteVolumeRequest { volume_id, secrets }).await {
-        Ok(()) => Failure::new(error),
+        Ok(()) => Failure::new(error).with(FailureEffect::Absent),
         Err(why) => Failure::unknown(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
     }
 }

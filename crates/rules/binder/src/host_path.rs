@@ -1,6 +1,6 @@
 //! In-tree provisioning with the host-path plugin: a directory on the controller's host.
 //!
-//! Like upstream, the volume and its directory are named by the claim's UID and no intent is
+//! Like upstream, the volume and its directory are named by the claim's UID and nothing is
 //! recorded: after a crash, the same steps are repeated under the same names.
 
 use std::sync::Arc;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bindery_model::event::{EventType, Reason};
 use bindery_model::{
-    Annotation, Attempt, BindingMode, Claim, ClaimKey, Class, Name, ObjectKey, Volume, VolumeMode, finalizer, migration,
+    Annotation, Attempt, BindingMode, Claim, ClaimKey, Class, Kind, Name, ObjectKey, Volume, VolumeMode, finalizer,
+    migration,
 };
 use bindery_rules_api::{
     Action, Backoff, ClaimEdit, Create, Edit, Event, FailureEffect, Measure, Operation, ProvisionRequest, Request,
@@ -152,6 +153,13 @@ impl Decision<'_> {
             }
         }
         let Some(prepared) = self.live_reads.output(Task::Prepare) else {
+            if self.known.count(Kind::Record) >= self.config.records_max {
+                return Verdict::new(&rules::RECORDS_FULL, Action::Pause(FULL_WAIT));
+            }
+            if self.live_reads.pause_count() > 0 {
+                // Later steps count their own pauses.
+                return Verdict::retry(&rules::RECORDS_FULL, Backoff::Api, "others are finished");
+            }
             let begin = Measure::Begin(Timed::Provision, measured_as(claim));
             let operation = Operation::Prepare(Box::new(request));
             return Verdict::request(&rules::PREPARE, Request::RunOperation(operation))
@@ -179,9 +187,6 @@ impl Decision<'_> {
                 false => Verdict::request(&rules::CHECK_RECORD, Request::Read(key)),
                 true => Verdict::retry(&rules::CHECK_RECORD, Backoff::Api, "the record does not exist"),
             };
-        }
-        if self.known.count(bindery_model::Kind::Record) >= self.config.records_max {
-            return Verdict::new(&rules::RECORDS_FULL, Action::Pause(FULL_WAIT));
         }
         let attempt = Attempt { instance: self.config.instance.clone(), number: 1 };
         let body = request.record(&self.config.name, &attempt, prepared);

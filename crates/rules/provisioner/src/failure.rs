@@ -33,7 +33,7 @@ impl Decision<'_> {
                 Verdict::write(&rules::RESCHEDULE, Write::claim(&rules::RESCHEDULE, claim, edit)).with_note(error)
             }
             FailureEffect::Reschedule
-            | FailureEffect::NoCapacity
+            | FailureEffect::Absent
             | FailureEffect::Nothing
             | FailureEffect::NameTaken
             | FailureEffect::InUse => Verdict::retry(&rules::FAILED, Backoff::Storage, error),

@@ -6,7 +6,7 @@
 
 use bindery_model::{Annotation, Attempt, Claim, Name, ObjectKey, Record};
 use bindery_rules_api::{
-    Backoff, Failure, FailureEffect, Operation, RecordEdit, Recorded, Request, Rule, Task, Verdict, Write,
+    Action, Backoff, Failure, FailureEffect, Operation, RecordEdit, Recorded, Request, Rule, Task, Verdict, Write,
 };
 
 use crate::claim::{provisioning, warning};
@@ -28,7 +28,11 @@ impl Decision<'_> {
         let Some(record) = record else { return Verdict::idle(&rules::RECORD_REMOVED) };
         let claim = self.known.claim(&record.claim);
         if claim.is_some_and(|claim| claim.meta.uid == record.meta.name) {
-            return Verdict::idle(&rules::RECORD_OF_CLAIM);
+            // The claim may be idle: another instance has written the record, or this one without
+            // learning of it. A claim that is being worked on is not disturbed.
+            let claim = ObjectKey::from(record.claim.clone());
+            let action = if self.live_reads.was_handed_to(&claim) { Action::Idle } else { Action::HandOff(claim) };
+            return Verdict::new(&rules::RECORD_OF_CLAIM, action);
         }
         self.resume(record, None)
     }
@@ -109,7 +113,7 @@ impl Decision<'_> {
             | FailureEffect::NotOurs
             | FailureEffect::InUse
             | FailureEffect::NameTaken
-            | FailureEffect::NoCapacity
+            | FailureEffect::Absent
             | FailureEffect::Reschedule => return remove(&rules::CREATED_NOTHING, record).with_note(error),
         };
         let backoff = if failure.effect == FailureEffect::Infeasible { Backoff::Infeasible } else { Backoff::Storage };

@@ -1,7 +1,7 @@
 //! Which claims and volumes a change wakes: those whose verdict it can affect.
 
 use bindery_cache::{Cache, Change};
-use bindery_model::{Claim, ClaimKey, CsiNode, Kind, Object, ObjectKey, Record, Volume};
+use bindery_model::{Claim, ClaimKey, CsiNode, Kind, Object, ObjectKey, Volume};
 
 use crate::Config;
 use crate::requested::{is_requested, selected_node};
@@ -26,8 +26,11 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
             wake_record(known, claim, wake);
             wake_source(config, known, claim, wake);
         }
-        (None, Some(Object::Record(record))) => wake_for_record(config, true, record, wake),
-        (Some(Object::Record(record)), None) => wake_for_record(config, false, record, wake),
+        // Attempts do not count: they must not reset the back-off, or two instances would wake each
+        // other forever.
+        (None, Some(Object::Record(record))) | (Some(Object::Record(record)), None) => {
+            wake(ObjectKey::record(record.meta.name.clone()));
+        }
         (before, Some(Object::CsiNode(node))) => wake_for_node(config, known, before.as_ref(), node, wake),
         (before, after) => {
             for object in after.iter().chain(before) {
@@ -80,15 +83,6 @@ fn has_changed(before: &Claim, after: &Claim) -> bool {
 fn wake_record(known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
     if known.record(&claim.meta.uid).is_some() {
         wake(ObjectKey::record(claim.meta.uid.clone()));
-    }
-}
-
-/// Wakes a record that is new or was removed. Attempts do not count: they must not reset the
-/// back-off, or two instances would wake each other forever.
-fn wake_for_record(config: &Config, is_new: bool, record: &Record, wake: &mut dyn FnMut(ObjectKey)) {
-    wake(ObjectKey::record(record.meta.name.clone()));
-    if is_new && record.attempt.instance != config.instance {
-        wake(record.claim.clone().into());
     }
 }
 

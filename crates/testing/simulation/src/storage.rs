@@ -138,7 +138,7 @@ impl StorageBackend {
         let mut response = self.create_responses.pop_front().unwrap_or(Response::Done);
         // An existing volume is not denied. Other errors say nothing about it.
         let denies_existence =
-            |after: FailureEffect| matches!(after, FailureEffect::Reschedule | FailureEffect::NoCapacity);
+            |after: FailureEffect| matches!(after, FailureEffect::Reschedule | FailureEffect::Absent);
         let was_requested = self.requested.contains_key(&name);
         if self.handles.contains_key(&name) && matches!(response, Response::Fails(after) if denies_existence(after)) {
             response = Response::DoneAnswerLost;

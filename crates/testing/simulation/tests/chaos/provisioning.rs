@@ -72,7 +72,7 @@ fn response() -> impl Strategy<Value = Response> {
         FailureEffect::Nothing,
         FailureEffect::Unknown,
         FailureEffect::Reschedule,
-        FailureEffect::NoCapacity,
+        FailureEffect::Absent,
         FailureEffect::Infeasible,
         FailureEffect::NotAttempted,
     ];

@@ -246,7 +246,7 @@ impl StorageLedger {
         }
         // Most errors say only that this call has created nothing.
         let is_conclusive =
-            after.is_none_or(|after| matches!(after, FailureEffect::Reschedule | FailureEffect::NoCapacity));
+            after.is_none_or(|after| matches!(after, FailureEffect::Reschedule | FailureEffect::Absent));
         if !is_conclusive {
             let open = self.open.entry(name.to_owned()).or_default();
             open.retain(|open| open.participant != caller.participant || open.is_repeated);

@@ -294,6 +294,22 @@ fn users() -> Vec<Case> {
                  pvc c#u1 1Gi Bound class=gold sp=csi.example.com vol=v fin=bindery.dev/provisioning",
             )
             .end("pvc c#u1 1Gi Bound class=gold sp=csi.example.com vol=v"),
+        case("its volume is saved without an answer, and then reserved for no claim: the record is removed")
+            .before(CLAIM)
+            .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
+            .then(|cluster| {
+                // As if the claim was bound to another volume in the meantime.
+                let lines = "pv pvc-u1 1Gi Available class=gold source=csi:csi.example.com by=csi.example.com";
+                bindery_simulation::notation::add(cluster, lines);
+                let handle = cluster.storage.as_ref().map(|storage| storage.handles["pvc-u1"].clone());
+                let csi = json!({"csi": {"volumeHandle": handle}});
+                cluster.edit(&ObjectKey::volume("pvc-u1"), json!({"spec": csi}));
+                recover(cluster);
+            })
+            .end(
+                "pv  pvc-u1 1Gi Available class=gold source=csi:csi.example.com by=csi.example.com
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com",
+            ),
         case("the claim is bound manually while the outcome is unknown: the PersistentVolume is created anyway")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())

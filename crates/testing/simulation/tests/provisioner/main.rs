@@ -128,7 +128,7 @@ fn failure_before_the_attempt_of_another_instance_does_not_end_the_record() {
 #[test]
 fn after_an_unknown_outcome_only_an_answer_about_the_volume_ends_the_record() {
     let rule = |effect| with_record(record("me", true, "csi.example.com"), Some(effect), true).rule.name;
-    for effect in [FailureEffect::Reschedule, FailureEffect::NoCapacity] {
+    for effect in [FailureEffect::Reschedule, FailureEffect::Absent] {
         assert_eq!(rule(effect), "provisioner.claim.created-nothing", "{effect:?}");
     }
     for effect in [FailureEffect::Nothing, FailureEffect::Infeasible, FailureEffect::NotOurs, FailureEffect::InUse] {
@@ -153,27 +153,33 @@ fn records_that_are_malformed_or_of_another_provisioner_are_not_passed_to_the_st
 
 #[test]
 fn claims_wait_while_there_are_too_many_records_and_too_large_requests_are_not_recorded() {
-    let prepared = |found: Value| {
-        let lines = "sc gold csi.example.com
-                     pvc c#u1 1Gi Pending class=gold sp=csi.example.com";
-        let mut cluster = notation::parse(lines);
-        let mut other = record("me", false, "csi.example.com");
-        other["metadata"] = json!({"name": "u2", "uid": "u2"});
-        cluster.put(Kind::Record, other);
-        let mut live_reads = LiveReads::default();
-        live_reads.note_outcome(Task::Prepare, Ok(OperationOutput::of(found)));
-        (cache_of(&cluster, &[]), live_reads)
-    };
-    let decide = |records_max: usize, found: &str| {
-        let (known, live_reads) = prepared(json!({"uid": "u1", "node": null, "topology": null, "found": found}));
+    let lines = "sc gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com";
+    let mut cluster = notation::parse(lines);
+    let mut other = record("me", false, "csi.example.com");
+    other["metadata"] = json!({"name": "u2", "uid": "u2"});
+    cluster.put(Kind::Record, other);
+    let known = cache_of(&cluster, &[]);
+    let decide = |records_max: usize, live_reads: &LiveReads| {
         let config = Config { records_max, ..config() };
-        Provisioner::new(config).decide(&known, &ClaimKey::new("default", "c").into(), &live_reads)
+        Provisioner::new(config).decide(&known, &ClaimKey::new("default", "c").into(), live_reads)
     };
-    assert_eq!(decide(2, "").rule.name, "provisioner.claim.record");
-    let waits = decide(1, "");
+    let mut live_reads = LiveReads::default();
+    assert_eq!(decide(2, &live_reads).rule.name, "provisioner.claim.prepare");
+    let waits = decide(1, &live_reads);
     assert_eq!(waits.rule.name, "provisioner.claim.records-full");
     assert!(matches!(waits.action, Action::Pause(_)), "it is decided again soon");
-    let large = decide(2, &"x".repeat(config().record_bytes_max));
+    live_reads.note_pause();
+    assert_eq!(decide(2, &live_reads).action, Action::Retry(Backoff::Api), "it starts again");
+
+    let prepared = |found: &str| {
+        let mut live_reads = LiveReads::default();
+        let found = json!({"uid": "u1", "node": null, "topology": null, "found": found});
+        live_reads.note_outcome(Task::Prepare, Ok(OperationOutput::of(found)));
+        live_reads
+    };
+    assert_eq!(decide(2, &prepared("")).rule.name, "provisioner.claim.record");
+    let large = decide(2, &prepared(&"x".repeat(config().record_bytes_max)));
     assert_eq!((large.rule.name, large.events.len()), ("provisioner.claim.record-too-large", 1));
 }
 
