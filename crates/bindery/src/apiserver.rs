@@ -21,8 +21,14 @@ pub struct Args {
     #[arg(long)]
     allow_remote: bool,
 
-    /// Where to write the administrator's kubeconfig, with mode 0600 [default: bindery/kubeconfig
-    /// in $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state].
+    /// Host name or IP address that remote clients use, for the server's certificate; can be
+    /// repeated. With --allow-remote, the addresses and the name of this host are included anyway.
+    #[arg(long, value_name = "NAME")]
+    tls_san: Vec<String>,
+
+    /// File to add the administrator's kubeconfig to, with mode 0600. Contexts of others in it are
+    /// kept, and the new context becomes the current one [default: bindery/kubeconfig in
+    /// $XDG_RUNTIME_DIR, $XDG_STATE_HOME or ~/.local/state].
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
 
@@ -44,14 +50,18 @@ impl Args {
         let config = Config {
             listen: *addresses.first().ok_or_else(|| format!("cannot listen on {}: no address", self.listen))?,
             allow_remote: self.allow_remote,
+            tls_sans: self.tls_san,
             kubeconfig: Some(kubeconfig.clone()),
             data_dir: self.data_dir,
             ..Config::in_memory()
         };
         let server = Server::start(config).await?;
         let (address, file) = (server.address(), shell_word(&kubeconfig.to_string_lossy()));
-        tracing::info!(server = %format_args!("https://{address}"), "API server started");
-        stdout::print(&format!("serves https://{address}\nexport KUBECONFIG={file}\n"))?;
+        let context = server.context().map_or("", |(_, context)| context);
+        tracing::info!(server = %format_args!("https://{address}"), context, "API server started");
+        // Only a second server in the same file needs its name.
+        let hint = if context == "bindery" { String::new() } else { format!("# kubectl --context {context}\n") };
+        stdout::print(&format!("serves https://{address}\nexport KUBECONFIG={file}\n{hint}"))?;
         Ok(server)
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bindery_runtime::{CALL_DEADLINE, connection_error};
-use http::{Request, Uri};
+use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -107,18 +107,26 @@ impl Cluster {
     }
 
     /// The server's version; `None` if it does not answer with one. An error if it cannot be
-    /// reached.
+    /// reached, or does not accept the credentials.
     pub async fn version(&self, client: &Client) -> Result<Option<String>, String> {
         let request = Request::get("/version").body(Body::empty()).map_err(|error| error.to_string())?;
-        let body = async {
+        let answer = async {
             let response = client.send(request).await?;
-            response.into_body().collect_bytes().await
+            Ok((response.status(), response.into_body().collect_bytes().await?))
         };
-        let body = match timeout(CALL_DEADLINE, body).await {
+        let (status, body) = match timeout(CALL_DEADLINE, answer).await {
             Err(_) => return Err(format!("cannot reach {self}: no answer within {CALL_DEADLINE:?}")),
-            Ok(Err(error)) => return Err(format!("cannot reach {self}: {}", connection_error(&error))),
-            Ok(Ok(body)) => body,
+            Ok(Err::<_, kube::Error>(error)) => {
+                return Err(format!("cannot reach {self}: {}", connection_error(&error)));
+            }
+            Ok(Ok(answer)) => answer,
         };
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(format!(
+                "cannot log in to {self}: the server does not accept the credentials; they are missing, expired or \
+                 of another cluster"
+            ));
+        }
         Ok(serde_json::from_slice::<ServerVersion>(&body).ok().map(|version| version.git_version))
     }
 
@@ -134,8 +142,8 @@ impl Cluster {
                         tracing::info!(server, context, version, "connected to the API server");
                         return version;
                     }
-                    Err(error) if was_logged => tracing::debug!(%error, "API server still unreachable"),
-                    Err(error) => tracing::warn!(%error, "API server unreachable, retrying"),
+                    Err(error) if was_logged => tracing::debug!(%error, "API server still unavailable"),
+                    Err(error) => tracing::warn!(%error, "API server unavailable, retrying"),
                 }
                 was_logged = true;
                 sleep(RETRY_PERIOD).await;

@@ -9,15 +9,16 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use bindery_engine::Engine;
+use bindery_engine::{Engine, Rejection};
 use bindery_explain::{LINES, explain_pod};
 use bindery_model::{Kind, ObjectKey};
-use bindery_runtime::{EngineQuery, EventSink, Message};
+use bindery_runtime::{EngineHost, EngineQuery, EventSink, Message, WatchStatus};
 use bindery_scheduler::Scheduler;
 use prometheus_client::registry::Registry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::timeout;
 
@@ -27,8 +28,14 @@ use crate::metrics::{self, Recorder};
 /// stuck.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many queries wait for the engine task. Further ones wait for these.
+const QUERIES_MAX: usize = 32;
+
 /// How many of the last verdicts `/debug/state.json` shows.
 const VERDICTS_SHOWN: usize = 50;
+
+/// How many objects with a rejected request `/debug/state.json` shows.
+const REJECTIONS_SHOWN: usize = 100;
 
 /// The default path of metrics.
 pub const METRICS_PATH: &str = "/metrics";
@@ -39,9 +46,12 @@ pub struct Shared {
     outbox: UnboundedSender<Message>,
     recorder: Recorder,
     events: EventSink,
+    watches: WatchStatus,
     /// The lease's name, if there is leader election.
     lease: Option<String>,
     more_metrics: Option<RegisterMetrics>,
+    /// Limits the queries that wait for the engine task.
+    queries: Arc<Semaphore>,
 }
 
 /// Registers additional metrics.
@@ -49,13 +59,16 @@ pub type RegisterMetrics = Arc<dyn Fn(&mut Registry) + Send + Sync>;
 
 impl Shared {
     /// Answers from the engine task, from what it reported, and from the event sink.
-    pub fn new(
-        outbox: UnboundedSender<Message>,
-        recorder: Recorder,
-        events: EventSink,
-        lease: Option<String>,
-    ) -> Shared {
-        Shared { outbox, recorder, events, lease, more_metrics: None }
+    pub fn new(host: &EngineHost, recorder: Recorder, lease: Option<String>) -> Shared {
+        Shared {
+            outbox: host.outbox.clone(),
+            recorder,
+            events: host.events.clone(),
+            watches: host.watches.clone(),
+            lease,
+            more_metrics: None,
+            queries: Arc::new(Semaphore::new(QUERIES_MAX)),
+        }
     }
 
     /// Also serves these metrics.
@@ -65,10 +78,14 @@ impl Shared {
 
     /// Reads from the engine. An error response if the engine task does not answer.
     async fn ask<T: Send + 'static>(&self, read: impl FnOnce(&Engine) -> T + Send + 'static) -> Result<T, Response> {
-        let (ask, answer) = EngineQuery::new(read);
+        let answer = async {
+            let _waiting = self.queries.acquire().await.ok()?;
+            let (ask, answer) = EngineQuery::new(read);
+            self.outbox.send(Message::Query(ask)).ok()?;
+            answer.await.ok()
+        };
         let stuck = || (StatusCode::INTERNAL_SERVER_ERROR, "the engine task does not answer").into_response();
-        self.outbox.send(Message::Query(ask)).map_err(|_| stuck())?;
-        timeout(ENGINE_TIMEOUT, answer).await.ok().and_then(Result::ok).ok_or_else(stuck)
+        timeout(ENGINE_TIMEOUT, answer).await.ok().flatten().ok_or_else(stuck)
     }
 }
 
@@ -104,20 +121,30 @@ async fn healthy(State(shared): State<Shared>) -> Response {
     shared.ask(|_| "ok").await.into_response()
 }
 
-/// Ready if every kind was listed, as the leader or standing by.
+/// Ready if every kind was listed, every watch is current, and no permission is missing; as the
+/// leader or standing by.
 async fn ready(State(shared): State<Shared>) -> Response {
-    let ready = |engine: &Engine| match engine.is_synced() {
-        true => "ok".into_response(),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the initial lists are not complete").into_response(),
+    let is_synced = match shared.ask(Engine::is_synced).await {
+        Ok(is_synced) => is_synced,
+        Err(stuck) => return stuck,
     };
-    shared.ask(ready).await.into_response()
+    let mut problems = Vec::new();
+    if !is_synced {
+        problems.push("the initial lists are not complete".to_owned());
+    }
+    problems.extend(shared.watches.problems());
+    problems.extend(shared.recorder.permissions().problems());
+    match problems.is_empty() {
+        true => "ok".into_response(),
+        false => (StatusCode::SERVICE_UNAVAILABLE, problems.join("\n")).into_response(),
+    }
 }
 
 async fn metrics(State(shared): State<Shared>) -> Response {
     let (dropped, recorder) = (shared.events.dropped(), shared.recorder.clone());
-    let (lease, more) = (shared.lease.clone(), shared.more_metrics.clone());
+    let (lease, more, watches) = (shared.lease.clone(), shared.more_metrics.clone(), shared.watches.clone());
     let page = move |engine: &Engine| {
-        let page = metrics::page(engine, &recorder, lease.as_deref(), dropped, more.as_deref());
+        let page = metrics::page(engine, &recorder, &watches, lease.as_deref(), dropped, more.as_deref());
         ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
     };
     shared.ask(page).await.into_response()
@@ -177,8 +204,23 @@ fn object_state(engine: &Engine, recorder: &Recorder, key: &ObjectKey) -> Value 
             json!({"version": object.meta().version, "uid": object.meta().uid.as_str()})
         }),
         "lastVerdicts": recorder.decisions(Some(key)),
+        "lastRejection": engine.rejection_of(key).map(rejection),
         "explanation": explanation,
         "verdictNow": object.is_some().then(|| now.collect::<Vec<_>>()),
+    })
+}
+
+/// A rejected request that was not made up for since.
+fn rejection(rejection: &Rejection) -> Value {
+    json!({
+        "controller": rejection.set,
+        "key": rejection.key.to_string(),
+        "target": rejection.target.to_string(),
+        "step": rejection.step,
+        "status": rejection.error.status(),
+        "error": rejection.error.to_string(),
+        "failures": rejection.failures,
+        "retryInSeconds": rejection.retry_in.map(|delay| delay.as_secs_f64()),
     })
 }
 
@@ -211,6 +253,8 @@ fn engine_state(engine: &Engine, recorder: &Recorder) -> Value {
         "availableVolumes": known.free_volumes().len(),
         "unboundClaims": known.unmatched_claims().len(),
         "verdicts": engine.stats().by_rule.iter().collect::<BTreeMap<_, _>>(),
+        "rejections": engine.rejections().take(REJECTIONS_SHOWN).map(rejection).collect::<Vec<_>>(),
+        "permissionsMissing": recorder.permissions().missing().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "lastVerdicts": &decisions[decisions.len().saturating_sub(VERDICTS_SHOWN)..],
     })
 }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use bindery_binder::Binder;
 use bindery_cache::Cache;
-use bindery_explain::{Explanation, LINES, explain_claim, explain_pod, explain_volume, provisioning};
+use bindery_explain::{Explanation, LINES, RejectedRequest, explain_claim, explain_pod, explain_volume, provisioning};
+use bindery_model::event::Reason;
 use bindery_model::{ClaimKey, Kind, Name, PodKey};
+use bindery_runtime::{Api, CALL_DEADLINE};
 use serde_json::Value;
 
-use crate::cluster::ClusterFlags;
+use crate::cluster::{Cluster, ClusterFlags, parse_url};
 use crate::snapshot::{self, Snapshot};
 use crate::stdout::{self, OutputFormat};
 
@@ -30,6 +32,10 @@ pub struct Args {
     all: bool,
     #[command(flatten)]
     cluster: ClusterFlags,
+    /// Address of a running controller, scheduler or provisioner (its --listen). Also shows the last
+    /// request about the object that the API server rejected, as that program knows it.
+    #[arg(long, value_name = "HOST:PORT")]
+    controller: Option<String>,
     /// Read files instead of a cluster, - for standard input. May be repeated.
     ///
     /// Accepts the output of `kubectl get pv,pvc,sc,vac,pods,nodes,events -A -o yaml` (or json). To
@@ -63,7 +69,11 @@ pub async fn run(args: Args) -> Result<(), String> {
         tracing::warn!("{warning}");
     }
     let namespace = args.namespace.as_deref().unwrap_or(&default_namespace);
-    let explanation = explain(&known, &events, &args, namespace)?;
+    let mut explanation = explain(&known, &events, &args, namespace)?;
+    explanation.rejected = match &args.controller {
+        Some(address) => ask_controller(address, &args.target, namespace).await?,
+        None => rejected_event(&events, &explanation),
+    };
     stdout::print(&match args.output {
         OutputFormat::Text if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() => {
             format!("{explanation:#}")
@@ -84,10 +94,13 @@ async fn read(args: &Args) -> Result<(Snapshot, String), String> {
     cluster.version(&client).await?;
     let default_namespace = cluster.config.default_namespace.clone();
     let mut snapshot = snapshot::of_cluster(client.clone()).await?;
-    if let Target::Claim(name) = &args.target {
-        let namespace = args.namespace.as_deref().unwrap_or(&default_namespace);
-        snapshot.events = snapshot::events_about(client, namespace, name).await;
-    }
+    let namespace = args.namespace.as_deref().unwrap_or(&default_namespace);
+    let (namespace, name) = match &args.target {
+        Target::Claim(name) | Target::Pod(name) => (namespace, name),
+        // Events about cluster-scoped objects are in the namespace `default`.
+        Target::Volume(name) => ("default", name),
+    };
+    snapshot.events = snapshot::events_about(client, namespace, name).await;
     Ok((snapshot, default_namespace))
 }
 
@@ -111,6 +124,39 @@ fn explain(known: &Cache, events: &[Value], args: &Args, namespace: &str) -> Res
                 .map_err(|not_found| format!("{not_found}{}", other_namespaces(known, Kind::Pod, name)))
         }
     }
+}
+
+/// The request about the object that was rejected last, according to a running program.
+async fn ask_controller(address: &str, target: &Target, namespace: &str) -> Result<Option<RejectedRequest>, String> {
+    let query = match target {
+        Target::Claim(name) => format!("pvc={namespace}/{name}"),
+        Target::Pod(name) => format!("pod={namespace}/{name}"),
+        Target::Volume(name) => format!("pv={name}"),
+    };
+    let url = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+    let program = Cluster::at(parse_url("--controller", &url)?);
+    let api = Api::new(program.client()?, CALL_DEADLINE, None);
+    let state = api.get(&format!("/debug/state.json?{query}")).await;
+    let mut state = state.map_err(|error| format!("cannot ask the program at {url}: {error}"))?;
+    serde_json::from_value(state["lastRejection"].take())
+        .map_err(|error| format!("cannot understand the program at {url}: {error}"))
+}
+
+/// The request about the object that was rejected last, according to events, unless its work is
+/// done.
+fn rejected_event(events: &[Value], explanation: &Explanation) -> Option<RejectedRequest> {
+    let is_about = |event: &&Value| {
+        let object = &event["involvedObject"];
+        event["reason"] == Reason::RequestRejected.as_str()
+            && object["kind"] == explanation.kind
+            && object["name"] == explanation.name.as_str()
+            && object["namespace"].as_str().unwrap_or_default() == explanation.namespace.as_str()
+    };
+    let seen = |event: &Value| event["lastTimestamp"].as_str().unwrap_or_default().to_owned();
+    let last = events.iter().filter(is_about).max_by_key(|event| seen(event))?;
+    let error = last["message"].as_str().unwrap_or_default().to_owned();
+    let is_done = explanation.next.action == "nothing";
+    (!is_done).then(|| RejectedRequest { error, last_seen: Some(seen(last)), ..RejectedRequest::default() })
 }
 
 /// Explains a claim as text.

@@ -1,52 +1,58 @@
 //! Running controllers as the leader: at once, or after leader election is won.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_runtime::{Api, EngineHost, Lease, LeaseConfig, Observer, shutdown_signal};
+use bindery_runtime::{EngineHost, Lease, shutdown_signal};
 
 /// Client-go requires the renew deadline to be longer than the retry period by this factor.
 const JITTER_FACTOR: f64 = 1.2;
+
+/// How long requests that were sent may take at shutdown. Work that is not done by then is resumed
+/// by the next leader.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Runs controllers until SIGTERM or SIGINT, as the leader, together with background work that only
 /// the leader does and that never ends. Losing the lease is an error, and so is the unexpected end
 /// of a task.
 pub async fn run_as_leader(
-    lease: Option<LeaseConfig>,
-    api: Arc<Api>,
-    observer: Arc<dyn Observer>,
+    lease: Option<Lease>,
     mut host: EngineHost,
     background: impl Future<Output = ()>,
 ) -> Result<(), String> {
     let (mut stop, mut background) = (std::pin::pin!(shutdown_signal()), std::pin::pin!(background));
     let background_ended = || "the leader's background work ended unexpectedly".to_owned();
-    let Some(config) = lease else {
+    let Some(mut lease) = lease else {
         tracing::info!("leader election is disabled");
         host.set_leader(true)?;
-        return tokio::select! {
+        let ended = tokio::select! {
             stopped = &mut stop => stopped,
             failed = host.task_failure() => Err(failed),
             () = &mut background => Err(background_ended()),
         };
+        host.stop(DRAIN).await;
+        return ended;
     };
-    let name = config.name.clone();
-    let mut lease = Lease::new(api, config, observer);
     tokio::select! {
         stopped = &mut stop => return stopped,
         failed = host.task_failure() => return Err(failed),
         () = lease.acquire() => host.set_leader(true)?,
     }
+    let lost = |lease: &Lease| Err(format!("lost the lease {}: another instance may be the leader now", lease.name()));
     let ended = tokio::select! {
         stopped = &mut stop => stopped,
         failed = host.task_failure() => Err(failed),
         () = &mut background => Err(background_ended()),
         () = lease.hold() => {
-            return Err(format!("lost the lease {name}: another instance may be the leader now"));
+            host.stop(Duration::ZERO).await;
+            return lost(&lease);
         }
     };
-    // Stop sending before the lease is released, so that there are never two leaders.
-    host.set_leader(false)?;
+    // Nothing is sent after the lease is released, and it is renewed until then.
+    tokio::select! {
+        () = host.stop(DRAIN) => {}
+        () = lease.hold() => return lost(&lease),
+    }
     lease.release().await;
     ended
 }

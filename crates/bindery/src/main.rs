@@ -13,6 +13,8 @@ mod leadership;
 mod listen;
 mod logging;
 mod metrics;
+mod number;
+mod permissions;
 mod process;
 mod provisioner;
 mod scheduler;

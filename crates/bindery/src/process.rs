@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use bindery_engine::Engine;
 use bindery_provisioner_sdk::InTreeWorker;
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, LeaseConfig, Observer, shutdown_signal};
+use bindery_runtime::{
+    Api, CALL_DEADLINE, EngineHost, Lease, LeaseConfig, Observer, check_permissions, shutdown_signal,
+};
 use clap::ArgAction::Set;
 
 use crate::cluster::ClusterFlags;
 use crate::feature_gates::Gate;
 use crate::leadership::{self, run_as_leader};
 use crate::listen::ListenAddress;
-use crate::{duration, endpoints, metrics};
+use crate::{duration, endpoints, metrics, number, permissions};
 
 /// Shared flags. Those of kube-controller-manager and kube-scheduler have the same names and
 /// meanings.
@@ -41,16 +43,16 @@ pub struct ProcessFlags {
     leader_elect_resource_namespace: String,
 
     /// Maximum requests per second to the API server; 0 for no limit.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0)]
+    #[arg(long, value_name = "NUMBER", default_value = "0", allow_negative_numbers = true, value_parser = number::rate)]
     kube_api_qps: f64,
-    /// Maximum burst of requests above --kube-api-qps.
-    #[arg(long, value_name = "NUMBER", default_value_t = 30.0)]
+    /// Maximum burst of requests above --kube-api-qps; 0 for 10, as client-go.
+    #[arg(long, value_name = "NUMBER", default_value = "30", allow_negative_numbers = true, value_parser = number::burst)]
     kube_api_burst: f64,
     /// Maximum number of requests in flight.
-    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 64, allow_negative_numbers = true, value_parser = number::count)]
     pub kube_api_in_flight: usize,
     /// Resync period of controllers that do not need resyncs for correctness.
-    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "12h", value_parser = duration::positive)]
     pub min_resync_period: Duration,
 
     /// Address that serves health, metrics and debug state: HOST:PORT, :PORT for all interfaces, or
@@ -78,15 +80,20 @@ impl ProcessFlags {
         let client = cluster.client()?;
         let rate = (self.kube_api_qps > 0.0).then_some((self.kube_api_qps, self.kube_api_burst));
         let api = Arc::new(Api::new(client.clone(), CALL_DEADLINE, rate));
+        let unlimited = Api::new(client.clone(), CALL_DEADLINE, None);
+        let needed = permissions::needed(&engine, lease.as_ref());
         let recorder = metrics::Recorder::default();
         let observer: Arc<dyn Observer> = Arc::new(recorder.clone());
+        let lease = lease.map(|config| Ok::<_, String>(Lease::new(cluster.client()?, config, observer.clone())));
+        let lease = lease.transpose()?;
         let listener = self.listen.unwrap_or_else(|| ListenAddress::loopback(defaults.port)).bind().await?;
         let server_version = cluster.log_version(client);
         let mut host = EngineHost::start(&api, engine, &observer, |events| {
             Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()))
         });
-        let lease_name = lease.as_ref().map(|lease| lease.name.clone());
-        let state = endpoints::Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease_name);
+        let lease_name = lease.as_ref().map(|lease| lease.name().to_owned());
+        host.spawn("the permission check", check_permissions(unlimited, needed, recorder.permissions().clone()));
+        let state = endpoints::Shared::new(&host, recorder, lease_name);
         host.spawn("the HTTP server", endpoints::serve(listener, endpoints::router(state)));
         if gates.iter().any(|gate| !gate.is_resolved()) {
             let version = tokio::select! {
@@ -96,7 +103,7 @@ impl ProcessFlags {
             };
             gates.iter().for_each(|gate| gate.follow_server(version.as_deref()));
         }
-        run_as_leader(lease, api, observer, host, std::future::pending()).await
+        run_as_leader(lease, host, std::future::pending()).await
     }
 
     fn lease_config(&self, name: String) -> Result<LeaseConfig, String> {

@@ -246,6 +246,30 @@ fn certificate_of_another_authority_is_named() {
     assert!(error.starts_with("cannot reach https://") && error.contains("certificate authority"), "{error}");
 }
 
+#[test]
+fn credentials_that_the_server_does_not_accept_are_named() {
+    let directory = Directory::new("credentials");
+    let server = directory.path("server");
+    let _server = Daemon::api_server(&server);
+    let text = std::fs::read_to_string(&server).expect("a kubeconfig");
+    let context = text.split_once("current-context:").and_then(|(_, rest)| rest.lines().next()).expect("a context");
+    let is_kept = |line: &&str| !line.contains("client-certificate-data:") && !line.contains("client-key-data:");
+    let expire = |line: &str| match line.split_once("token:") {
+        Some((before, _)) => format!("{before}token: expired\n"),
+        None => format!("{line}\n"),
+    };
+    let expired: String = text.lines().filter(is_kept).map(expire).collect();
+    let file = directory.file("expired", &expired);
+    let error = explain_error(&file, &[]);
+    assert!(error.starts_with("cannot log in to https://"), "{error}");
+    assert!(error.contains(&format!("(context {:?})", context.trim().trim_matches('"'))), "{error}");
+    assert!(error.contains("does not accept the credentials"), "{error}");
+    let config = format!("--kubeconfig={file}");
+    let controller = Daemon::start(&["controller", &config, "--listen=localhost:0"]);
+    let warning = controller.line("API server unavailable, retrying");
+    assert_eq!((&warning["level"], &warning["error"]), (&"WARN".into(), &error.as_str().into()));
+}
+
 // === Logs ===
 
 #[test]

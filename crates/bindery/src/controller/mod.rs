@@ -12,7 +12,7 @@ use registry::Settings;
 
 use crate::feature_gates::{self, KubernetesVersion};
 use crate::process::{Defaults, ProcessFlags};
-use crate::{duration, snapshot};
+use crate::{duration, number, snapshot};
 
 /// Flags of `bindery controller`. Those of kube-controller-manager have the same names and
 /// meanings.
@@ -35,12 +35,12 @@ pub struct Args {
     emulated_version: Option<KubernetesVersion>,
 
     /// Resync period of the binder.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::positive)]
     pvclaimbinder_sync_period: Duration,
     /// Accepted for compatibility with kube-controller-manager, and ignored: --kube-api-in-flight
     /// limits all controllers together.
     #[arg(long, value_name = "COUNT", default_value_t = 5, hide_default_value = true,
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+          allow_negative_numbers = true, value_parser = number::count)]
     concurrent_ephemeralvolume_syncs: usize,
     /// Provision volumes for claims that no existing volume satisfies.
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
@@ -52,20 +52,20 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pv_recycler_pod_template_filepath_nfs: Option<PathBuf>,
     /// Minimum time to recycle an NFS volume, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_minimum_timeout_nfs: u64,
     /// Additional time to recycle an NFS volume for each GiB, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_increment_timeout_nfs: u64,
     /// Pod template for recycling host-path volumes, a YAML or JSON file [default: a built-in
     /// template].
     #[arg(long, value_name = "FILE")]
     pv_recycler_pod_template_filepath_hostpath: Option<PathBuf>,
     /// Minimum time to recycle a host-path volume, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_minimum_timeout_hostpath: u64,
     /// Additional time to recycle a host-path volume for each GiB, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true, value_parser = number::seconds)]
     pv_recycler_timeout_increment_hostpath: u64,
 }
 

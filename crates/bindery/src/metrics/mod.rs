@@ -5,6 +5,7 @@ mod recorder;
 mod work_queues;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 use bindery_binder::Binder;
 use bindery_binder::rules::CLAIM_DEFAULT_CLASS;
@@ -12,6 +13,7 @@ use bindery_cache::Plugin;
 use bindery_engine::Engine;
 use bindery_lifecycle::rules::ephemeral::CREATE_CLAIM;
 use bindery_rules_api::Rule;
+use bindery_runtime::WatchStatus;
 use bindery_scheduler::Scheduler;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -32,6 +34,7 @@ pub type Labels = Vec<(&'static str, String)>;
 pub fn page(
     engine: &Engine,
     recorder: &Recorder,
+    watches: &WatchStatus,
     lease: Option<&str>,
     events_dropped: u64,
     more: Option<&(dyn Fn(&mut Registry) + Send + Sync)>,
@@ -53,6 +56,7 @@ pub fn page(
     }
     work_queues::collect(engine, &mut registry);
     collect_engine(engine, events_dropped, &mut registry);
+    collect_access(recorder, watches, &mut registry);
     let mut page = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut page, &registry);
@@ -105,6 +109,12 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         verdicts.get_or_create(&vec![("rule", (*rule).to_owned())]).inc_by(*count);
     }
     registry.register("bindery_verdicts", "Verdicts and steps, by rule", verdicts);
+    let rejections = Family::<Labels, Counter>::default();
+    for ((status, step), count) in &stats.rejections {
+        rejections.get_or_create(&vec![("status", status.to_string()), ("step", (*step).to_owned())]).inc_by(*count);
+    }
+    let help = "Requests rejected or not answered, by HTTP status (0: no response) and step";
+    registry.register("bindery_requests_rejected", help, rejections);
     let of_rule = |counts: &FxHashMap<&str, u64>, rule: &Rule| counts.get(rule.name).copied().unwrap_or_default();
     let class_failures = of_rule(&stats.write_failures, &CLAIM_DEFAULT_CLASS);
     let class_writes = of_rule(&stats.written, &CLAIM_DEFAULT_CLASS);
@@ -144,4 +154,17 @@ fn collect_engine(engine: &Engine, events_dropped: u64, registry: &mut Registry)
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         registry.register(name, help, gauge);
     }
+}
+
+/// What this program may do, and how current its watches are.
+fn collect_access(recorder: &Recorder, watches: &WatchStatus, registry: &mut Registry) {
+    let staleness = Family::<Labels, Gauge<f64, AtomicU64>>::default();
+    for (kind, stale) in watches.staleness() {
+        staleness.get_or_create(&vec![("kind", kind.as_str().to_owned())]).set(stale.as_secs_f64());
+    }
+    let help = "Seconds since the watch was last known to be current: since its last list, event or bookmark";
+    registry.register("bindery_watch_staleness_seconds", help, staleness);
+    let missing = Gauge::<i64>::default();
+    missing.set(i64::try_from(recorder.permissions().missing().len()).unwrap_or(i64::MAX));
+    registry.register("bindery_permissions_missing", "Permissions that this program needs and lacks", missing);
 }

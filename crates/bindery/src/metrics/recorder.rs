@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bindery_engine::{Decided, Measured};
+use bindery_engine::{Decided, Measured, Rejection};
 use bindery_model::ObjectKey;
 use bindery_rules_api::Timed;
-use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
+use bindery_runtime::{FinishedOperation, LeaseStatus, Observer, PermissionStatus};
 use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -25,6 +25,9 @@ const DECISION_BUCKETS: [f64; 9] = [1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 1e-4, 1e-3
 /// How many decisions are kept: a few minutes' worth on a busy cluster, in less than a mebibyte.
 const DECISIONS_KEPT: usize = 2048;
 
+/// The HTTP status of a missing permission.
+const FORBIDDEN: u16 = 403;
+
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
 /// What was reported since the start.
@@ -38,6 +41,7 @@ struct Inner {
     decision_seconds: Histogram,
     lease: Mutex<Option<LeaseStatus>>,
     decisions: Mutex<VecDeque<(Timestamp, Decided)>>,
+    permissions: PermissionStatus,
 }
 
 impl Default for Recorder {
@@ -50,6 +54,7 @@ impl Default for Recorder {
             decision_seconds: Histogram::new(DECISION_BUCKETS),
             lease: Mutex::default(),
             decisions: Mutex::default(),
+            permissions: PermissionStatus::default(),
         }))
     }
 }
@@ -75,6 +80,11 @@ impl Recorder {
         let is_leader = self.lease().is_some_and(|lease| lease.holder == lease.identity);
         status.get_or_create(&vec![("name", name.to_owned())]).set(is_leader.into());
         registry.register("leader_election_master_status", "1 if this instance is the leader", status);
+    }
+
+    /// The permissions that are missing.
+    pub fn permissions(&self) -> &PermissionStatus {
+        &self.0.permissions
     }
 
     /// The lease as it was last seen.
@@ -125,6 +135,12 @@ impl Observer for Recorder {
             None => {
                 self.0.operation_errors.get_or_create(&labels).inc();
             }
+        }
+    }
+
+    fn rejected(&self, rejection: &Rejection) {
+        if rejection.error.status() == FORBIDDEN {
+            self.0.permissions.request_forbidden();
         }
     }
 

@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::cluster::ClusterFlags;
 use crate::listen::ListenAddress;
 use crate::metrics::{CONTENT_TYPE, Labels};
-use crate::{duration, endpoints};
+use crate::{duration, endpoints, number};
 
 /// Flags of `bindery provisioner node-cleanup`. Those of the node-cleanup-controller have the same
 /// names and meanings.
@@ -37,14 +37,14 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
     pvc_deletion_delay: Duration,
     /// Interval between checks of all volumes.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::positive)]
     stale_pv_discovery_interval: Duration,
     /// Accepted for compatibility, and ignored: see --stale-pv-discovery-interval.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration::parse, hide_default_value = true)]
     resync: Duration,
     /// Accepted for compatibility, and ignored: objects are deleted one after the other.
-    #[arg(long, value_name = "COUNT", default_value_t = 10, hide_default_value = true)]
-    worker_threads: u32,
+    #[arg(long, value_name = "COUNT", default_value_t = 10, hide_default_value = true, allow_negative_numbers = true, value_parser = number::count)]
+    worker_threads: usize,
     /// Address that serves health and metrics: HOST:PORT, :PORT for all interfaces, or port 0 for
     /// any free port.
     #[arg(long, value_name = "ADDRESS", default_value = ":8080", visible_alias = "listen-address")]
@@ -76,7 +76,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let path = format!("/{}", args.metrics_path.trim_start_matches('/'));
     let page = get(move || async move { ([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.page()) });
     let router = Router::new().route("/healthz", get(|| async { "ok" })).route(&path, page);
-    let mut ticks = interval(args.stale_pv_discovery_interval.max(Duration::from_millis(1)));
+    let mut ticks = interval(args.stale_pv_discovery_interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let rounds = async {
         loop {

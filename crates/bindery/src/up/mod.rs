@@ -20,6 +20,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use crate::apiserver;
 use crate::controller::registry::{self, Settings};
 use crate::metrics::Recorder;
+use crate::number;
 
 /// Flags of `bindery up`.
 #[derive(clap::Args)]
@@ -31,14 +32,14 @@ pub struct Args {
     ///
     /// Simulates their kubelets, too: a pod assigned to a simulated node is reported Running once
     /// its claims are bound. No container is started.
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=i64::from(NODES_MAX)))]
+    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(..=i64::from(NODES_MAX)))]
     nodes: u32,
 
     /// Storage capacity of each simulated node, for volumes of the class `simulated`.
     ///
     /// A simulated CSI driver provisions them; no data is stored. The node annotation
     /// bindery/simulated-storage overrides the capacity of one node.
-    #[arg(long, value_name = "QUANTITY", default_value = "100Gi", requires = "nodes")]
+    #[arg(long, value_name = "QUANTITY", default_value = "100Gi", allow_negative_numbers = true, value_parser = number::storage, requires = "nodes")]
     node_storage: Quantity,
 
     /// Show how claims are bound, step by step with the deciding rules, and exit. Takes seconds,

@@ -73,3 +73,54 @@ fn it_stops_on_sigterm_with_open_watches() {
     let _ = watch.kill();
     let _ = watch.wait();
 }
+
+/// A kubeconfig as another program may have written it.
+const FOREIGN: &str = "apiVersion: v1
+kind: Config
+clusters:
+- {name: prod, cluster: {server: 'https://prod.example.com:6443'}}
+users:
+- {name: me, user: {token: secret}}
+contexts:
+- {name: prod, context: {cluster: prod, user: me}}
+current-context: prod
+";
+
+fn contexts(file: &std::path::Path) -> (String, Vec<String>) {
+    let config = kube::config::Kubeconfig::read_from(file).expect("a kubeconfig");
+    (config.current_context.unwrap_or_default(), config.contexts.into_iter().map(|context| context.name).collect())
+}
+
+#[test]
+fn a_kubeconfig_of_others_is_not_overwritten() {
+    let folder = folder();
+    let file = folder.join("config");
+    for command in ["apiserver", "up"] {
+        std::fs::write(&file, FOREIGN).expect("a file can be written");
+        let mut first = Server::start_in(command, &file, &[]);
+        assert_eq!(contexts(&file), ("bindery".to_owned(), vec!["prod".to_owned(), "bindery".to_owned()]));
+        let mode = std::fs::metadata(&file).expect("it exists").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // A second server does not lock the first one's user out.
+        let mut second = Server::start_in(command, &file, &[]);
+        let port = second.url.rsplit(':').next().expect("a port");
+        let name = format!("bindery-{port}");
+        assert_eq!(contexts(&file), (name.clone(), vec!["prod".to_owned(), "bindery".to_owned(), name]));
+        second.stop();
+        first.stop();
+        assert_eq!(contexts(&file), (String::new(), vec!["prod".to_owned()]), "both were in memory");
+        assert!(std::fs::read_to_string(&file).expect("it exists").contains("https://prod.example.com:6443"));
+    }
+    std::fs::remove_dir_all(folder).expect("it can be removed");
+}
+
+#[test]
+fn a_file_that_is_no_kubeconfig_is_not_overwritten() {
+    let folder = folder();
+    let file = folder.join("config");
+    std::fs::write(&file, "clusters: [").expect("a file can be written");
+    let message = start_error(&["--listen", "127.0.0.1:0", "--write-kubeconfig", &file.to_string_lossy()]);
+    assert!(message.contains("config is not a valid kubeconfig, and is left as it is"), "{message}");
+    assert_eq!(std::fs::read_to_string(&file).expect("it exists"), "clusters: [");
+    std::fs::remove_dir_all(folder).expect("it can be removed");
+}

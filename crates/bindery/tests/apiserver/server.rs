@@ -56,9 +56,18 @@ impl Server {
     fn start_as(command: &str, args: &[&str]) -> Server {
         let folder = folder();
         let kubeconfig = folder.join("kubeconfig");
+        Server::spawn(command, folder, &kubeconfig, args)
+    }
+
+    /// Starts `bindery apiserver` or `bindery up` with a kubeconfig elsewhere.
+    pub fn start_in(command: &str, kubeconfig: &Path, args: &[&str]) -> Server {
+        Server::spawn(command, folder(), kubeconfig, args)
+    }
+
+    fn spawn(command: &str, folder: PathBuf, kubeconfig: &Path, args: &[&str]) -> Server {
         let mut process = Command::new(env!("CARGO_BIN_EXE_bindery"))
             .args([command, "--listen", "127.0.0.1:0", "--write-kubeconfig"])
-            .arg(&kubeconfig)
+            .arg(kubeconfig)
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

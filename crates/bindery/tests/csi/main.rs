@@ -5,6 +5,7 @@
 
 mod cluster;
 mod crashes;
+mod election;
 mod end;
 mod faults;
 mod fixtures;

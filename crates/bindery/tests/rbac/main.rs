@@ -5,6 +5,7 @@ mod audit;
 mod controller;
 mod denied;
 mod local;
+mod missing;
 mod node_cleanup;
 mod provisioner;
 mod scheduler;

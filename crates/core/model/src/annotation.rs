@@ -62,6 +62,9 @@ annotations! {
     IsDefaultClass = "storageclass.kubernetes.io/is-default-class",
     /// On a class: the beta key of the former.
     BetaIsDefaultClass = "storageclass.beta.kubernetes.io/is-default-class",
+    /// On a volume of a local disk: owner, group and mode of its root directory when it was
+    /// discovered, such as `0:0:755`. They are restored after the disk was cleaned.
+    RootDirectory = "bindery.dev/root-directory",
     /// On a volume: set by the host-path provisioner.
     CreatedBy = "kubernetes.io/createdby",
 }

@@ -105,7 +105,7 @@ impl FieldErrors {
     /// A quantity, if the field is present.
     pub fn quantity(&mut self, field: &str, wire: Option<WireQuantity>) -> Option<Quantity> {
         let text = wire?.0;
-        self.or_default(field, &text, || text.parse().map(Some))
+        self.or_default(field, &text, || Quantity::parse(&text).map(Some))
     }
 
     /// A list of access modes.

@@ -37,6 +37,8 @@ macro_rules! reasons {
 reasons! {
     /// No volume matches, or the requested one belongs to another claim.
     FailedBinding,
+    /// The API server refuses a step: a permission is missing, or a policy or a field prevents it.
+    RequestRejected,
     /// A claim waits for a pod that uses it.
     WaitForFirstConsumer,
     /// A claim waits for the pods that use it to be scheduled.
@@ -83,4 +85,6 @@ reasons! {
     VolumeResizeFailed,
     /// A claim's volume is on a node that was deleted.
     ReferencedNodeDeleted,
+    /// A disk of a node cannot be used for a volume.
+    LocalDiskUnavailable,
 }

@@ -53,6 +53,15 @@ impl Quantity {
         Quantity { nanos: i128::from(bytes) * NANOS, text: text.into() }
     }
 
+    /// Parses a quantity that a person wrote. The error says what was probably meant: `10G` or
+    /// `10Gi` instead of `10GB`.
+    pub fn parse(text: &str) -> Result<Quantity, String> {
+        text.parse().map_err(|error: QuantityError| match meant(text) {
+            None => error.to_string(),
+            Some(meant) => format!("{error}; use {meant}"),
+        })
+    }
+
     /// The amount in nano-units.
     pub fn nanos(&self) -> i128 {
         self.nanos
@@ -118,6 +127,28 @@ fn unit(suffix: &str) -> Result<Unit, QuantityError> {
             Unit::Ten(digits.parse().map_err(|_| QuantityError::UnknownSuffix)?)
         }
     })
+}
+
+/// The quantities that a text with an unknown unit may mean: `10GB`, `10gb`, `10 GiB`.
+fn meant(text: &str) -> Option<String> {
+    const UNITS: [(&str, &str, &str); 6] =
+        [("k", "k", "Ki"), ("m", "M", "Mi"), ("g", "G", "Gi"), ("t", "T", "Ti"), ("p", "P", "Pi"), ("e", "E", "Ei")];
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic() || c.is_whitespace())?);
+    let unit = unit.trim_start().to_ascii_lowercase();
+    let prefix = unit.strip_suffix("bytes").or_else(|| unit.strip_suffix('b')).unwrap_or(&unit);
+    let (prefix, is_binary) = match prefix.strip_suffix('i') {
+        Some(prefix) => (prefix, true),
+        None => (prefix, false),
+    };
+    let words = match UNITS.iter().find(|(letter, _, _)| *letter == prefix) {
+        Some((_, _, binary)) if is_binary => vec![*binary],
+        Some((_, decimal, binary)) => vec![*decimal, *binary],
+        None if prefix.is_empty() && !is_binary => vec![""],
+        None => return None,
+    };
+    let quantities: Vec<String> = words.into_iter().map(|unit| format!("{number}{unit}")).collect();
+    quantities.iter().all(|quantity| parse(quantity).is_ok()).then(|| quantities.join(" or "))
 }
 
 fn parse(text: &str) -> Result<i128, QuantityError> {
@@ -258,6 +289,30 @@ mod tests {
 
     fn nanos(text: &str) -> Result<i128, QuantityError> {
         text.parse::<Quantity>().map(|q| q.nanos())
+    }
+
+    #[test]
+    fn error_suggests_what_was_probably_meant() {
+        let suggested = |text: &str| Quantity::parse(text).expect_err("not a quantity");
+        for (text, suggestion) in [
+            ("10GB", "10G or 10Gi"),
+            ("10gb", "10G or 10Gi"),
+            ("10g", "10G or 10Gi"),
+            ("1.5TiB", "1.5Ti"),
+            ("10 Gi", "10Gi"),
+            ("10K", "10k or 10Ki"),
+            ("100MB", "100M or 100Mi"),
+            ("512 bytes", "512"),
+            ("7B", "7"),
+            ("-3gib", "-3Gi"),
+        ] {
+            assert_eq!(suggested(text), format!("its unit is unknown; use {suggestion}"), "{text}");
+        }
+        assert_eq!(suggested("10 parsecs"), "its unit is unknown");
+        assert_eq!(suggested("GB"), "it is not a number");
+        assert_eq!(suggested("é"), "it is not a number");
+        assert_eq!(suggested(""), "it is empty");
+        assert_eq!(Quantity::parse("10Gi").map(|quantity| quantity.units()), Ok(10 << 30));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Claim, Kind, Meta, ObjectKey, Pod, Volume};
+use bindery_model::{Claim, Kind, Meta, Node, ObjectKey, Pod, Volume};
 
 /// A Kubernetes Event to publish. The engine suppresses one that repeats the last about its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,11 @@ impl Event {
     /// An event about a pod.
     pub fn pod(pod: &Pod, event_type: EventType, reason: Reason, message: impl Into<String>) -> Event {
         Event::new(pod.key().into(), &pod.meta, event_type, reason, message)
+    }
+
+    /// An event about a node.
+    pub fn node(node: &Node, event_type: EventType, reason: Reason, message: impl Into<String>) -> Event {
+        Event::new(ObjectKey::cluster(Kind::Node, node.name().clone()), &node.meta, event_type, reason, message)
     }
 
     /// Marks an object as reported missing. The cache may lag behind, so the engine reads the

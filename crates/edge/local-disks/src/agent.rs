@@ -8,11 +8,13 @@ mod discovery;
 mod disks;
 mod node;
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bindery_model::{Kind, Name, ObjectKey, Volume, VolumeMode};
 use bindery_provisioner_sdk::Config as ProvisionerConfig;
+use bindery_rules_api::Rule;
 use bindery_runtime::{EngineQuery, Message};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -29,8 +31,36 @@ pub trait DiskObserver: Send + Sync + 'static {
     fn discovered(&self, mode: VolumeMode, took: Duration);
     /// A request to create a volume has finished.
     fn create_finished(&self, took: Duration, succeeded: bool);
+    /// A round of discovery has finished, with these problems of single disks.
+    fn scanned(&self, problems: &[DiskProblem]);
     /// Cleaning a disk has finished.
     fn cleaned(&self, cleaned: &Cleaned);
+}
+
+/// The problems that a round of discovery has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Problems {
+    /// Those of a whole class or of the provisioner.
+    pub general: Vec<String>,
+    /// Those of single disks. All other disks are published.
+    pub disks: Vec<DiskProblem>,
+}
+
+/// Why a disk gets no volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskProblem {
+    /// The class.
+    pub class: String,
+    /// The rule that applies.
+    pub rule: &'static Rule,
+    /// Details.
+    pub note: String,
+}
+
+impl fmt::Display for DiskProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "class {:?}: {} [{}]", self.class, self.note, self.rule)
+    }
 }
 
 /// A finished cleaning.

@@ -5,17 +5,20 @@
 //! for it in the meantime; and after a live read has shown that its volume is still released,
 //! [`LockedDisk::clean`] cleans it. Cleaning is idempotent: after a crash it starts over.
 
+mod command;
 mod content;
 mod device;
+mod root;
 
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Name, ReclaimPolicy, Source, Volume, VolumePhase};
+use bindery_model::{Annotation, Name, ReclaimPolicy, Source, Volume, VolumePhase};
 use bindery_rules_api::{Event, Rule};
 
 use crate::config::{ClassConfig, Cleaner, Config};
-use crate::discover::{ExistingVolumes, Shape};
+use crate::discover::{ExistingVolumes, RootDirectory, Shape};
 use crate::disk::{self, DiskLock, Mount};
 use crate::rules::cleaning as rules;
 
@@ -28,6 +31,10 @@ pub struct Target {
     pub entry: String,
     /// How to clean it if it is a block device.
     pub cleaner: Cleaner,
+    /// How long a cleaner command may run.
+    pub timeout: Duration,
+    /// The root directory's owner, group and mode when the disk was discovered, if recorded.
+    pub root: Option<RootDirectory>,
 }
 
 /// Why a volume is not cleaned.
@@ -67,7 +74,14 @@ pub fn target(config: &Config, known: &ExistingVolumes, volume: &Volume) -> Resu
     if let Some(other) = known.other_at(path, name) {
         return reject(&rules::PATH_SHARED, format!("volume {other} has the same path {path}"));
     }
-    Ok(Target { mount_dir: PathBuf::from(&class.mount_dir), entry, cleaner: class.cleaner.clone() })
+    let root = volume.annotations.get(Annotation::RootDirectory).and_then(|text| text.parse().ok());
+    Ok(Target {
+        mount_dir: PathBuf::from(&class.mount_dir),
+        entry,
+        cleaner: class.cleaner.clone(),
+        timeout: class.cleaner_timeout,
+        root,
+    })
 }
 
 /// Checks, after its disk was locked, that a volume is still the one that was decided on. Before,
@@ -168,9 +182,13 @@ impl LockedDisk {
         let path = self.target.mount_dir.join(&self.target.entry);
         match self.shape {
             Shape::Directory => {
-                content::remove(self.lock.file()).map_err(|problem| format!("{}: {problem}", path.display()))
+                let directory = self.lock.file();
+                let cleaned = content::remove(directory).and_then(|()| root::reset(directory, self.target.root));
+                cleaned.map_err(|problem| format!("{}: {problem}", path.display()))
             }
-            Shape::Block | Shape::Other => device::clean(&path, &self.target.cleaner, self.lock.file()),
+            Shape::Block | Shape::Other => {
+                device::clean(&path, &self.target.cleaner, self.target.timeout, self.lock.file())
+            }
         }
     }
 }

@@ -13,9 +13,33 @@ use serde_json::Value;
 use crate::pattern::Pattern;
 use fields::Fields;
 
-/// Upstream's default cleaner for block devices. If the script does not exist, a built-in method is
-/// used.
+/// Upstream's default cleaner for block devices.
 pub const DEFAULT_CLEANER: &str = "/scripts/quick_reset.sh";
+
+/// How long a cleaner command may run, unless the class says otherwise: long enough to overwrite a
+/// disk of 20 TB several times.
+pub const CLEANER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// How often upstream's `shred.sh` overwrites a device unless told otherwise.
+const SHRED_PASSES_DEFAULT: u32 = 3;
+
+/// The maximum number of passes.
+const SHRED_PASSES_MAX: u32 = 100;
+
+/// The keys of a class.
+const CLASS_KEYS: [&str; 10] = [
+    "hostDir",
+    "mountDir",
+    CLEANER_KEY,
+    "blockCleanerTimeout",
+    "volumeMode",
+    "accessMode",
+    "fsType",
+    "namePattern",
+    "selector",
+    "onlyEmpty",
+];
+const CLEANER_KEY: &str = "blockCleanerCommand";
 
 /// Upstream's default for `minResyncPeriod`.
 const RESYNC_DEFAULT: Duration = Duration::from_secs(300);
@@ -37,8 +61,17 @@ pub struct Config {
     pub set_owner_reference: bool,
     /// The taint to remove from the node once discovery has succeeded.
     pub taint: Option<String>,
-    /// Files with unknown names.
-    pub unknown: Vec<String>,
+    /// Files with unknown names, which are ignored.
+    pub unknown: Vec<UnknownFile>,
+}
+
+/// A file with an unknown name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownFile {
+    /// Its name.
+    pub name: String,
+    /// The known name that was probably meant.
+    pub meant: Option<String>,
 }
 
 /// The configuration of one class.
@@ -50,6 +83,8 @@ pub struct ClassConfig {
     pub mount_dir: String,
     /// How to clean block devices.
     pub cleaner: Cleaner,
+    /// How long a cleaner command may run.
+    pub cleaner_timeout: Duration,
     /// The volume mode of the volumes.
     pub volume_mode: VolumeMode,
     /// The access mode of the volumes.
@@ -69,7 +104,7 @@ pub struct ClassConfig {
 pub enum Cleaner {
     /// With a built-in method.
     Builtin(Wipe),
-    /// With a command, which gets the device's path in `LOCAL_PV_BLKDEVICE`.
+    /// With a command, which gets a path of the device in `LOCAL_PV_BLKDEVICE`.
     Command(Vec<String>),
 }
 
@@ -84,10 +119,12 @@ pub enum Wipe {
     /// Discards all blocks, so that they read as zero. Fast, but fails if the device does not
     /// support it.
     Discard,
+    /// Overwrites every byte with random data, this often, and then with zero.
+    Shred(u32),
 }
 
 impl Wipe {
-    const ALL: [Wipe; 3] = [Wipe::Quick, Wipe::Zero, Wipe::Discard];
+    const ALL: [Wipe; 4] = [Wipe::Quick, Wipe::Zero, Wipe::Discard, Wipe::Shred(SHRED_PASSES_DEFAULT)];
 
     /// The name in the configuration.
     pub fn as_str(self) -> &'static str {
@@ -95,6 +132,7 @@ impl Wipe {
             Wipe::Quick => "builtin:quick",
             Wipe::Zero => "builtin:zero",
             Wipe::Discard => "builtin:discard",
+            Wipe::Shred(_) => "builtin:shred",
         }
     }
 
@@ -159,15 +197,63 @@ impl Config {
             classes: classes(&mut all)?,
             node_labels: all.texts("nodeLabelsForPV")?.unwrap_or_default(),
             labels: all.labels("labelsForPV")?,
-            resync_min: all.duration("minResyncPeriod")?.unwrap_or(RESYNC_DEFAULT),
+            resync_min: all.duration("minResyncPeriod")?.filter(|period| !period.is_zero()).unwrap_or(RESYNC_DEFAULT),
             use_node_name_only: all.flag("useNodeNameOnly")?,
             set_owner_reference: all.flag("setPVOwnerRef")?,
             taint: taint.filter(|_| remove_taint),
             unknown: Vec::new(),
         };
-        config.unknown.extend(all.unknown().map(str::to_owned));
+        config.unknown.extend(all.unknown());
         Ok(config)
     }
+
+    /// Replaces upstream's scripts by built-in methods if they do not exist on this machine, and
+    /// rejects other programs that do not exist: otherwise every cleaning would fail.
+    pub fn with_existing_cleaners(mut self, exists: impl Fn(&str) -> bool) -> Result<Config, ConfigError> {
+        for (name, class) in &mut self.classes {
+            let Cleaner::Command(words) = &class.cleaner else { continue };
+            let [program, arguments @ ..] = words.as_slice() else { continue };
+            if exists(program) {
+                continue;
+            }
+            let wipe = builtin(program, arguments).map_err(|problem| ConfigError {
+                file: "storageClassMap".into(),
+                class: Some(name.clone()),
+                key: Some(CLEANER_KEY.into()),
+                problem,
+            })?;
+            class.cleaner = Cleaner::Builtin(wipe);
+        }
+        Ok(self)
+    }
+}
+
+/// The built-in method that replaces a script of upstream.
+fn builtin(program: &str, arguments: &[String]) -> Result<Wipe, String> {
+    match program {
+        DEFAULT_CLEANER => Ok(Wipe::Quick),
+        "/scripts/dd_zero.sh" => Ok(Wipe::Zero),
+        "/scripts/blkdiscard.sh" => Ok(Wipe::Discard),
+        "/scripts/shred.sh" => {
+            let passes = arguments.first().map_or(Some(SHRED_PASSES_DEFAULT), |passes| passes.parse().ok());
+            passes
+                .filter(|passes| (1..=SHRED_PASSES_MAX).contains(passes))
+                .map(Wipe::Shred)
+                .ok_or_else(|| format!("{program} takes the number of passes, 1 to {SHRED_PASSES_MAX}"))
+        }
+        "/scripts/fsclean.sh" => Err(format!(
+            "{program} cleans file systems, for which no command is needed: remove this key, or use one of {}",
+            builtin_names()
+        )),
+        _ => Err(format!(
+            "{program} does not exist or is not executable here: add it to the image or mount it, or use one of {}",
+            builtin_names()
+        )),
+    }
+}
+
+fn builtin_names() -> String {
+    Wipe::ALL.map(Wipe::as_str).join(", ")
 }
 
 fn classes(all: &mut Fields) -> Result<BTreeMap<String, ClassConfig>, ConfigError> {
@@ -189,10 +275,13 @@ fn classes(all: &mut Fields) -> Result<BTreeMap<String, ClassConfig>, ConfigErro
 }
 
 fn class(mut fields: Fields) -> Result<ClassConfig, ConfigError> {
-    let class = ClassConfig {
+    // First, because a misspelt key is the reason why a required one is missing.
+    fields.only(&CLASS_KEYS)?;
+    Ok(ClassConfig {
         host_dir: fields.directory("hostDir")?,
         mount_dir: fields.directory("mountDir")?,
         cleaner: cleaner(&mut fields)?,
+        cleaner_timeout: cleaner_timeout(&mut fields)?,
         volume_mode: fields
             .word("volumeMode", "Filesystem or Block", |word| {
                 [VolumeMode::Filesystem, VolumeMode::Block].into_iter().find(|mode| mode.as_str() == word)
@@ -205,21 +294,24 @@ fn class(mut fields: Fields) -> Result<ClassConfig, ConfigError> {
         patterns: patterns(&mut fields)?,
         selector: fields.objects("selector")?,
         only_empty: fields.flag("onlyEmpty")?,
-    };
-    match fields.unknown().next() {
-        Some(unknown) => {
-            let known = "hostDir, mountDir, blockCleanerCommand, volumeMode, accessMode, fsType, namePattern, selector, onlyEmpty";
-            Err(fields.error(unknown, &format!("unknown key (known keys: {known})")))
-        }
-        None => Ok(class),
+    })
+}
+
+fn cleaner_timeout(fields: &mut Fields) -> Result<Duration, ConfigError> {
+    const KEY: &str = "blockCleanerTimeout";
+    match fields.duration(KEY)? {
+        None => Ok(CLEANER_TIMEOUT_DEFAULT),
+        Some(Duration::ZERO) => Err(fields.error(KEY, "must not be 0: every cleaning would fail")),
+        Some(timeout) => Ok(timeout),
     }
 }
 
 fn cleaner(fields: &mut Fields) -> Result<Cleaner, ConfigError> {
-    const KEY: &str = "blockCleanerCommand";
-    let Some(words) = fields.texts(KEY)? else { return Ok(Cleaner::Command(vec![DEFAULT_CLEANER.to_owned()])) };
+    let Some(words) = fields.texts(CLEANER_KEY)? else {
+        return Ok(Cleaner::Command(vec![DEFAULT_CLEANER.to_owned()]));
+    };
     let Some(first) = words.first().filter(|first| !first.is_empty()) else {
-        return Err(fields.error(KEY, "must not be empty; remove it to use the default"));
+        return Err(fields.error(CLEANER_KEY, "must not be empty; remove it to use the default"));
     };
     if !first.starts_with("builtin:") {
         return Ok(Cleaner::Command(words));
@@ -227,8 +319,9 @@ fn cleaner(fields: &mut Fields) -> Result<Cleaner, ConfigError> {
     match Wipe::parse(first).filter(|_| words.len() == 1) {
         Some(wipe) => Ok(Cleaner::Builtin(wipe)),
         None => {
-            let known = Wipe::ALL.map(Wipe::as_str).join(", ");
-            Err(fields.error(KEY, &format!("{words:?} is not a built-in cleaner (known, without arguments: {known})")))
+            let problem =
+                format!("{words:?} is not a built-in cleaner (known, without arguments: {})", builtin_names());
+            Err(fields.error(CLEANER_KEY, &problem))
         }
     }
 }

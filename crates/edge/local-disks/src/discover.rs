@@ -1,6 +1,7 @@
 //! Discovery: decides which entries of a directory get a volume, and why others do not. Pure.
 
 mod existing;
+mod root_directory;
 mod volume;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use crate::naming;
 use crate::rules::discovery as rules;
 
 pub use existing::{ExistingVolumes, Owner};
+pub use root_directory::RootDirectory;
 
 /// The node label with the host name.
 pub const HOST_LABEL: &str = "kubernetes.io/hostname";
@@ -65,6 +67,8 @@ pub struct Entry {
     pub is_empty: Option<bool>,
     /// The disk; `None` if it is neither a directory nor a device.
     pub identity: Option<Identity>,
+    /// The root directory, if it is a directory.
+    pub root: Option<RootDirectory>,
 }
 
 /// An entry, or why it could not be read.
@@ -222,7 +226,7 @@ fn decide_entry(context: &ClassContext<'_>, seen: &Entry) -> Decision {
     if context.class_config.only_empty && seen.is_empty != Some(true) {
         return skip(&rules::NOT_EMPTY, format!("{path} is not empty, and volume {name} does not exist"));
     }
-    let body = volume::build(context, &name, entry, seen.bytes);
+    let body = volume::build(context, &name, seen);
     Decision::new(
         Some(entry),
         &rules::CREATE_VOLUME,

@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, StatxFlags, flock, open, openat, statx};
 
-use crate::discover::{Entry, Identity, ScanResult, Shape, UnreadableEntry};
+use crate::discover::{Entry, Identity, RootDirectory, ScanResult, Shape, UnreadableEntry};
 
 /// How much of a device has to be zero at both ends for it to count as empty.
 const BLANK_BYTES: u64 = 1 << 20;
@@ -34,6 +34,18 @@ pub fn read_config(directory: &Path) -> Result<BTreeMap<String, String>, String>
         files.insert(name, text);
     }
     Ok(files)
+}
+
+/// Whether a program exists, at a path or in `PATH`, and is executable.
+pub fn is_program(program: &str) -> bool {
+    let is_executable = |path: &Path| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return is_executable(Path::new(program));
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&directories).any(|directory| is_executable(&directory.join(program)))
 }
 
 /// Identifies a mount. The same file system mounted twice is two mounts.
@@ -114,9 +126,15 @@ pub fn scan(
     for entry in std::fs::read_dir(mount_dir).map_err(of_directory)? {
         let file_name = entry.map_err(of_directory)?.file_name();
         entries.push(match file_name.into_string() {
-            Ok(name) if !matches_pattern(&name) => {
-                Ok(Entry { name, shape: Shape::Other, is_mount_point: false, bytes: 0, is_empty: None, identity: None })
-            }
+            Ok(name) if !matches_pattern(&name) => Ok(Entry {
+                name,
+                shape: Shape::Other,
+                is_mount_point: false,
+                bytes: 0,
+                is_empty: None,
+                identity: None,
+                root: None,
+            }),
             Ok(name) => scan_entry(mount_dir, &mounted, &name, check_empty).map_err(|error| UnreadableEntry {
                 problem: format!("{}: {error}", mount_dir.join(&name).display()),
                 name,
@@ -167,7 +185,16 @@ fn scan_entry(mount_dir: &Path, mounted: &BTreeSet<PathBuf>, name: &str, check_e
         Shape::Block => Some(Identity::Device(metadata.rdev())),
         Shape::Other => None,
     };
-    Ok(Entry { name: name.to_owned(), shape, is_mount_point, bytes, is_empty, identity })
+    let root = || RootDirectory { owner: metadata.uid(), group: metadata.gid(), mode: metadata.mode() & 0o7777 };
+    Ok(Entry {
+        name: name.to_owned(),
+        shape,
+        is_mount_point,
+        bytes,
+        is_empty,
+        identity,
+        root: (shape == Shape::Directory).then(root),
+    })
 }
 
 /// Whether a directory contains nothing but `lost+found`.

@@ -2,15 +2,17 @@
 //! not touched, and devices are wiped. Needs root and loop devices; skipped with a message without
 //! them.
 
-use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, symlink};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bindery_local_disks::clean::{LockError, LockedDisk, Target, lock};
 use bindery_local_disks::discover::{Entry, Shape};
 use bindery_local_disks::{Cleaner, Wipe, disk};
 use bindery_test_cluster::{Disks, eventually};
+use rustix::fs::{XattrFlags, listxattr, setxattr};
 
 const MIB: u64 = 1 << 20;
 
@@ -29,7 +31,8 @@ fn disks() -> Option<(MutexGuard<'static, ()>, Disks)> {
 }
 
 fn target(mount_dir: &Path, entry: &str, cleaner: Cleaner) -> Target {
-    Target { mount_dir: mount_dir.to_path_buf(), entry: entry.into(), cleaner }
+    let timeout = Duration::from_secs(600);
+    Target { mount_dir: mount_dir.to_path_buf(), entry: entry.into(), cleaner, timeout, root: None }
 }
 
 fn locked(mount_dir: &Path, entry: &str) -> LockedDisk {
@@ -83,6 +86,87 @@ fn btrfs_subvolumes_are_removed() {
     fs::write(volume.join("sub/deep/er/file"), "data").expect("written");
     assert_eq!(locked(&root, "volume").clean(), Ok(()));
     assert_eq!(seen(&root, "volume").is_empty, Some(true));
+}
+
+/// An access control list with one named user, in the format of the kernel.
+fn access_control_list() -> Vec<u8> {
+    const UNDEFINED: u32 = u32::MAX;
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    // The owner, user 1000, the group, the mask, all others.
+    for (tag, permissions, id) in [
+        (0x01_u16, 7_u16, UNDEFINED),
+        (0x02, 7, 1000),
+        (0x04, 5, UNDEFINED),
+        (0x10, 7, UNDEFINED),
+        (0x20, 5, UNDEFINED),
+    ] {
+        list.extend(tag.to_le_bytes().into_iter().chain(permissions.to_le_bytes()).chain(id.to_le_bytes()));
+    }
+    list
+}
+
+fn attributes(path: &Path) -> Vec<String> {
+    let mut names = vec![0; 1 << 16];
+    let length = listxattr(path, names.as_mut_slice()).expect("listed");
+    let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let mut names: Vec<String> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn nothing_of_the_last_user_stays_on_the_root_directory() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
+    let root = disks.folder().join("root");
+    for file_system in ["ext4", "xfs", "btrfs"] {
+        let volume = root.join(file_system);
+        disks.mount(file_system, if file_system == "xfs" { 512 } else { 128 }, &volume);
+        fs::set_permissions(&volume, Permissions::from_mode(0o1777)).expect("set");
+        let found = seen(&root, file_system).root.expect("a directory");
+        assert_eq!((found.owner, found.group, found.mode), (0, 0, 0o1777));
+        // The node's own label stays.
+        let label = b"system_u:object_r:container_file_t:s0\0";
+        setxattr(&volume, "security.selinux", label, XattrFlags::empty()).expect("set");
+        let before = attributes(&volume);
+        for (name, value) in [
+            ("user.secret", b"of the last tenant".to_vec()),
+            ("trusted.secret", b"of the last tenant".to_vec()),
+            ("security.other", b"of the last tenant".to_vec()),
+            ("system.posix_acl_access", access_control_list()),
+            ("system.posix_acl_default", access_control_list()),
+        ] {
+            setxattr(&volume, name, &value, XattrFlags::empty()).expect(name);
+        }
+        fs::write(volume.join("file"), "data").expect("written");
+        chown(&volume, Some(1000), Some(2000)).expect("changed");
+        fs::set_permissions(&volume, Permissions::from_mode(0o2770)).expect("set");
+        // XFS lists access control lists twice.
+        assert!(attributes(&volume).len() >= before.len() + 5, "{file_system}");
+
+        let target = Target { root: Some(found), ..target(&root, file_system, Cleaner::Builtin(Wipe::Quick)) };
+        assert_eq!(lock(&target).expect("locked").clean(), Ok(()), "{file_system}");
+        assert_eq!(attributes(&volume), before, "{file_system}");
+        let after = seen(&root, file_system);
+        assert_eq!((after.root, after.is_empty), (Some(found), Some(true)), "{file_system}");
+    }
+}
+
+/// A device that is renumbered or linked elsewhere after it was locked.
+#[test]
+fn device_that_was_locked_is_wiped_and_not_what_its_path_leads_to_later() {
+    let Some((_exclusive, mut disks)) = disks() else { return };
+    let script = "dd if=/dev/zero of=\"$LOCAL_PV_BLKDEVICE\" bs=1M count=1 conv=fsync 2>&1";
+    let command = Cleaner::Command(["/bin/sh", "-c", script].map(str::to_owned).to_vec());
+    for cleaner in [Cleaner::Builtin(Wipe::Zero), command] {
+        let (root, released) = written_device(&mut disks, 16);
+        let locked = lock(&target(&root, "device", cleaner.clone())).expect("locked");
+        fs::remove_file(root.join("device")).expect("removed");
+        let (root, precious) = written_device(&mut disks, 16);
+        assert_eq!(locked.clean(), Ok(()), "{cleaner:?}");
+        assert!(is_zero_at(&released, 0), "{cleaner:?}: the released device is wiped");
+        assert!(!is_zero_at(&precious, 0), "{cleaner:?}: the other device is not touched");
+        fs::remove_file(root.join("device")).expect("removed");
+    }
 }
 
 #[test]
@@ -139,7 +223,9 @@ fn is_zero_at(device: &Path, at: u64) -> bool {
 #[test]
 fn devices_are_wiped_as_configured() {
     let Some((_exclusive, mut disks)) = disks() else { return };
-    for (wipe, is_middle_gone) in [(Wipe::Quick, false), (Wipe::Zero, true), (Wipe::Discard, true)] {
+    for (wipe, is_middle_gone) in
+        [(Wipe::Quick, false), (Wipe::Zero, true), (Wipe::Discard, true), (Wipe::Shred(2), true)]
+    {
         let (root, device) = written_device(&mut disks, 64);
         let before = seen(&root, "device");
         assert_eq!((before.shape, before.bytes, before.is_empty), (Shape::Block, 64 * MIB, Some(false)));

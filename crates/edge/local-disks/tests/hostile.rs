@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bindery_local_disks::clean::{Target, lock, remove_content};
+use bindery_local_disks::config::CLEANER_TIMEOUT_DEFAULT;
 use bindery_local_disks::{Cleaner, Wipe};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, mkdirat, openat, renameat_with, symlinkat};
 
@@ -164,6 +165,8 @@ fn directory_without_a_mount_is_not_cleaned() {
         mount_dir: sandbox.root.clone(),
         entry: entry.into(),
         cleaner: Cleaner::Builtin(Wipe::Quick),
+        timeout: CLEANER_TIMEOUT_DEFAULT,
+        root: None,
     };
     let error = lock(&target("volume")).expect_err("it is not a mount point").to_string();
     assert!(error.contains("nothing is mounted there"), "{error}");

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 /// The cause of a failed connection: the innermost error of the chain, translated where it is known
-/// (closed port, unknown host name, certificate from another CA).
+/// (closed port, unknown host name, certificates that one side does not accept).
 pub fn connection_error(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     let mut io_kind = None;
@@ -22,7 +22,15 @@ pub fn connection_error(error: &(dyn Error + 'static)) -> String {
         _ if text.contains("UnknownIssuer") || text.contains("BadSignature") => {
             "the server's certificate is not signed by the certificate authority of the kubeconfig".into()
         }
-        _ if text.contains("NotValidForName") => format!("the server's certificate is for another host name: {text}"),
+        _ if text.contains("NotValidForName") || text.contains("not valid for name") => {
+            format!("the server's certificate is for another host name: {text}")
+        }
+        _ if text.contains("certificate expired") || text.contains("Expired") => {
+            format!("the server's certificate has expired: {text}")
+        }
+        _ if text.contains("received fatal alert") => {
+            format!("the server does not accept the client certificate of the kubeconfig: {text}")
+        }
         _ => text,
     }
 }
@@ -54,6 +62,13 @@ mod tests {
         assert_eq!(named(std::io::Error::other(unknown_host)), "the host name cannot be resolved");
         let other_ca = std::io::Error::new(ErrorKind::InvalidData, "invalid peer certificate: UnknownIssuer");
         assert!(named(other_ca).starts_with("the server's certificate is not signed by"));
+        let expired = "invalid peer certificate: certificate expired: verified at time 2 (UNIX)";
+        assert!(named(std::io::Error::other(expired)).starts_with("the server's certificate has expired: "));
+        let name =
+            "invalid peer certificate: certificate not valid for name \"a\"; certificate is only valid for \"b\"";
+        assert!(named(std::io::Error::other(name)).starts_with("the server's certificate is for another host name: "));
+        let alert = "received fatal alert: UnknownCA";
+        assert!(named(std::io::Error::other(alert)).starts_with("the server does not accept the client certificate"));
         assert_eq!(named(std::io::Error::other("broken")), "broken");
     }
 }

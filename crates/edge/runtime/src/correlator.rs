@@ -1,7 +1,7 @@
 //! Event correlation as in client-go: repeated events are counted, similar ones combined, and too
 //! many dropped.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bindery_model::event::{EventType, Reason};
 use bindery_model::{Name, ObjectKey};
 use bindery_rules_api::Event;
 
-/// The most keys in each map. The oldest are evicted.
+/// The most keys in each map. Those that were not used for longest are evicted.
 const KEYS_MAX: usize = 4096;
 /// After this many different messages with one reason about one object within the interval, further
 /// ones are combined.
@@ -98,39 +98,52 @@ fn about(event: &Event) -> About {
     (event.component, event.about.clone(), event.meta.uid.clone(), event.event_type)
 }
 
-/// A map that evicts the oldest keys.
+/// A map that evicts the keys that were not used for longest.
 struct BoundedMap<K, V> {
-    map: HashMap<K, V>,
-    order: VecDeque<K>,
+    map: HashMap<K, (V, Use)>,
+    by_use: BTreeMap<Use, K>,
+    next_use: Use,
 }
+
+/// Numbers the uses of keys.
+type Use = u64;
 
 impl<K, V> Default for BoundedMap<K, V> {
     fn default() -> Self {
-        BoundedMap { map: HashMap::new(), order: VecDeque::new() }
+        BoundedMap { map: HashMap::new(), by_use: BTreeMap::new(), next_use: 0 }
     }
 }
 
 impl<K: Hash + Eq + Clone, V> BoundedMap<K, V> {
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.map.get_mut(key)
+        let (value, last_use) = self.map.get_mut(key)?;
+        self.by_use.remove(last_use);
+        *last_use = self.next_use;
+        self.by_use.insert(self.next_use, key.clone());
+        self.next_use += 1;
+        Some(value)
     }
 
     fn insert(&mut self, key: K, value: V) {
-        if self.map.insert(key.clone(), value).is_none() {
-            self.order.push_back(key);
+        if let Some(known) = self.get_mut(&key) {
+            *known = value;
+            return;
         }
-        while self.order.len() > KEYS_MAX {
-            if let Some(oldest) = self.order.pop_front() {
-                self.map.remove(&oldest);
-            }
+        if self.map.len() == KEYS_MAX
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.map.remove(&oldest);
         }
+        self.map.insert(key.clone(), (value, self.next_use));
+        self.by_use.insert(self.next_use, key);
+        self.next_use += 1;
     }
 
     fn get_or_insert(&mut self, key: &K, value: impl FnOnce() -> V) -> &mut V {
         if !self.map.contains_key(key) {
             self.insert(key.clone(), value());
         }
-        self.map.get_mut(key).expect("just inserted")
+        self.get_mut(key).expect("just inserted")
     }
 }
 
@@ -193,6 +206,22 @@ mod tests {
             correlator.correlate(&event(&n.to_string(), "x"), NOW);
         }
         assert_eq!(correlator.spam.map.len(), KEYS_MAX);
-        assert_eq!(correlator.similar.order.len(), KEYS_MAX);
+        assert_eq!((correlator.similar.map.len(), correlator.similar.by_use.len()), (KEYS_MAX, KEYS_MAX));
+    }
+
+    #[test]
+    fn object_with_recurring_events_is_remembered_while_others_are_evicted() {
+        let mut correlator = Correlator::default();
+        correlator.correlate(&event("a", "x"), NOW);
+        correlator.written(&event("a", "x"), "x".into(), "a.1".into());
+        for n in 0..3 * KEYS_MAX {
+            let other = n.to_string();
+            correlator.correlate(&event(&other, "x"), NOW);
+            correlator.written(&event(&other, "x"), "x".into(), other.clone());
+            if n % 1000 == 0 {
+                let again = correlator.correlate(&event("a", "x"), NOW);
+                assert!(matches!(again, Correlated::Count { .. }), "after {n} others: {again:?}");
+            }
+        }
     }
 }

@@ -1,26 +1,35 @@
 //! The task that owns the engine: it passes inputs one at a time and carries out the outputs.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_engine::{Engine, Input, Moment, Output};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use bindery_engine::{Answer, Engine, Input, Moment, Output, RequestError, RequestId};
+use bindery_rules_api::Request;
+use futures::FutureExt as _;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::caller::Caller;
+use crate::change_queue::ChangeReceiver;
 use crate::decision_log::DecisionLog;
 use crate::events::EventSink;
 use crate::observer::Observer;
+use crate::rejection_log::{self, RejectionLog};
 
 /// A message to the engine task.
 pub enum Message {
-    /// An input for the engine.
-    Input(Input),
-    /// A query about the engine's state.
+    /// This instance is the leader, or no longer.
+    Leader(bool),
+    /// A query about the engine's state. Callers limit how many of them wait.
     Query(EngineQuery),
-    /// Stop the task.
-    Stop,
+    /// Stop the task: send nothing more, and wait this long for answers.
+    Stop {
+        /// How long requests that were sent may take.
+        drain: Duration,
+    },
 }
 
 /// A read-only query of the engine.
@@ -40,31 +49,35 @@ impl EngineQuery {
     }
 }
 
-/// The task that owns the engine.
+/// The task that owns the engine. Dropping it cancels its requests.
 pub struct EngineTask {
     engine: Engine,
     caller: Caller,
     events: EventSink,
     inbox: UnboundedReceiver<Message>,
-    /// Sends answers to the inbox.
-    outbox: UnboundedSender<Message>,
+    changes: ChangeReceiver,
+    /// The requests that were sent. The engine limits their number.
+    calls: JoinSet<(RequestId, Answer)>,
     observer: Arc<dyn Observer>,
     decisions: DecisionLog,
+    rejections: RejectionLog,
 }
 
 /// Longer than the process runs.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl EngineTask {
-    /// A task for an engine. `outbox` sends to `inbox`.
+    /// A task for an engine, which gets messages and what watches report.
     pub fn new(
         engine: Engine,
         caller: Caller,
         events: EventSink,
-        (outbox, inbox): (UnboundedSender<Message>, UnboundedReceiver<Message>),
+        inbox: UnboundedReceiver<Message>,
+        changes: ChangeReceiver,
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
-        EngineTask { engine, caller, events, inbox, outbox, observer, decisions: DecisionLog::default() }
+        let (calls, decisions, rejections) = (JoinSet::new(), DecisionLog::default(), RejectionLog::default());
+        EngineTask { engine, caller, events, inbox, changes, calls, observer, decisions, rejections }
     }
 
     /// Runs until [`Message::Stop`].
@@ -72,24 +85,34 @@ impl EngineTask {
         let start = Instant::now();
         let mut tick_at = start + FOREVER;
         loop {
-            let message = tokio::select! {
-                message = self.inbox.recv() => message,
-                () = sleep_until(tick_at) => Some(Message::Input(Input::Tick)),
-            };
-            match message {
-                None | Some(Message::Stop) => return,
-                Some(Message::Query(EngineQuery(look))) => look(&self.engine),
-                Some(Message::Input(input)) => {
-                    if matches!(input, Input::Tick) {
-                        tick_at = start + FOREVER;
+            let input = tokio::select! {
+                message = self.inbox.recv() => match message {
+                    None => return self.stop(Duration::ZERO).await,
+                    Some(Message::Stop { drain }) => return self.stop(drain).await,
+                    Some(Message::Query(EngineQuery(look))) => {
+                        look(&self.engine);
+                        continue;
                     }
-                    let now = start.elapsed();
-                    let outputs = self.engine.handle(Moment(now), input);
-                    self.observer.handled(start.elapsed().saturating_sub(now));
-                    for output in outputs {
-                        self.carry_out(output, start, &mut tick_at);
+                    Some(Message::Leader(is_leader)) => Input::Leader(is_leader),
+                },
+                change = self.changes.next() => change.into(),
+                Some(answered) = self.calls.join_next() => match answered {
+                    Ok((id, answer)) => Input::Answered(id, answer),
+                    Err(error) => {
+                        tracing::error!(%error, "request task failed");
+                        continue;
                     }
+                },
+                () = sleep_until(tick_at) => {
+                    tick_at = start + FOREVER;
+                    Input::Tick
                 }
+            };
+            let now = start.elapsed();
+            let outputs = self.engine.handle(Moment(now), input);
+            self.observer.handled(start.elapsed().saturating_sub(now));
+            for output in outputs {
+                self.carry_out(output, start, &mut tick_at);
             }
         }
     }
@@ -97,12 +120,8 @@ impl EngineTask {
     fn carry_out(&mut self, output: Output, start: Instant, tick_at: &mut Instant) {
         match output {
             Output::Send(id, request) => {
-                let (caller, outbox) = (self.caller.clone(), self.outbox.clone());
-                tokio::spawn(async move {
-                    let answer = caller.send(request).await;
-                    // The engine task may have stopped.
-                    let _ = outbox.send(Message::Input(Input::Answered(id, answer)));
-                });
+                let caller = self.caller.clone();
+                self.calls.spawn(async move { (id, answer(&caller, request).await) });
             }
             Output::Publish(event) => self.events.publish(event),
             Output::TickAt(moment) => *tick_at = start + moment.0,
@@ -112,19 +131,31 @@ impl EngineTask {
             }
             Output::Measured(measured) => self.observer.measured(&measured),
             Output::Rejected(rejection) => {
-                let status = rejection.error.status();
-                tracing::warn!(
-                    controller = rejection.set,
-                    object = %rejection.key,
-                    target = %rejection.target,
-                    step = rejection.step,
-                    status,
-                    error = %rejection.error,
-                    failures = rejection.failures,
-                    retry_in = ?rejection.retry_in,
-                    "request rejected"
-                );
+                let is_reported = self.rejections.log(&rejection);
+                if let Some(event) = rejection_log::event(&self.engine, &rejection).filter(|_| is_reported) {
+                    self.events.publish(event);
+                }
+                self.observer.rejected(&rejection);
             }
         }
     }
+
+    /// Waits for the requests that were sent, and cancels those that take too long. The engine is
+    /// given no more inputs, so it sends nothing more. What a cancelled request has changed is
+    /// found by the next leader, as after a crash.
+    async fn stop(mut self, drain: Duration) {
+        let drained = timeout(drain, async { while self.calls.join_next().await.is_some() {} }).await;
+        if drained.is_err() {
+            tracing::info!(requests = self.calls.len(), "requests without a response cancelled");
+        }
+        self.calls.shutdown().await;
+    }
+}
+
+/// Sends a request. A panic affects only this request: its outcome is unknown.
+async fn answer(caller: &Caller, request: Request) -> Answer {
+    AssertUnwindSafe(caller.send(request)).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("request failed with a panic");
+        Answer::Rejected(RequestError::Lost)
+    })
 }

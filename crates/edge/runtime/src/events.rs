@@ -32,7 +32,8 @@ impl EventSink {
     pub fn new(api: Arc<Api>) -> (EventSink, impl Future<Output = ()> + Send) {
         let (queue, published) = channel(QUEUE_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
-        let writer = Writer { api, correlator: Correlator::default(), start: Instant::now(), dropped: dropped.clone() };
+        let (correlator, start) = (Correlator::default(), Instant::now());
+        let writer = Writer { api, correlator, start, dropped: dropped.clone(), is_failing: false };
         (EventSink { queue, dropped }, writer.run(published))
     }
 
@@ -54,6 +55,8 @@ struct Writer {
     correlator: Correlator,
     start: Instant,
     dropped: Arc<AtomicU64>,
+    /// Whether the last event could not be written. Further ones are not logged as warnings.
+    is_failing: bool,
 }
 
 impl Writer {
@@ -95,19 +98,29 @@ impl Writer {
     }
 
     /// Sends a request once. Events are best effort: one that cannot be written is dropped.
-    async fn call(&self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> Option<Reply> {
+    async fn call(&mut self, request: Result<http::Request<Vec<u8>>, kube::core::request::Error>) -> Option<Reply> {
         match self.api.call(request.ok()?).await {
-            Ok(reply) if reply.status.is_success() || reply.status == StatusCode::NOT_FOUND => Some(reply),
+            Ok(reply) if reply.status.is_success() || reply.status == StatusCode::NOT_FOUND => {
+                self.is_failing = false;
+                Some(reply)
+            }
             Ok(reply) => {
-                tracing::debug!(error = reply.message(), "event rejected");
+                self.failed(&reply.message());
                 Some(reply)
             }
             Err(lost) => {
-                tracing::debug!(error = lost.0, "event not written");
+                self.failed(&lost.0);
                 // Slow down while the API server is unreachable.
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 None
             }
+        }
+    }
+
+    fn failed(&mut self, error: &str) {
+        match std::mem::replace(&mut self.is_failing, true) {
+            false => tracing::warn!(error, "event not written"),
+            true => tracing::debug!(error, "event not written"),
         }
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! Leader election avoids duplicate work. Safety does not depend on it: with two leaders,
 //! conflicting writes fail.
+//!
+//! The Lease has calls of its own, without a rate limit, so that a renewal never waits behind the
+//! work that the leader has queued.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +12,13 @@ use std::time::Duration;
 
 use http::StatusCode;
 use jiff::Timestamp;
+use kube::Client;
 use kube::api::{GetParams, PostParams};
 use kube::core::request::Request as Call;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::api::Api;
+use crate::api::{Api, CALL_DEADLINE};
 use crate::observer::{LeaseStatus, Observer};
 
 /// The configuration of a Lease, as in upstream's leader election.
@@ -41,18 +45,29 @@ const CONFLICT: &str = "the lease was changed by another write";
 
 /// A candidate for a Lease.
 pub struct Lease {
-    api: Arc<Api>,
+    api: Api,
     config: LeaseConfig,
     /// The lease as last observed, and when. Expiry is measured with the local clock, as in
     /// upstream.
     seen: Option<(Value, Instant)>,
     observer: Arc<dyn Observer>,
+    /// The last error, which is not logged as a warning again while it lasts.
+    last_error: Option<String>,
 }
 
 impl Lease {
-    /// A candidate. Every observed state is reported to the observer.
-    pub fn new(api: Arc<Api>, config: LeaseConfig, observer: Arc<dyn Observer>) -> Lease {
-        Lease { api, config, seen: None, observer }
+    /// A candidate with a client of its own, which other work must not use: a connection that is
+    /// full of other requests would delay renewals. Every observed state is reported to the
+    /// observer.
+    pub fn new(client: Client, config: LeaseConfig, observer: Arc<dyn Observer>) -> Lease {
+        // As in client-go, a request that hangs leaves time for another one before the deadline.
+        let api = Api::new(client, CALL_DEADLINE.min(config.renew_deadline / 2), None);
+        Lease { api, config, seen: None, observer, last_error: None }
+    }
+
+    /// The Lease's name.
+    pub fn name(&self) -> &str {
+        &self.config.name
     }
 
     /// Waits until the lease is acquired.
@@ -64,7 +79,7 @@ impl Lease {
                     return;
                 }
                 Ok(false) => {}
-                Err(error) => tracing::debug!(error, "lease not acquired"),
+                Err(error) => self.failed(error, "lease not acquired, retrying"),
             }
             sleep(self.config.retry_period).await;
         }
@@ -79,7 +94,7 @@ impl Lease {
                 loop {
                     match self.try_hold().await {
                         Ok(held) => return held,
-                        Err(error) => tracing::debug!(error, "lease not renewed, retrying"),
+                        Err(error) => self.failed(error, "lease not renewed, retrying"),
                     }
                     sleep(self.config.retry_period).await;
                 }
@@ -120,9 +135,20 @@ impl Lease {
         lease["spec"]["holderIdentity"] == self.config.identity.as_str()
     }
 
+    /// Logs an error: a new one as a warning.
+    fn failed(&mut self, error: String, what: &'static str) {
+        let lease = &self.config.name;
+        match self.last_error.as_ref() == Some(&error) || error == CONFLICT {
+            true => tracing::debug!(lease, error, "{what}"),
+            false => tracing::warn!(lease, error, "{what}"),
+        }
+        self.last_error = Some(error);
+    }
+
     /// Acquires or renews the lease, unless another candidate holds it. `Err` if that is unknown.
     async fn try_hold(&mut self) -> Result<bool, String> {
         let Some(lease) = self.read().await? else { return self.create().await.map(|()| true) };
+        self.last_error = None;
         let is_new = self.seen.as_ref().is_none_or(|(seen, _)| seen["metadata"] != lease["metadata"]);
         if is_new {
             self.observed(lease.clone());

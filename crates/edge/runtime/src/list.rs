@@ -35,6 +35,8 @@ struct PageMeta {
 pub enum ListError {
     /// The server does not serve the kind.
     NotServed,
+    /// The server refuses: 401 or 403.
+    Refused(String),
     /// Any other error.
     Error(String),
 }
@@ -43,7 +45,7 @@ impl std::fmt::Display for ListError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ListError::NotServed => f.write_str("the server does not serve this kind"),
-            ListError::Error(error) => f.write_str(error),
+            ListError::Refused(error) | ListError::Error(error) => f.write_str(error),
         }
     }
 }
@@ -64,6 +66,7 @@ pub async fn list(api: &Api, kind: Kind) -> Result<(String, Vec<Object>), ListEr
         match reply.status {
             status if status.is_success() => {}
             StatusCode::NOT_FOUND => return Err(ListError::NotServed),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(ListError::Refused(reply.message())),
             _ => return Err(ListError::Error(reply.message())),
         }
         let (version, next) = read_page(kind, &reply.body, &mut objects).map_err(ListError::Error)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Decided, Measured};
+use bindery_engine::{Decided, Measured, Rejection};
 
 /// Receives what the runtime does, to count and report it. It must not block.
 pub trait Observer: Send + Sync {
@@ -12,6 +12,8 @@ pub trait Observer: Send + Sync {
     fn decided(&self, decided: Decided);
     /// A measurement ended, or an attempt failed.
     fn measured(&self, measured: &Measured);
+    /// A request was rejected or failed. The engine counts them.
+    fn rejected(&self, _rejection: &Rejection) {}
     /// An in-tree operation finished.
     fn operation_finished(&self, finished: &FinishedOperation);
     /// The Lease was read or written.

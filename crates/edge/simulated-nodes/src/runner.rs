@@ -6,10 +6,9 @@ use std::time::Duration;
 use bindery_cache::Change;
 use bindery_engine::Input;
 use bindery_model::{Kind, Name, Object, Pod, PodKey};
-use bindery_runtime::{Message, watch};
+use bindery_runtime::{ChangeReceiver, WatchStatus, change_queue, watch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
@@ -37,7 +36,7 @@ enum Finished {
 /// Simulates the kubelets of all simulated nodes.
 pub struct KubeletRunner {
     client: Arc<ApiClient>,
-    inbox: UnboundedReceiver<Message>,
+    changes: ChangeReceiver,
     kubelet: Kubelet,
     addresses: Addresses,
     /// The simulated nodes.
@@ -67,15 +66,16 @@ impl KubeletRunner {
     /// Starts with the current state of the API server.
     pub async fn new(client: Arc<ApiClient>) -> KubeletRunner {
         let addresses = existing_addresses(&client).await;
-        let (sender, inbox) = unbounded_channel();
+        let (sender, changes) = change_queue();
+        let status = WatchStatus::default();
         let mut background = JoinSet::new();
         for kind in [Kind::Node, Kind::Claim, Kind::Pod] {
-            background.spawn(watch(client.api().clone(), kind, sender.clone()));
+            background.spawn(watch(client.api().clone(), kind, sender.clone(), status.clone()));
         }
         let (nodes, busy) = (FxHashMap::default(), FxHashSet::default());
         KubeletRunner {
             client,
-            inbox,
+            changes,
             kubelet: Kubelet::default(),
             addresses,
             nodes,
@@ -89,11 +89,7 @@ impl KubeletRunner {
     pub async fn run(mut self) {
         loop {
             tokio::select! {
-                message = self.inbox.recv() => match message {
-                    Some(Message::Input(input)) => self.apply(input),
-                    Some(Message::Query(_)) => {}
-                    Some(Message::Stop) | None => return,
-                },
+                change = self.changes.next() => self.apply(change.into()),
                 Some(done) = self.work.join_next() => match done {
                     Ok(Finished::Node(name, info)) => self.node_ready(&name, info),
                     Ok(Finished::Pod(pod, written)) => self.pod_finished(&pod, written),

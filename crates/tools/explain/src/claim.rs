@@ -41,6 +41,7 @@ pub fn explain_claim(
         note: verdict.note.clone(),
         events: events(&verdict),
         provisioning: None,
+        rejected: None,
         waits_for: lifecycle::claim_deletion(known, claim)
             .or_else(|| waiting::claim(known, claim, &verdict, &terms, bind.as_ref())),
         is_deleting: claim.deleting,

@@ -1,7 +1,7 @@
 //! An explanation as data. Its JSON form is an interface: field names and meanings are stable.
 
 use bindery_model::Name;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Provisioning;
 
@@ -37,6 +37,9 @@ pub struct Explanation {
     pub controllers: Vec<ControllerDecision>,
     /// The state of provisioning, for a claim. Filled in by callers that have events.
     pub provisioning: Option<Provisioning>,
+    /// The last request about it that the API server rejected. Filled in by callers that asked a
+    /// controller, or have events.
+    pub rejected: Option<RejectedRequest>,
     /// What it waits for, as one sentence.
     pub waits_for: Option<String>,
     /// For a claim the candidate volumes, for a volume the candidate claims, the best first; for a
@@ -48,6 +51,39 @@ pub struct Explanation {
     pub matrix: Option<Matrix>,
     /// For a waiting pod, the smallest change that would make it schedulable.
     pub change: Option<Change>,
+}
+
+/// A request that the API server rejected. An event has only the message and the time; a controller
+/// knows the rest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedRequest {
+    /// The server's error.
+    pub error: String,
+    /// The step that the request was sent for.
+    pub step: Option<String>,
+    /// The HTTP status; 0 without a response.
+    pub status: Option<u16>,
+    /// How often it was rejected in a row.
+    pub failures: Option<u32>,
+    /// When it was last reported.
+    pub last_seen: Option<String>,
+}
+
+impl RejectedRequest {
+    pub(crate) fn text(&self) -> String {
+        let step = self.step.iter().map(|step| format!("{step}: ")).collect::<String>();
+        let details: Vec<String> = [
+            self.status.map(|status| format!("status {status}")),
+            self.failures.map(|failures| format!("{failures} times")),
+            self.last_seen.as_ref().map(|at| format!("last reported at {at}")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        format!("{step}{}{details}", self.error)
+    }
 }
 
 /// What a claim requests, or a volume provides. Unset fields were not specified.

@@ -29,7 +29,8 @@ use bindery_model::ObjectKey;
 
 pub use claim::explain_claim;
 pub use explanation::{
-    Bind, Candidate, Change, ClaimOnNode, ControllerDecision, Explanation, Matrix, More, NextStep, Row, Terms,
+    Bind, Candidate, Change, ClaimOnNode, ControllerDecision, Explanation, Matrix, More, NextStep, RejectedRequest,
+    Row, Terms,
 };
 pub use pod::explain_pod;
 pub use provisioning::{LastEvent, Provisioning, provisioning};

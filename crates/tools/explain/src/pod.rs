@@ -34,6 +34,7 @@ pub fn explain_pod(known: &Cache, key: &PodKey, rows_max: usize) -> Result<Expla
         bind: None,
         controllers: lifecycle::of_pod(known, key),
         provisioning: None,
+        rejected: None,
         waits_for,
         candidates: lines,
         more: Vec::new(),

@@ -30,6 +30,7 @@ impl Explanation {
         if self.bind.as_ref().is_none_or(|bind| !bind.is_done) || self.next.action != "nothing" {
             facts.push(("next", self.next.text.clone()));
         }
+        facts.extend(self.rejected.iter().map(|rejected| ("rejected", rejected.text())));
         facts.extend(self.provisioning.iter().flat_map(|provisioning| provisioning.facts()));
         for decision in &self.controllers {
             let note = decision.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();

@@ -27,6 +27,7 @@ pub fn explain_volume(binder: &Binder, known: &Cache, name: &Name, lines_max: us
         note: verdict.note.clone(),
         events: events(&verdict),
         provisioning: None,
+        rejected: None,
         waits_for: lifecycle::volume_deletion(volume).or_else(|| waiting::volume(volume, &verdict, &terms)),
         is_deleting: volume.deleting,
         controllers: lifecycle::of_volume(known, volume),

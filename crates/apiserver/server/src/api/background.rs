@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long an event is kept after its last write.
 const EVENT_TTL: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many tasks run before the store is unlocked again.
+/// How many tasks run, events expire, and objects of a namespace are deleted before the store is
+/// unlocked again.
 const TASKS_PER_RUN: usize = 256;
 
 /// The bucket and the key of a stored object.
@@ -154,8 +155,9 @@ impl Api {
                 Task::Namespace(name) => self.empty_namespace(&context, &name),
             }
         }
-        while let Some((end, key)) = self.background.expirations.first().cloned().filter(|(end, _)| *end <= context.now)
-        {
+        for _ in 0..TASKS_PER_RUN {
+            let due = self.background.expirations.first().cloned().filter(|(end, _)| *end <= context.now);
+            let Some((end, key)) = due else { break };
             self.background.expirations.remove(&(end, key.clone()));
             if let Some(live) = self.store.get("events", &key) {
                 let last = decoded(live);
@@ -167,7 +169,8 @@ impl Api {
             return Some(context.now);
         }
         let expirations = self.background.expirations.first().map(|(end, _)| *end);
-        expirations.into_iter().chain(compaction).min()
+        // What is overdue is due now.
+        expirations.into_iter().chain(compaction).min().map(|due| due.max(context.now))
     }
 
     fn collect_dependent(&mut self, context: &RequestContext, bucket: &'static str, key: &str) {
@@ -296,6 +299,7 @@ impl Api {
             return;
         }
         let prefix = format!("{name}/");
+        let started_at = self.store.revision();
         let mut left = false;
         for kind in kinds::all().iter().filter(|kind| kind.namespaced && kind.behavior.view.is_none()) {
             let keys = self.store.list(kind.bucket(), &prefix, "", None).ok().into_iter().flatten();
@@ -305,6 +309,10 @@ impl Api {
                     DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
                 let gone = self.remove(context.now, &target(kind, &key), &options, false);
                 left |= !gone.is_ok_and(|(_, gone)| gone);
+                if self.store.revision() - started_at >= TASKS_PER_RUN as u64 {
+                    self.background.queue.insert(Task::Namespace(name.to_owned()));
+                    return;
+                }
             }
         }
         // Deleting the last object queued this namespace again, which is not needed.

@@ -39,7 +39,7 @@ impl Api {
         }
         assign(&mut pod, node, &binding, write.now_text());
         if !write.dry_run {
-            self.commit(write.kind, &key, &pod, write.now);
+            self.commit_update(write.kind, &key, &pod, write.now)?;
         }
         let revision = self.store.revision();
         let mut success = Status::success(None);

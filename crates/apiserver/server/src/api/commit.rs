@@ -4,6 +4,7 @@
 use super::{Api, RequestContext};
 use crate::kinds::Kind;
 use crate::rng::Rng;
+use crate::status::Status;
 use crate::store::{self, Stored};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,19 +13,63 @@ use std::sync::Arc;
 /// The namespaces that every cluster has, in the order of their creation.
 const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
+/// The largest object that is stored: etcd's limit for a request.
+const OBJECT_BYTES_MAX: usize = 3 << 19;
+
 impl Api {
-    /// Stores an object at a new revision.
+    /// Stores an object at a new revision, whatever its size: for changes that lead to a deletion.
     pub(super) fn commit(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp) -> Arc<Stored> {
-        self.commit_as(kind, key, object, now, false)
+        let encoded = store::encode(object, self.store.revision() + 1);
+        self.put(kind, key, encoded, object, now)
+    }
+
+    /// Stores an object that a client has changed.
+    pub(super) fn commit_update(
+        &mut self,
+        kind: &Kind,
+        key: &str,
+        object: &Value,
+        now: Timestamp,
+    ) -> Result<Arc<Stored>, Status> {
+        let encoded = store::encode(object, self.store.revision() + 1);
+        self.check_size(kind, key, &encoded)?;
+        Ok(self.put(kind, key, encoded, object, now))
     }
 
     /// Stores a new object.
-    pub(super) fn commit_new(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp) -> Arc<Stored> {
-        self.commit_as(kind, key, object, now, kind.behavior.starts_as_draft)
+    pub(super) fn commit_new(
+        &mut self,
+        kind: &Kind,
+        key: &str,
+        object: &Value,
+        now: Timestamp,
+    ) -> Result<Arc<Stored>, Status> {
+        let is_draft = kind.behavior.starts_as_draft;
+        let encoded = Stored { is_draft, ..store::encode(object, self.store.revision() + 1) };
+        self.check_size(kind, key, &encoded)?;
+        Ok(self.put(kind, key, encoded, object, now))
     }
 
-    fn commit_as(&mut self, kind: &Kind, key: &str, object: &Value, now: Timestamp, is_draft: bool) -> Arc<Stored> {
-        let encoded = Stored { is_draft, ..store::encode(object, self.store.revision() + 1) };
+    /// Rejects what is too large, with etcd's messages. An object that does not grow is accepted by
+    /// a full store, so that finalizers can be removed.
+    fn check_size(&self, kind: &Kind, key: &str, new: &Stored) -> Result<(), Status> {
+        let before = self.store.get(kind.bucket(), key).map_or(0, |before| before.size());
+        if new.size() <= before {
+            return Ok(());
+        }
+        if new.size() > OBJECT_BYTES_MAX {
+            return Err(Status::failure(500, "", "etcdserver: request is too large"));
+        }
+        let (size, max) = (self.store.bytes() - before + new.size(), self.store.settings().store_bytes);
+        if size > max {
+            let why = "etcdserver: mvcc: database space exceeded";
+            let message = format!("{why}: all objects would have {size} bytes, and the limit is {max}. Delete objects");
+            return Err(Status::failure(507, "InsufficientStorage", message));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, kind: &Kind, key: &str, encoded: Stored, object: &Value, now: Timestamp) -> Arc<Stored> {
         let before = self.store.get(kind.bucket(), key).cloned();
         self.background.on_put((kind.bucket(), key), before.as_deref(), &encoded, object, now);
         self.store.put(kind.bucket(), key, encoded, now)

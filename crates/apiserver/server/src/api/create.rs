@@ -105,7 +105,7 @@ impl Api {
         if write.dry_run {
             return Ok(write.show(201, &store::encode_draft(&object), self.store.revision()));
         }
-        let stored = self.commit_new(write.kind, &key, &object, write.now);
+        let stored = self.commit_new(write.kind, &key, &object, write.now)?;
         Ok(write.show(201, &stored.bytes, stored.revision))
     }
 

@@ -35,6 +35,9 @@ pub struct Api {
     background: BackgroundTasks,
 }
 
+/// etcd's default.
+pub const STORE_BYTES_DEFAULT: usize = 2 << 30;
+
 /// Settings of an [`Api`].
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -49,6 +52,8 @@ pub struct Settings {
     pub history_changes: usize,
     /// How many bytes of replaced objects are kept at most.
     pub history_bytes: usize,
+    /// The size of all objects at which objects can no longer be created, nor grow.
+    pub store_bytes: usize,
 }
 
 impl Default for Settings {
@@ -59,6 +64,7 @@ impl Default for Settings {
             history_seconds: 300,
             history_changes: 100_000,
             history_bytes: 64 << 20,
+            store_bytes: STORE_BYTES_DEFAULT,
         }
     }
 }
@@ -110,6 +116,11 @@ impl Api {
     /// The revision of the last change.
     pub fn revision(&self) -> u64 {
         self.store.revision()
+    }
+
+    /// The objects, for metrics and snapshots.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// The changes since the last call, in order. The caller must persist them as one batch before

@@ -109,7 +109,7 @@ impl Api {
             let shown = store::encode(new, live.revision).bytes;
             return Ok(write.show(200, &shown, self.store.revision()));
         }
-        let stored = self.commit(write.kind, &key, new, write.now);
+        let stored = self.commit_update(write.kind, &key, new, write.now)?;
         Ok(write.show(200, &stored.bytes, stored.revision))
     }
 }

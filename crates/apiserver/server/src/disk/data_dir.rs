@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::host::files::{create_private_dir, sync_dir};
+use crate::host::files::{create_private_dir, sync_dir, write_private};
 
 const LOCK: &str = "lock";
 const STORE: &str = "store.redb";
@@ -51,6 +51,14 @@ impl DataDir {
         }
         let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
         opened.map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Writes the server's keys: certificate and key of the authority, and the token.
+    pub fn write_keys(&self, certificate: &str, key: &str, token: &str) -> Result<(), String> {
+        for (name, text) in KEYS.into_iter().zip([certificate, key, token]) {
+            write_private(&self.path.join(name), text)?;
+        }
+        Ok(())
     }
 
     /// Moves the synced new database to its final path.

@@ -23,6 +23,8 @@ const COUNT: &str = "objects";
 const FORMAT_VERSION: u64 = 1;
 /// Objects are read from our own memory, so the database needs little cache.
 const CACHE_BYTES: usize = 16 << 20;
+/// A smaller file is not worth compacting.
+const COMPACTED_BYTES_MIN: u64 = 4 << 20;
 /// Enough to detect damage; this is not a protection against tampering.
 const DIGEST_BYTES: usize = 8;
 
@@ -33,13 +35,19 @@ pub struct ObjectDatabase {
 }
 
 impl ObjectDatabase {
-    /// Creates an empty database. It gets its final name once it is complete.
+    /// Creates an empty database.
     pub fn create(dir: &DataDir) -> Result<ObjectDatabase, String> {
+        let objects = ObjectDatabase::begin_in(dir)?;
+        dir.finish_store()?;
+        Ok(objects)
+    }
+
+    /// Creates an empty database, which gets its final name with [`DataDir::finish_store`].
+    pub fn begin_in(dir: &DataDir) -> Result<ObjectDatabase, String> {
         let path = dir.store();
         let created = Builder::new().set_cache_size(CACHE_BYTES).create_file(dir.begin_store()?);
         let objects = ObjectDatabase { database: created.map_err(|error| unusable(&path, &error))?, path };
         objects.begin().map_err(|error| unusable(&objects.path, &*error))?;
-        dir.finish_store()?;
         Ok(objects)
     }
 
@@ -47,6 +55,30 @@ impl ObjectDatabase {
     pub fn open(path: &Path) -> Result<ObjectDatabase, String> {
         let opened = Builder::new().set_cache_size(CACHE_BYTES).open(path);
         Ok(ObjectDatabase { database: opened.map_err(|error| unusable(path, &error))?, path: path.to_owned() })
+    }
+
+    /// Shrinks the file if most of it is free space, which deleted and replaced objects leave.
+    pub fn compact(&mut self) -> Result<(), String> {
+        let before = self.file_bytes();
+        let used = self.used_bytes().map_err(|error| unusable(&self.path, &*error))?;
+        if before < COMPACTED_BYTES_MIN || before / 2 < used {
+            return Ok(());
+        }
+        self.database.compact().map_err(|error| format!("{} cannot be compacted: {error}", self.path.display()))?;
+        tracing::info!(before, after = self.file_bytes(), "data directory compacted");
+        Ok(())
+    }
+
+    fn file_bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |file| file.len())
+    }
+
+    /// The bytes that objects and the structure of the database need.
+    fn used_bytes(&self) -> Result<u64, Box<redb::Error>> {
+        let transaction = self.database.begin_write().map_err(boxed)?;
+        let stats = transaction.stats().map_err(boxed)?;
+        transaction.abort().map_err(boxed)?;
+        Ok(stats.stored_bytes() + stats.metadata_bytes())
     }
 
     fn begin(&self) -> Result<(), Box<redb::Error>> {

@@ -7,8 +7,10 @@
 mod committer;
 mod data_dir;
 mod database;
+mod snapshot;
 
 pub use committer::Disk;
+pub use snapshot::{SNAPSHOT_FORMAT, SnapshotHeader, SnapshotKeys, SnapshotWriter};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -25,8 +27,12 @@ pub fn open(path: &Path, settings: Settings, context: &RequestContext) -> Result
     let dir = DataDir::open(path)?;
     let settings = Settings { journal: true, ..settings };
     let opened = catch_unwind(AssertUnwindSafe(|| {
-        let objects = if dir.has_store() { ObjectDatabase::open(&dir.store())? } else { ObjectDatabase::create(&dir)? };
+        let mut objects = match dir.has_store() {
+            true => ObjectDatabase::open(&dir.store())?,
+            false => ObjectDatabase::create(&dir)?,
+        };
         let (api, revision) = objects.restore(settings, context)?;
+        objects.compact()?;
         Ok::<_, String>((api, objects, revision))
     }));
     // redb panics on some damaged files.

@@ -1,8 +1,8 @@
 //! Keys: a certificate authority, the certificates that it signs, and a token.
 //!
 //! With a data directory, the authority and the token survive restarts, so that a copied kubeconfig
-//! stays valid. Certificates are signed at every start, which is simpler than checking whether the
-//! old ones are still valid.
+//! stays valid. Certificates are signed at every start, so that they are valid for the server's
+//! current names and addresses.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -18,6 +18,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::files::{read_private, write_private};
+use super::names::ServerNames;
+use crate::disk::SnapshotKeys;
 
 /// The only user: that of the client certificate and of the token.
 pub const ADMIN: &str = "bindery-admin";
@@ -32,6 +34,8 @@ const CLOCK_TOLERANCE: Duration = Duration::from_secs(86_400);
 pub struct Keys {
     /// The certificate of the authority.
     pub authority: String,
+    /// Its key, which signs the others.
+    pub authority_key: String,
     /// The server's certificate and key.
     pub server: Pair,
     /// The administrator's certificate and key.
@@ -49,24 +53,34 @@ pub struct Pair {
 }
 
 impl Keys {
-    /// Keys for a server at `address`. The authority and the token are loaded from `dir`, if there
-    /// is one, or created there.
-    pub fn create(address: IpAddr, dir: Option<&Path>) -> Result<Keys, String> {
-        let (authority, issuer, token) = match dir {
+    /// Keys for a server with these names. The authority and the token are loaded from `dir`, if
+    /// there is one, or created there.
+    pub fn create(names: &ServerNames, dir: Option<&Path>) -> Result<Keys, String> {
+        let (authority, authority_key, token) = match dir {
             Some(dir) => load_or_create(dir)?,
             None => {
                 let (authority, key) = new_authority()?;
-                (authority, issuer(&key)?, new_token()?)
+                (authority, key, new_token()?)
             }
         };
-        let server = signed(server_params(address)?, &issuer)?;
+        let issuer = issuer(&authority_key)?;
+        let server = signed(server_params(names)?, &issuer)?;
         let admin = signed(admin_params(), &issuer)?;
-        Ok(Keys { authority, server, admin, token })
+        Ok(Keys { authority, authority_key, server, admin, token })
     }
 }
 
-/// Loads the authority and the token of `dir`, or creates them.
-fn load_or_create(dir: &Path) -> Result<(String, Issuer<'static, KeyPair>, String), String> {
+impl Keys {
+    /// The keys that a data directory contains.
+    pub fn for_snapshots(&self) -> SnapshotKeys {
+        let (authority, authority_key, token) =
+            (self.authority.clone(), self.authority_key.clone(), self.token.clone());
+        SnapshotKeys { authority, authority_key, token }
+    }
+}
+
+/// Loads the certificate and the key of the authority and the token of `dir`, or creates them.
+fn load_or_create(dir: &Path) -> Result<(String, String, String), String> {
     let (certificate_file, key_file, token_file) = (dir.join("ca.crt"), dir.join("ca.key"), dir.join("token"));
     let found = (read_private(&certificate_file)?, read_private(&key_file)?);
     let (certificate, key) = match found {
@@ -97,9 +111,9 @@ fn load_or_create(dir: &Path) -> Result<(String, Issuer<'static, KeyPair>, Strin
             token
         }
     };
-    let signer = KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?;
+    KeyPair::from_pem(&key).map_err(|error| damaged(&key_file, &error))?;
     CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|error| damaged(&certificate_file, &error))?;
-    Ok((certificate, Issuer::new(authority_params(), signer), token))
+    Ok((certificate, key, token))
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> String {
@@ -139,14 +153,12 @@ fn signed(params: CertificateParams, issuer: &Issuer<'static, KeyPair>) -> Resul
     Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-fn server_params(address: IpAddr) -> Result<CertificateParams, String> {
+fn server_params(more: &ServerNames) -> Result<CertificateParams, String> {
     let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"].map(String::from);
-    let mut params = CertificateParams::new(names).map_err(failed)?;
+    let names = names.into_iter().chain(more.names.iter().cloned());
+    let mut params = CertificateParams::new(names.collect::<Vec<_>>()).map_err(failed)?;
     let loopback = [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])];
-    params.subject_alt_names.extend(loopback.map(SanType::IpAddress));
-    if !loopback.contains(&address) {
-        params.subject_alt_names.push(SanType::IpAddress(address));
-    }
+    params.subject_alt_names.extend(loopback.into_iter().chain(more.addresses.iter().copied()).map(SanType::IpAddress));
     params.distinguished_name.push(DnType::CommonName, "bindery-apiserver");
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     valid_from_now(&mut params);
@@ -184,7 +196,7 @@ mod tests {
     fn keys_in_a_directory_are_reused_and_incomplete_ones_rejected() {
         let dir = std::env::temp_dir().join(format!("bindery-keys-{}", std::process::id()));
         create_private_dir(&dir).expect("the directory is created");
-        let create = || Keys::create(IpAddr::from([127, 0, 0, 1]), Some(&dir));
+        let create = || Keys::create(&ServerNames::default(), Some(&dir));
         let (first, again) = (create().expect("keys"), create().expect("keys"));
         assert_eq!((&first.authority, &first.token), (&again.authority, &again.token));
         assert_ne!(first.server.certificate, again.server.certificate);
@@ -204,7 +216,7 @@ mod tests {
 
     #[test]
     fn without_a_directory_all_keys_are_new() {
-        let create = || Keys::create(IpAddr::from([10, 0, 0, 7]), None).expect("keys");
+        let create = || Keys::create(&ServerNames::default(), None).expect("keys");
         let (first, other) = (create(), create());
         assert_ne!(first.token, other.token);
         assert_ne!(first.authority, other.authority);

@@ -3,6 +3,7 @@
 pub(crate) mod files;
 pub mod keys;
 mod kubeconfig;
+mod names;
 mod tls;
 
 use std::net::SocketAddr;
@@ -17,8 +18,10 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::api::{Api, Settings};
 use crate::disk;
-use crate::http::{self, ContextSource, Journal, Shared};
+use crate::http::{self, AUDIT_BYTES_MAX, AuditLog, ContextSource, Journal, Limits, ServerInfo, Shared};
 use keys::Keys;
+use kubeconfig::Access;
+use names::ServerNames;
 
 /// How long connections may take to finish when the server stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,13 +33,21 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether to allow an address that other machines can reach.
     pub allow_remote: bool,
-    /// The file to write the administrator's kubeconfig to, if any.
+    /// Further host names and addresses for the server's certificate.
+    pub tls_sans: Vec<String>,
+    /// The file to add the administrator's kubeconfig to, if any.
     pub kubeconfig: Option<PathBuf>,
     /// A directory that persists objects and keys. Without one they are in memory, and new at every
     /// start.
     pub data_dir: Option<PathBuf>,
     /// The settings of the store.
     pub settings: Settings,
+    /// How much the server does at the same time.
+    pub limits: Limits,
+    /// The file to record all responses in, if any.
+    pub audit_log: Option<PathBuf>,
+    /// The size at which that file is rotated.
+    pub audit_log_bytes: u64,
 }
 
 impl Config {
@@ -45,9 +56,13 @@ impl Config {
         Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             allow_remote: false,
+            tls_sans: Vec::new(),
             kubeconfig: None,
             data_dir: None,
             settings: Settings::default(),
+            limits: Limits::default(),
+            audit_log: None,
+            audit_log_bytes: AUDIT_BYTES_MAX,
         }
     }
 
@@ -61,7 +76,9 @@ impl Config {
 pub struct Server {
     address: SocketAddr,
     kubeconfig: String,
-    kubeconfig_file: Option<PathBuf>,
+    access: Access,
+    /// The file with the kubeconfig, and the name of the context in it.
+    context: Option<(PathBuf, String)>,
     journal: Option<Arc<dyn Journal>>,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
@@ -90,20 +107,22 @@ impl Server {
         if let Some(dir) = &config.data_dir {
             files::create_private_dir(dir)?;
         }
-        let keys = Keys::create(address.ip(), config.data_dir.as_deref())?;
+        let names = ServerNames::of(address.ip(), &config.tls_sans)?;
+        let keys = Keys::create(&names, config.data_dir.as_deref())?;
         let tls = TlsAcceptor::from(tls::config(&keys)?);
-        let kubeconfig = kubeconfig::text(address, &keys);
-        if let Some(file) = &config.kubeconfig {
-            if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-                files::create_private_dir(dir)?;
-            }
-            files::write_private(file, &kubeconfig)?;
-        }
+        let audit = config.audit_log.map(|file| AuditLog::open(file, config.audit_log_bytes)).transpose()?;
+        let access = Access::new(address, &keys, config.data_dir.is_none());
+        let kubeconfig = access.text()?;
+        let context = match config.kubeconfig.clone() {
+            Some(file) => Some(with_file(access.clone(), file, |access, file| access.add_to(file)).await?),
+            None => None,
+        };
+        let info = ServerInfo { address, keys: keys.for_snapshots(), limits: config.limits, audit };
         let (stop, shutdown) = watch::channel(false);
-        let shared = Arc::new(Shared::new(api, journal.clone(), keys.token, address, shutdown));
+        let shared = Arc::new(Shared::new(api, journal.clone(), info, shutdown));
         tokio::spawn(http::run_background_tasks(Arc::clone(&shared)));
         let serving = tokio::spawn(http::serve(listener, tls, shared));
-        Ok(Server { address, kubeconfig, kubeconfig_file: config.kubeconfig, journal, stop, serving })
+        Ok(Server { address, kubeconfig, access, context, journal, stop, serving })
     }
 
     /// The address it listens on.
@@ -116,9 +135,9 @@ impl Server {
         &self.kubeconfig
     }
 
-    /// The file that the kubeconfig was written to.
-    pub fn kubeconfig_file(&self) -> Option<&Path> {
-        self.kubeconfig_file.as_deref()
+    /// The file that the kubeconfig was added to, and the name of the context.
+    pub fn context(&self) -> Option<(&Path, &str)> {
+        self.context.as_ref().map(|(file, name)| (file.as_path(), name.as_str()))
     }
 
     /// Returns the reason when nothing more can be persisted. The process should exit then: the
@@ -132,7 +151,8 @@ impl Server {
     }
 
     /// Stops the server: ends streams, finishes requests in flight, and accepts no more. The data
-    /// directory is unlocked when this returns.
+    /// directory is unlocked when this returns. A kubeconfig whose keys were in memory is removed
+    /// from its file.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         let abort = self.serving.abort_handle();
@@ -140,11 +160,25 @@ impl Server {
             tracing::warn!("connections did not end in time, closing them");
             abort.abort();
         }
+        if let Some((file, name)) = self.context {
+            let removed = with_file(self.access, file, move |access, file| access.remove_from(file, &name)).await;
+            removed.map_or_else(|error| tracing::warn!(%error, "removing the kubeconfig failed"), drop);
+        }
         if let Some(journal) = self.journal {
             let closed = tokio::task::spawn_blocking(move || journal.close()).await;
             closed.unwrap_or_else(|error| tracing::error!(%error, "closing the data directory failed"));
         }
     }
+}
+
+/// Changes a kubeconfig, which may have to wait for another program.
+async fn with_file<T: Send + 'static>(
+    access: Access,
+    file: PathBuf,
+    change: impl FnOnce(&Access, &Path) -> Result<T, String> + Send + 'static,
+) -> Result<(PathBuf, T), String> {
+    let changed = tokio::task::spawn_blocking(move || change(&access, &file).map(|changed| (file, changed))).await;
+    changed.map_err(|error| format!("cannot write the kubeconfig: {error}"))?
 }
 
 fn reject_remote(config: &Config) -> Result<(), String> {

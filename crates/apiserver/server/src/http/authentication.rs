@@ -1,7 +1,7 @@
 //! Who sends a request: the administrator, by certificate or token. Requests in the name of others
 //! are rejected, rather than executed with more rights than the client asked for.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use http::header::{AUTHORIZATION, HeaderMap};
 
@@ -45,24 +45,33 @@ fn reject_impersonation(headers: &HeaderMap) -> Result<(), Status> {
 
 /// Groups, a UID or extra fields without a user are a client's error, with upstream's message.
 fn without_user(headers: &HeaderMap) -> Result<(), Status> {
-    const VERSION: &str = "authentication.k8s.io/v1";
     let values = |name: &str| {
         let values = headers.get_all(name).iter();
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect::<Vec<_>>()
     };
-    let mut requested: Vec<String> = Vec::new();
-    for group in values(GROUP) {
-        requested.push(format!("{{Group  {group}    }}"));
-    }
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in headers.keys().map(http::HeaderName::as_str) {
-        let Some(key) = name.strip_prefix(EXTRA) else { continue };
-        let key: Cow<'_, str> = percent_decoded(key);
-        requested.extend(values(name).iter().map(|value| format!("{{UserExtra  {value}  {VERSION}  {key}}}")));
+        if let Some(key) = name.strip_prefix(EXTRA) {
+            extra.entry(percent_decoded(key).into_owned()).or_default().extend(values(name));
+        }
     }
-    for uid in values(UID).iter().take(1).filter(|uid| !uid.is_empty()) {
-        requested.push(format!("{{UID  {uid}  {VERSION}  }}"));
+    let extra: Vec<String> = extra.iter().map(|(key, values)| format!("{key:?}:{}", go_slice(values))).collect();
+    let extra = if extra.is_empty() { "(nil)".to_owned() } else { format!("{{{}}}", extra.join(", ")) };
+    Err(Status::bad_request(format!(
+        "requested &user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{}, Extra:map[string][]string{extra}}} without \
+         impersonating a user name",
+        values(UID).first().cloned().unwrap_or_default(),
+        go_slice(&values(GROUP)),
+    )))
+}
+
+/// A list of strings as Go's `%#v` formats it.
+fn go_slice(values: &[String]) -> String {
+    if values.is_empty() {
+        return "[]string(nil)".to_owned();
     }
-    Err(Status::internal(format!("requested [{}] without impersonating a user", requested.join(" "))))
+    let quoted: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+    format!("[]string{{{}}}", quoted.join(", "))
 }
 
 #[cfg(test)]
@@ -88,9 +97,9 @@ mod tests {
             assert_eq!(code(&[(USER, user), (GROUP, b"system:masters")]), Some(403));
         }
         for name in [USER, GROUP, UID, "impersonate-extra-scopes", "impersonate-anything"] {
-            assert_eq!(code(&[(name, b"")]), Some(500), "{name}");
-            assert_eq!(code(&[(name, "ü".as_bytes())]), Some(if name == USER { 403 } else { 500 }), "{name}");
+            assert_eq!(code(&[(name, b"")]), Some(400), "{name}");
+            assert_eq!(code(&[(name, "ü".as_bytes())]), Some(if name == USER { 403 } else { 400 }), "{name}");
         }
-        assert_eq!(code(&[(USER, b""), (GROUP, b"system:masters")]), Some(500));
+        assert_eq!(code(&[(USER, b""), (GROUP, b"system:masters")]), Some(400));
     }
 }

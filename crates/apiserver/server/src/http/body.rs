@@ -22,6 +22,8 @@ pub enum Body {
     Rows(Box<Rows>),
     /// Events, as they occur.
     Events(Receiver<Bytes>),
+    /// Any other sequence of lines.
+    Lines(Box<dyn Iterator<Item = Vec<u8>> + Send>),
 }
 
 impl Body {
@@ -40,6 +42,7 @@ impl HttpBody for Body {
             Body::Whole(bytes) if bytes.is_empty() => None,
             Body::Whole(bytes) => Some(std::mem::take(bytes)),
             Body::Rows(rows) => rows.next_chunk(CHUNK_BYTES),
+            Body::Lines(lines) => next_lines(lines),
             Body::Events(events) => match events.poll_recv(context) {
                 Poll::Ready(chunk) => chunk,
                 Poll::Pending => return Poll::Pending,
@@ -51,14 +54,24 @@ impl HttpBody for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Body::Whole(bytes) => bytes.is_empty(),
-            Body::Rows(_) | Body::Events(_) => false,
+            Body::Rows(_) | Body::Events(_) | Body::Lines(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Body::Rows(_) | Body::Events(_) => SizeHint::default(),
+            Body::Rows(_) | Body::Events(_) | Body::Lines(_) => SizeHint::default(),
         }
     }
+}
+
+/// The next lines, about one chunk.
+fn next_lines(lines: &mut dyn Iterator<Item = Vec<u8>>) -> Option<Bytes> {
+    let mut chunk = lines.next()?;
+    while chunk.len() < CHUNK_BYTES {
+        let Some(line) = lines.next() else { break };
+        chunk.extend_from_slice(&line);
+    }
+    Some(chunk.into())
 }

@@ -1,7 +1,9 @@
 //! Connections: TLS, and HTTP/1.1 or HTTP/2, as the client prefers.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -13,11 +15,17 @@ use tokio::sync::mpsc;
 use tokio::sync::watch::Receiver;
 use tokio_rustls::TlsAcceptor;
 
-use super::request;
+use super::activity::{Activity, BusyBody};
+use super::request::{self, Client};
 use super::shared::Shared;
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-const HEADERS_TIMEOUT: Duration = Duration::from_secs(60);
+/// Upstream's limit.
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(32);
+/// Go's limit for the headers of a request.
+const HEADERS_BYTES_MAX: u32 = 1 << 20;
+/// How long an idle connection may take to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Upstream's limit.
 const STREAMS_MAX: u32 = 250;
 /// A lost client is detected after two intervals.
@@ -37,11 +45,16 @@ pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>)
             _ = shutdown.changed() => break,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
+                let Some(slot) = shared.slots.connection() else {
+                    shared.metrics.rejected_connections.fetch_add(1, Ordering::Relaxed);
+                    tracing::debug!(%address, "too many connections, closing the new one");
+                    continue;
+                };
                 let (tls, shared, open) = (tls.clone(), Arc::clone(&shared), open.clone());
                 tokio::spawn(async move {
-                    connection(stream, tls, shared).await;
-                    drop(open);
+                    connection(stream, address, tls, shared).await;
+                    drop((slot, open));
                 });
             }
             Err(error) => {
@@ -54,7 +67,7 @@ pub async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>)
     ended.recv().await;
 }
 
-async fn connection(stream: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) {
+async fn connection(stream: TcpStream, address: SocketAddr, tls: TlsAcceptor, shared: Arc<Shared>) {
     // Responses are written whole, so waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
     let shutdown = shared.shutdown();
@@ -65,37 +78,46 @@ async fn connection(stream: TcpStream, tls: TlsAcceptor, shared: Arc<Shared>) {
     };
     let (_, session) = stream.get_ref();
     // TLS has verified that the certificate is one of ours.
-    let trusted = session.peer_certificates().is_some();
+    let client = Client { address, trusted: session.peer_certificates().is_some() };
     let is_http2 = session.alpn_protocol() == Some(b"h2");
+    let idle_time = shared.slots.limits().idle;
+    let activity = Activity::new();
+    let busy = Arc::clone(&activity);
     let service = service_fn(move |request: http::Request<Incoming>| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(request::answer(&shared, trusted, request).await) }
+        let (shared, busy) = (Arc::clone(&shared), busy.begin());
+        async move {
+            let reply = request::answer(&shared, client, request).await;
+            Ok::<_, Infallible>(reply.map(|body| BusyBody { body, _busy: busy }))
+        }
     });
+    let idle = activity.idle(idle_time);
     let io = TokioIo::new(stream);
     let served = if is_http2 {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(HEADERS_BYTES_MAX)
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_INTERVAL)
             .serve_connection(io, service);
-        until_stopped!(connection, shutdown)
+        until_stopped!(connection, shutdown, idle)
     } else {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS_TIMEOUT)
+            .max_buf_size(HEADERS_BYTES_MAX as usize)
             .serve_connection(io, service);
-        until_stopped!(connection, shutdown)
+        until_stopped!(connection, shutdown, idle)
     };
     if let Err(error) = served {
         tracing::debug!(%error, "connection failed");
     }
 }
 
-/// Serves a connection. On shutdown it finishes requests in flight and accepts no more. A macro,
-/// because the two connection types share no trait for this.
+/// Serves a connection. On shutdown it finishes requests in flight and accepts no more; an idle
+/// connection is closed. A macro, because the two connection types share no trait for this.
 macro_rules! until_stopped {
-    ($connection:ident, $shutdown:ident) => {{
+    ($connection:ident, $shutdown:ident, $idle:ident) => {{
         let mut shutdown: Receiver<bool> = $shutdown;
         let mut connection = std::pin::pin!($connection);
         tokio::select! {
@@ -103,6 +125,11 @@ macro_rules! until_stopped {
             _ = shutdown.changed() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
+            }
+            () = $idle => {
+                connection.as_mut().graceful_shutdown();
+                // A client that is still sending headers is not waited for.
+                tokio::time::timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
             }
         }
     }};

@@ -14,6 +14,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::body::{Body, CHUNK_BYTES};
+use super::limits::Slot;
 use super::reply::{Reply, reply};
 use super::shape::{Form, push, write_partial};
 use super::shared::Shared;
@@ -39,7 +40,7 @@ pub fn watch_duration(timeout_seconds: Option<i64>, random: u128) -> Duration {
 }
 
 /// Starts a stream: sends headers immediately, and events as they occur.
-pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, duration: Duration) -> Reply {
+pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, duration: Duration, slot: Slot) -> Reply {
     // One chunk waits for the client while the next is filled.
     let (out, chunks) = channel(1);
     let stream = Stream {
@@ -53,6 +54,7 @@ pub fn stream(shared: Arc<Shared>, watch: Watch, form: Form, duration: Duration)
         columns_sent: false,
         ends: Instant::now() + duration,
         ends_with_bookmark: duration > BOOKMARK_BEFORE_END,
+        _slot: slot,
     };
     tokio::spawn(stream.run());
     reply(200, HeaderValue::from_static("application/json"), Body::Events(chunks))
@@ -70,6 +72,7 @@ struct Stream {
     ends: Instant,
     /// Whether a bookmark is still due before the end, if bookmarks were requested.
     ends_with_bookmark: bool,
+    _slot: Slot,
 }
 
 /// The client disconnected, or the watch timed out.

@@ -6,15 +6,20 @@
 //! Other documents are encoded once (`discovery`, `openapi`).
 
 mod accept;
+mod activity;
+mod audit;
 mod authentication;
 mod background;
 mod body;
+mod call_info;
 mod connection;
 mod context;
 mod discovery;
 mod events;
 mod health;
+mod limits;
 mod messages;
+mod metrics;
 mod objects;
 mod openapi;
 mod path;
@@ -27,12 +32,15 @@ mod reviews;
 mod rows;
 mod shape;
 mod shared;
+mod snapshot;
 mod version;
 
+pub use audit::{AUDIT_BYTES_MAX, AuditLog};
 pub use background::run_background_tasks;
 pub use connection::serve;
 pub use context::ContextSource;
-pub use shared::{Journal, Shared};
+pub use limits::Limits;
+pub use shared::{Journal, ServerInfo, Shared};
 pub use version::GIT_VERSION;
 
 /// The whole list as JSON.

@@ -181,11 +181,12 @@ async fn watch(
     form: Form,
     timeout_seconds: Option<i64>,
 ) -> Result<Reply, Status> {
+    let slot = shared.slots.watch()?;
     let (watch, seen) = wait_for_revision(shared, |api| api.watch(target, options)).await;
     shared.persisted(seen).await?;
     let watch = watch?;
     let watch_duration = events::watch_duration(timeout_seconds, shared.audit_id());
-    Ok(events::stream(Arc::clone(shared), watch, form, watch_duration))
+    Ok(events::stream(Arc::clone(shared), watch, form, watch_duration, slot))
 }
 
 /// The form in which each object is returned.

@@ -11,6 +11,10 @@ pub enum Path<'a> {
     Root,
     /// `/version`
     Version,
+    /// `/metrics`
+    Metrics,
+    /// `/snapshot`: the whole store, for a backup.
+    Snapshot,
     /// `/healthz`, `/livez`, `/readyz`, and one of their checks.
     Health(&'a str, Option<&'a str>),
     /// `/api`
@@ -56,6 +60,11 @@ pub struct ResourcePath<'a> {
 const PARTS_OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 
 impl<'a> Path<'a> {
+    /// The collection, object or subresource, if it is one.
+    pub fn resource(&self) -> Option<&ResourcePath<'a>> {
+        if let Path::Objects(resource) = self { Some(resource) } else { None }
+    }
+
     /// Parses a path, which starts with a slash.
     pub fn parse(path: &'a str) -> Path<'a> {
         let path = path.strip_prefix('/').unwrap_or(path);
@@ -63,6 +72,8 @@ impl<'a> Path<'a> {
         match (first, rest) {
             ("", None) => Path::Root,
             ("version", None | Some("")) => Path::Version,
+            ("metrics", None) => Path::Metrics,
+            ("snapshot", None) => Path::Snapshot,
             ("healthz" | "livez" | "readyz", None) => Path::Health(first, None),
             ("healthz" | "livez" | "readyz", Some(check)) if !check.is_empty() => Path::Health(first, Some(check)),
             ("api", None | Some("")) => Path::CoreVersions,
@@ -161,6 +172,9 @@ mod tests {
             ("/version", Path::Version),
             ("/version/", Path::Version),
             ("/versions", Path::Unknown),
+            ("/metrics", Path::Metrics),
+            ("/metrics/", Path::Unknown),
+            ("/snapshot", Path::Snapshot),
             ("/readyz", Path::Health("readyz", None)),
             ("/readyz/", Path::Unknown),
             ("/livez/ping", Path::Health("livez", Some("ping"))),

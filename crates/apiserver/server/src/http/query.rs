@@ -95,7 +95,7 @@ fn first(slot: &mut String, value: Cow<'_, str>) {
 }
 
 /// A boolean parameter without a value is true; only these values are false.
-fn go_bool(value: &str) -> bool {
+pub fn go_bool(value: &str) -> bool {
     !matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
 }
 

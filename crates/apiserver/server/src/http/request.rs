@@ -1,5 +1,6 @@
 //! Handles an HTTP request: authentication, body, routing.
 
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
@@ -11,13 +12,15 @@ use http::{HeaderName, Method};
 use hyper::body::{Body as _, Incoming};
 
 use super::accept::{self, Accept};
+use super::audit::AuditEvent;
+use super::call_info::CallVerb;
 use super::openapi::DocumentRequest;
 use super::path::{Path, ResourcePath};
 use super::query::Query;
 use super::reply::{self, AUDIT_ID, OutputFormat, Reply};
 use super::reviews::Review;
 use super::shared::{Shared, panic_status};
-use super::{authentication, health, objects, openapi, version};
+use super::{authentication, health, metrics, objects, openapi, snapshot, version};
 use crate::api::Format;
 use crate::kinds::Kind;
 use crate::rng::uuid_v4;
@@ -27,6 +30,8 @@ use crate::status::Status;
 const BODY_BYTES_MAX: usize = 3 << 20;
 /// How much of a larger body is discarded before the error is sent.
 const DISCARDED_BYTES_MAX: usize = 32 << 20;
+/// Upstream's limit for a client's own audit ID; a longer one is replaced.
+const AUDIT_ID_BYTES_MAX: usize = 64;
 /// How long a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -63,10 +68,22 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Responds to a request. `trusted` says whether the client presented one of our certificates.
-pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<Incoming>) -> Reply {
+/// A client, as far as its connection tells.
+#[derive(Debug, Clone, Copy)]
+pub struct Client {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Whether it presented one of our certificates.
+    pub trusted: bool,
+}
+
+/// Responds to a request.
+pub async fn answer(shared: &Arc<Shared>, client: Client, request: http::Request<Incoming>) -> Reply {
+    let received = jiff::Timestamp::now();
     let (parts, body) = request.into_parts();
-    let audit_id = parts.headers.get(&AUDIT_ID).cloned().unwrap_or_else(|| new_audit_id(shared.audit_id()));
+    let given_id = parts.headers.get(&AUDIT_ID).filter(|id| id.len() <= AUDIT_ID_BYTES_MAX).cloned();
+    let audit_id = given_id.unwrap_or_else(|| new_audit_id(shared.audit_id()));
+    let path = Path::parse(parts.uri.path());
     let mut call = HttpCall {
         method: &parts.method,
         query: parts.uri.query(),
@@ -77,15 +94,20 @@ pub async fn answer(shared: &Arc<Shared>, trusted: bool, request: http::Request<
     };
     let output = call.output();
     let answered = catch_panics(async {
-        authentication::authenticate(shared, trusted, call.headers)?;
+        authentication::authenticate(shared, client.trusted, call.headers)?;
+        let _slot = shared.slots.request(&path)?;
         call.body = read(body, call.headers).await?;
-        route(shared, parts.uri.path(), call).await
+        route(shared, &path, call).await
     });
     let refused = |status: Status| {
         let format = Accept::error_format(header(&parts.headers, &ACCEPT));
         reply::status(&status, OutputFormat { format, ..output })
     };
     let mut reply = answered.await.unwrap_or_else(refused);
+    let (verb, code) = (CallVerb::of(&parts.method, &path, parts.uri.query()), reply.status().as_u16());
+    shared.metrics.responded(verb, &path, code);
+    let client = client.address;
+    shared.record(&AuditEvent { request: &parts, path: &path, verb, audit_id: &audit_id, received, client, code });
     reply.headers_mut().insert(AUDIT_ID, audit_id);
     if parts.method == Method::HEAD {
         reply = without_body(reply);
@@ -165,12 +187,14 @@ async fn read_frames(mut body: Incoming) -> Result<Bytes, Status> {
     Ok([first.as_ref(), rest.as_ref()].concat().into())
 }
 
-async fn route(shared: &Arc<Shared>, path: &str, call: HttpCall<'_>) -> Result<Reply, Status> {
-    let path = Path::parse(path);
-    if let Path::Objects(resource) = &path {
+async fn route(shared: &Arc<Shared>, path: &Path<'_>, call: HttpCall<'_>) -> Result<Reply, Status> {
+    if let Some(resource) = path.resource() {
         return route_resource(shared, resource, call).await;
     }
-    server_document(shared, &path, &call)
+    if *path == Path::Snapshot && *call.method == Method::GET {
+        return snapshot::answer(shared).await;
+    }
+    server_document(shared, path, &call)
 }
 
 async fn route_resource(
@@ -232,7 +256,8 @@ fn server_document(shared: &Shared, path: &Path<'_>, call: &HttpCall<'_>) -> Res
         Path::OpenApiV2 => openapi::v2(&requested),
         Path::OpenApiIndex => openapi::index(output),
         Path::OpenApi(path) => openapi::of_path(path, &query, &requested),
-        Path::Objects(_) | Path::Unknown => reply::page_not_found(),
+        Path::Metrics => reply::text(200, metrics::page(shared)),
+        Path::Objects(_) | Path::Snapshot | Path::Unknown => reply::page_not_found(),
     })
 }
 

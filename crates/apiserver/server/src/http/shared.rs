@@ -5,13 +5,18 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
+use super::audit::{AuditEvent, AuditLog};
 use super::context::ContextSource;
 use super::discovery::Documents;
+use super::limits::{Limits, Slots};
+use super::metrics::Metrics;
 use crate::api::{Api, RequestContext};
+use crate::disk::SnapshotKeys;
 use crate::kinds::{self, Kind};
 use crate::status::Status;
 use crate::store::JournalRecord;
@@ -40,19 +45,37 @@ pub struct Shared {
     changed: BTreeMap<&'static str, watch::Sender<u64>>,
     revision: watch::Sender<u64>,
     contexts: ContextSource,
-    token: String,
+    /// The keys that a snapshot includes.
+    pub keys: SnapshotKeys,
     /// Discovery documents, encoded once.
     pub documents: Documents,
+    /// What is left of the limits.
+    pub slots: Slots,
+    /// What has happened so far.
+    pub metrics: Metrics,
+    /// Records all responses, if there is one.
+    pub audit: Option<AuditLog>,
     shutdown: watch::Receiver<bool>,
 }
 
+/// What a server needs besides its store.
+pub struct ServerInfo {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The certificate authority, and the administrator's token.
+    pub keys: SnapshotKeys,
+    /// Its limits.
+    pub limits: Limits,
+    /// Its audit log.
+    pub audit: Option<AuditLog>,
+}
+
 impl Shared {
-    /// Shares a store. `token` is the administrator's; streams end on `shutdown`.
+    /// Shares a store. Streams end on `shutdown`.
     pub fn new(
         mut api: Api,
         journal: Option<Arc<dyn Journal>>,
-        token: String,
-        address: SocketAddr,
+        server: ServerInfo,
         shutdown: watch::Receiver<bool>,
     ) -> Shared {
         // The initial objects of a new store.
@@ -65,15 +88,18 @@ impl Shared {
             changed,
             revision: watch::Sender::new(revision),
             contexts: ContextSource::default(),
-            token,
-            documents: Documents::new(address),
+            keys: server.keys,
+            documents: Documents::new(server.address),
+            slots: Slots::new(server.limits),
+            metrics: Metrics::default(),
+            audit: server.audit,
             shutdown,
         }
     }
 
     /// Whether this is the administrator's token, in constant time.
     pub fn is_admin_token(&self, token: &str) -> bool {
-        let (known, shown) = (self.token.as_bytes(), token.as_bytes());
+        let (known, shown) = (self.keys.token.as_bytes(), token.as_bytes());
         known.len() == shown.len() && known.iter().zip(shown).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
     }
 
@@ -129,6 +155,14 @@ impl Shared {
         }
     }
 
+    /// Records a response in the audit log, if there is one.
+    pub fn record(&self, event: &AuditEvent<'_>) {
+        if let Some(Err(error)) = self.audit.as_ref().map(|audit| audit.write(event)) {
+            self.metrics.audit_errors.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(%error, "writing the audit log failed");
+        }
+    }
+
     /// Notifies of changes of a kind.
     pub fn changes_of(&self, kind: &Kind) -> watch::Receiver<u64> {
         self.changed.get(kind.bucket()).unwrap_or(&self.revision).subscribe()
@@ -166,7 +200,10 @@ mod tests {
     fn shared() -> Shared {
         let api = Api::new(Settings::default(), &ContextSource::default().next());
         let (_, shutdown) = watch::channel(false);
-        Shared::new(api, None, "right".to_owned(), SocketAddr::from(([127, 0, 0, 1], 1)), shutdown)
+        let keys = SnapshotKeys { token: "right".to_owned(), ..SnapshotKeys::default() };
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let server = ServerInfo { address, keys, limits: Limits::default(), audit: None };
+        Shared::new(api, None, server, shutdown)
     }
 
     #[test]

@@ -24,8 +24,13 @@ pub struct Store {
     initial_revision: u64,
     buckets: BTreeMap<&'static str, Bucket>,
     replaced_bytes: usize,
+    /// The size of all objects.
+    bytes: usize,
     records: Vec<JournalRecord>,
 }
+
+/// How many entries of history are dropped while the store is locked.
+const COMPACTED_PER_RUN: usize = 10_000;
 
 #[derive(Debug, Default)]
 struct Bucket {
@@ -92,6 +97,7 @@ impl Store {
             initial_revision: revision,
             buckets: BTreeMap::new(),
             replaced_bytes: 0,
+            bytes: 0,
             records: Vec::new(),
         }
     }
@@ -110,7 +116,25 @@ impl Store {
     pub fn restore(&mut self, bucket: &'static str, key: Arc<str>, object: Arc<Stored>) {
         let revision = self.revision;
         let bucket = self.buckets.entry(bucket).or_insert_with(|| Bucket::at(revision));
-        bucket.objects.insert(key, object);
+        self.bytes += object.size();
+        let before = bucket.objects.insert(key, object);
+        self.bytes -= before.map_or(0, |before| before.size());
+    }
+
+    /// The size of all objects, without history.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The number of objects in each bucket.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        self.buckets.iter().map(|(name, bucket)| (*name, bucket.objects.len()))
+    }
+
+    /// All objects with their buckets and keys.
+    pub fn everything(&self) -> impl Iterator<Item = (&'static str, &Arc<str>, &Arc<Stored>)> {
+        let buckets = self.buckets.iter();
+        buckets.flat_map(|(name, bucket)| bucket.objects.iter().map(|(key, object)| (*name, key, object)))
     }
 
     /// The current state of an object.
@@ -130,6 +154,8 @@ impl Store {
             None => Arc::from(key),
         };
         let before = contents.objects.insert(Arc::clone(&key), Arc::clone(&object));
+        self.bytes += object.size();
+        self.bytes -= before.as_ref().map_or(0, |before| before.size());
         let value = Some(object.bytes.clone());
         self.log(
             bucket,
@@ -146,6 +172,7 @@ impl Store {
         let last = Arc::new(last);
         let contents = self.buckets.get_mut(bucket).expect("the deleted object exists");
         let (key, before) = contents.objects.remove_entry(key).expect("the deleted object exists");
+        self.bytes -= before.size();
         let change = HistoryEntry {
             revision: last.revision,
             key,
@@ -174,16 +201,19 @@ impl Store {
         }
     }
 
-    /// Drops history that is older than required. Returns when the next entry expires.
+    /// Drops history that is older than required, as much as fits into one run. Returns when the
+    /// next entry expires.
     pub fn compact(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let load_or_create = jiff::SignedDuration::from_secs(i64::from(self.settings.history_seconds));
+        let kept = jiff::SignedDuration::from_secs(i64::from(self.settings.history_seconds));
         let mut due: Option<Timestamp> = None;
+        let mut dropped = 0;
         for bucket in self.buckets.values_mut() {
-            while bucket.window.oldest_at().is_some_and(|at| at + load_or_create <= now) {
+            while dropped < COMPACTED_PER_RUN && bucket.window.oldest_at().is_some_and(|at| at + kept <= now) {
                 self.replaced_bytes -= bucket.window.drop_oldest();
+                dropped += 1;
             }
             if let Some(at) = bucket.window.oldest_at() {
-                due = Some(due.map_or(at + load_or_create, |due| due.min(at + load_or_create)));
+                due = Some(due.map_or(at + kept, |due| due.min(at + kept)));
             }
         }
         due
@@ -246,6 +276,13 @@ impl Store {
     /// The changes since the last call, in order. Empty unless the journal is enabled.
     pub fn take_records(&mut self) -> Vec<JournalRecord> {
         std::mem::take(&mut self.records)
+    }
+}
+
+impl Stored {
+    /// What it counts towards the size of the store.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
     }
 }
 

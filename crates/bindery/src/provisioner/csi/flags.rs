@@ -6,8 +6,8 @@ use clap::ArgAction::Set;
 
 use super::leader_election::LeaderElectionFlags;
 use crate::cluster::ClusterFlags;
-use crate::duration;
 use crate::listen::ListenAddress;
+use crate::{duration, number};
 
 /// The number of hexadecimal digits in a UID.
 const UID_LENGTH_MAX: i64 = 32;
@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long, value_name = "PATH", default_value = "/run/csi/socket")]
     pub csi_address: String,
     /// Timeout of each call to the CSI driver.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::positive)]
     pub timeout: Duration,
 
     /// Prefix of the names of provisioned volumes.
@@ -55,16 +55,16 @@ pub struct Args {
     pub immediate_topology: bool,
 
     /// Delay before the first retry of a failed operation. It doubles with each failure.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration::positive)]
     pub retry_interval_start: Duration,
     /// Maximum delay before a retry.
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive)]
     pub retry_interval_max: Duration,
     /// Maximum number of operations in flight.
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, allow_negative_numbers = true, value_parser = number::count)]
     pub worker_threads: usize,
     /// Accepted for compatibility, and ignored: clone sources share the other workers.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, hide = true)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, hide = true, allow_negative_numbers = true, value_parser = number::count)]
     cloning_protection_threads: usize,
     /// Interval between searches for snapshots with a leftover finalizer; 0 to disable.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
@@ -78,10 +78,10 @@ pub struct Args {
     pub election: LeaderElectionFlags,
 
     /// Maximum requests per second to the API server; 0 for no limit.
-    #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
+    #[arg(long, value_name = "NUMBER", default_value = "5", allow_negative_numbers = true, value_parser = number::rate)]
     pub kube_api_qps: f64,
-    /// Maximum burst of requests above --kube-api-qps.
-    #[arg(long, value_name = "NUMBER", default_value_t = 10.0)]
+    /// Maximum burst of requests above --kube-api-qps; 0 for 10, as client-go.
+    #[arg(long, value_name = "NUMBER", default_value = "10", allow_negative_numbers = true, value_parser = number::burst)]
     pub kube_api_burst: f64,
 
     /// Address that serves health, metrics and debug state: HOST:PORT, or :PORT for all interfaces
@@ -113,20 +113,21 @@ pub struct CapacityFlags {
     #[arg(long, value_name = "BOOL", hide_possible_values = true, action = Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub capacity_for_immediate_binding: bool,
     /// Interval between GetCapacity calls.
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::positive)]
     pub capacity_poll_interval: Duration,
     /// Owner of CSIStorageCapacity objects: -1 for none, 0 for this pod, 1 for the pod's owner, 2
     /// for that object's owner.
-    #[arg(long, value_name = "LEVEL", default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-1..))]
     pub capacity_ownerref_level: i32,
     /// Maximum number of GetCapacity calls in flight.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, allow_negative_numbers = true, value_parser = number::count)]
     pub capacity_threads: usize,
-    /// Maximum requests per second to the API server for publishing capacity.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1.0)]
+    /// Maximum requests per second to the API server for publishing capacity; 0 for 5, as
+    /// client-go.
+    #[arg(long, value_name = "NUMBER", default_value = "1", allow_negative_numbers = true, value_parser = number::rate_or_default)]
     pub kube_api_capacity_qps: f64,
-    /// Maximum burst of requests above --kube-api-capacity-qps.
-    #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
+    /// Maximum burst of requests above --kube-api-capacity-qps; 0 for 10, as client-go.
+    #[arg(long, value_name = "NUMBER", default_value = "5", allow_negative_numbers = true, value_parser = number::burst)]
     pub kube_api_capacity_burst: f64,
 }
 
@@ -184,7 +185,8 @@ impl Args {
             return Err("--volume-name-prefix cannot be empty".into());
         }
         if !(-1..=UID_LENGTH_MAX).contains(&self.volume_name_uuid_length) {
-            return Err(format!("--volume-name-uuid-length must be between -1 and {UID_LENGTH_MAX}"));
+            let length = self.volume_name_uuid_length;
+            return Err(format!("--volume-name-uuid-length is {length}; it must be between -1 and {UID_LENGTH_MAX}"));
         }
         self.listen_address()?;
         if !self.metrics_path.starts_with('/') {
@@ -192,9 +194,6 @@ impl Args {
         }
         if self.election.leader_election {
             self.election.check()?;
-        }
-        if self.timeout.is_zero() {
-            return Err("--timeout cannot be 0".into());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bindery_csi::capacity::Counts;
 use bindery_csi::{CallObserver, FinishedCall};
-use bindery_engine::{Decided, Measured};
+use bindery_engine::{Decided, Measured, Rejection};
 use bindery_model::migration::Plugin;
 use bindery_rules_api::Timed;
 use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
@@ -146,6 +146,10 @@ impl Observer for CsiMetrics {
                 tally.failed.get_or_create(&labels).inc();
             }
         }
+    }
+
+    fn rejected(&self, rejection: &Rejection) {
+        self.0.recorder.rejected(rejection);
     }
 
     fn operation_finished(&self, operated: &FinishedOperation) {

@@ -16,7 +16,9 @@ use bindery_csi::{ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, remo
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Message, Observer, RecordTask, Records, RunOperation};
+use bindery_runtime::{
+    Api, CALL_DEADLINE, EngineHost, Lease, Message, Observer, RecordTask, Records, RunOperation, check_permissions,
+};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -24,6 +26,7 @@ use crate::cluster::{Cluster, ClusterFlags, parse_url};
 use crate::endpoints::Shared;
 use crate::leadership::run_as_leader;
 use crate::metrics::Recorder;
+use crate::permissions;
 use endpoints::LeaseHealth;
 use feature_gates::FeatureGates;
 pub use flags::Args;
@@ -78,8 +81,12 @@ pub async fn run(args: Args) -> Result<(), String> {
     let recorded = records.clone();
     let observer: Arc<dyn Observer> = Arc::new(metrics.clone());
     let engine = engine(&args, config.clone());
+    let lease = args.election.leader_election.then(|| args.election.lease(&introduction.name));
+    let mut needed = permissions::needed(&engine, lease.as_ref());
+    needed.extend(permissions::of_records(&own_namespace()));
     let records = Some((records, record_task));
     let mut host = EngineHost::start_with_records(&api, engine, &observer, |_| worker, records);
+    host.spawn("the permission check", check_permissions(connect(None)?, needed, recorder.permissions().clone()));
     if let Some(listener) = listener {
         serve(&args, listener, &introduction.name, recorder, metrics, &mut host);
     }
@@ -91,9 +98,12 @@ pub async fn run(args: Args) -> Result<(), String> {
             () = node_deployment::assign_claims(taking, config, outbox.clone()) => {}
         }
     };
-    let lease = args.election.leader_election.then(|| args.election.lease(&introduction.name));
+    let lease = match lease {
+        Some(config) => Some(Lease::new(cluster.client()?, config, observer)),
+        None => None,
+    };
     tokio::select! {
-        ended = run_as_leader(lease, api, observer, host, background) => ended,
+        ended = run_as_leader(lease, host, background) => ended,
         () = driver.lost() => {
             let reason = "the connection to the CSI driver is lost";
             // As csi-provisioner does. The file exists only in a container.
@@ -231,7 +241,6 @@ fn serve(
     let lease = is_elected.then(|| args.election.lease(driver).name);
     let duration = args.election.leader_election_lease_duration;
     let health = is_elected.then(|| LeaseHealth { recorder: recorder.clone(), duration });
-    let shared = Shared::new(host.outbox.clone(), recorder, host.events.clone(), lease)
-        .with_metrics(Arc::new(move |registry| metrics.register(registry)));
+    let shared = Shared::new(host, recorder, lease).with_metrics(Arc::new(move |registry| metrics.register(registry)));
     host.spawn("the HTTP server", endpoints::serve(listener, shared, args.metrics_path.clone(), health));
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use bindery_local_disks::agent::{Cleanings, EngineVolumes};
+use bindery_local_disks::agent::{Cleanings, EngineVolumes, Problems};
 use bindery_local_disks::discover::Owner;
 use tokio::net::TcpListener;
 
@@ -22,7 +22,7 @@ pub struct Status(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     /// The problems found by the last discovery; `None` before the first.
-    discovery: Option<Vec<String>>,
+    discovery: Option<Problems>,
     /// Why the current configuration files are invalid.
     config: Option<String>,
     /// Lists volumes, and knows which of them this provisioner owns.
@@ -40,7 +40,7 @@ impl Status {
     }
 
     /// Records the problems of a discovery.
-    pub fn set_discovery(&self, problems: Vec<String>) {
+    pub fn set_discovery(&self, problems: Problems) {
         self.lock().discovery = Some(problems);
     }
 
@@ -53,12 +53,16 @@ impl Status {
         inner.config = problem;
     }
 
-    /// Why the provisioner is not ready; empty if it is.
-    fn problems(&self) -> Vec<String> {
+    /// Whether the provisioner is ready, and all problems. A problem of one disk does not make it
+    /// unready: the other disks are served, and the rollout to other nodes must not stop.
+    fn readiness(&self) -> (bool, Vec<String>) {
         let inner = self.lock();
-        let pending = || vec!["the first discovery is not complete".into()];
-        let discovery = inner.discovery.clone().unwrap_or_else(pending);
-        inner.config.clone().into_iter().chain(discovery).collect()
+        let Some(Problems { general, disks }) = inner.discovery.clone() else {
+            return (false, vec!["the first discovery is not complete".into()]);
+        };
+        let general: Vec<String> = inner.config.clone().into_iter().chain(general).collect();
+        let is_ready = general.is_empty();
+        (is_ready, general.into_iter().chain(disks.iter().map(ToString::to_string)).collect())
     }
 }
 
@@ -86,11 +90,12 @@ pub async fn serve(
     endpoints::serve(listener, router).await;
 }
 
-/// Ready if the last discovery found no problem.
+/// Ready if the last discovery found no general problem. Lists all problems in either case.
 async fn ready(State(shared): State<Shared>) -> Response {
-    match shared.status.problems() {
-        problems if problems.is_empty() => "ok".into_response(),
-        problems => (StatusCode::INTERNAL_SERVER_ERROR, problems.join("\n") + "\n").into_response(),
+    match shared.status.readiness() {
+        (true, problems) if problems.is_empty() => "ok".into_response(),
+        (true, problems) => format!("ok, except for\n{}\n", problems.join("\n")).into_response(),
+        (false, problems) => (StatusCode::INTERNAL_SERVER_ERROR, problems.join("\n") + "\n").into_response(),
     }
 }
 
@@ -105,4 +110,28 @@ async fn page(State(shared): State<Shared>) -> Response {
     };
     let page = shared.metrics.page(&owned, &shared.cleanings);
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], page).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bindery_local_disks::agent::DiskProblem;
+    use bindery_local_disks::rules::discovery;
+
+    #[test]
+    fn one_bad_disk_does_not_make_the_provisioner_unready() {
+        let status = Status::default();
+        assert!(!status.readiness().0, "before the first discovery");
+        let note = "/mnt/fast/d is not an actual mountpoint".to_owned();
+        let bad = DiskProblem { class: "fast".into(), rule: &discovery::NOT_MOUNTED, note };
+        status.set_discovery(Problems { general: Vec::new(), disks: vec![bad.clone()] });
+        let line = "class \"fast\": /mnt/fast/d is not an actual mountpoint [local.discovery.not-mounted]".to_owned();
+        assert_eq!(status.readiness(), (true, vec![line.clone()]));
+        status.set_discovery(Problems { general: vec!["class \"fast\" is missing".into()], disks: vec![bad] });
+        assert_eq!(status.readiness(), (false, vec!["class \"fast\" is missing".into(), line]));
+        status.set_discovery(Problems::default());
+        assert_eq!(status.readiness(), (true, Vec::new()));
+        status.set_config(Some("invalid".into()));
+        assert!(!status.readiness().0);
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_local_disks::agent::{Cleaned, CleaningState, Cleanings, DiskObserver};
+use bindery_local_disks::agent::{Cleaned, CleaningState, Cleanings, DiskObserver, DiskProblem};
 use bindery_model::{Volume, VolumeMode};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -32,6 +32,7 @@ pub struct Metrics {
     requests: Family<Labels, Counter>,
     request_failures: Family<Labels, Counter>,
     request_seconds: Histograms,
+    disk_problems: Family<Labels, Gauge>,
 }
 
 impl Default for Metrics {
@@ -48,6 +49,7 @@ impl Default for Metrics {
             requests: Family::default(),
             request_failures: Family::default(),
             request_seconds: Family::new_with_constructor(quick),
+            disk_problems: Family::default(),
         }
     }
 }
@@ -77,6 +79,14 @@ impl DiskObserver for Metrics {
         self.request_seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
+    fn scanned(&self, problems: &[DiskProblem]) {
+        self.disk_problems.clear();
+        for problem in problems {
+            let labels = vec![("class", problem.class.clone()), ("rule", problem.rule.name.to_owned())];
+            self.disk_problems.get_or_create(&labels).inc();
+        }
+    }
+
     fn cleaned(&self, cleaned: &Cleaned) {
         let mut labels = vec![mode(cleaned.mode), ("type", "process".to_owned())];
         if !cleaned.succeeded {
@@ -98,6 +108,7 @@ impl Metrics {
             let bytes = i64::try_from(volume.size().units()).unwrap_or(i64::MAX);
             capacities.get_or_create(&vec![mode(volume.volume_mode)]).inc_by(bytes);
         }
+        registry.register("disk_problems", "Disks that get no volume because of a problem", self.disk_problems.clone());
         registry.register("persistentvolume_capacity_bytes", "Capacity of the volumes of this node", capacities);
         let all = [
             ("persistentvolume_discovery", "Disks for which a volume was created", &self.discovered),
@@ -141,6 +152,7 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bindery_local_disks::rules;
 
     #[test]
     fn metrics_have_the_names_of_upstream() {
@@ -154,6 +166,10 @@ mod tests {
             took: Duration::from_secs(1),
             succeeded,
         };
+        let problem =
+            DiskProblem { class: "fast".into(), rule: &rules::discovery::NOT_MOUNTED, note: "not mounted".into() };
+        metrics.scanned(&[problem.clone(), problem.clone(), problem.clone()]);
+        metrics.scanned(&[problem.clone(), problem]);
         metrics.cleaned(&cleaned(true));
         metrics.cleaned(&cleaned(false));
         cleanings.begin(&"v".into());
@@ -167,6 +183,7 @@ mod tests {
             r#"local_volume_provisioner_apiserver_requests_failed_total{method="create"} 1"#,
             r#"delete_duration_seconds_count{mode="Block",type="process",capacity="1000G",cleanup_command="builtin:quick"} 1"#,
             "local_volume_provisioner_proctable_running 1",
+            r#"local_volume_provisioner_disk_problems{class="fast",rule="local.discovery.not-mounted"} 2"#,
         ] {
             assert!(page.contains(line), "{line} in {page}");
         }

@@ -12,6 +12,7 @@ use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_local_disks::agent::{
     Cleanings, Discovery, EngineVolumes, LocalDisks, provisioner_config, read_node, remove_taint,
 };
+use bindery_local_disks::config::UnknownFile;
 use bindery_local_disks::discover::Owner;
 use bindery_local_disks::{Config, disk};
 use bindery_model::{Annotation, Kind, Name, Node, Object};
@@ -59,10 +60,10 @@ pub struct Args {
     #[arg(long, value_name = "PATH", default_value = "/metrics")]
     metrics_path: String,
     /// Interval between searches for new disks.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::positive)]
     discovery_period: Duration,
     /// Interval between checks for a changed configuration.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::positive)]
     config_sync_period: Duration,
 }
 
@@ -102,6 +103,7 @@ fn read_config(args: &Args) -> Result<Config, String> {
     let files = disk::read_config(&args.config)
         .map_err(|error| format!("cannot read the configuration in {}: {error}", args.config.display()))?;
     Config::parse(&files)
+        .and_then(|config| config.with_existing_cleaners(disk::is_program))
         .map_err(|error| format!("{}/{error}", args.config.display().to_string().trim_end_matches('/')))
 }
 
@@ -130,8 +132,8 @@ struct Agent {
 impl Agent {
     /// Runs with a configuration until it changes. Returns the new one.
     async fn run(&self, args: &Args, config: Arc<Config>) -> Result<Arc<Config>, String> {
-        for file in &config.unknown {
-            tracing::warn!(file, "unknown configuration key, ignored");
+        for UnknownFile { name, meant } in &config.unknown {
+            tracing::warn!(key = name, did_you_mean = meant, "unknown configuration key, ignored");
         }
         if config.classes.is_empty() {
             tracing::warn!("storageClassMap has no class, no volumes will be created");
@@ -204,7 +206,7 @@ impl Agent {
         loop {
             ticks.tick().await;
             let problems = rounds.run_once().await;
-            let succeeded = problems.is_empty();
+            let succeeded = problems.general.is_empty();
             self.status.set_discovery(problems);
             if let Some(key) = taint.as_deref().filter(|_| succeeded) {
                 match remove_taint(&self.api, self.node.name(), key).await {
@@ -234,7 +236,7 @@ impl Agent {
 }
 
 fn every(period: Duration) -> Interval {
-    let mut ticks = interval(period.max(Duration::from_millis(1)));
+    let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bindery_model::event::{EventType, Reason};
 use bindery_model::{Class, Name, Node};
 use bindery_provisioner_sdk::class_path;
 use bindery_rules_api::Event;
 use bindery_runtime::{Api, EventSink, GetError};
 use serde_json::Value;
 
-use super::{Cleanings, DiskObserver, EngineVolumes};
+use super::{Cleanings, DiskObserver, DiskProblem, EngineVolumes, Problems};
 use crate::config::{ClassConfig, Config};
 use crate::discover::{
     ClassContext, Decision, EntryDisk, ExistingVolumes, Outcome, Owner, ScanResult, Shape, discover, matches_pattern,
@@ -60,14 +61,16 @@ pub struct Discovery {
 
 impl Discovery {
     /// Scans all classes once. Returns all problems.
-    pub async fn run_once(&mut self) -> Vec<String> {
+    pub async fn run_once(&mut self) -> Problems {
+        let mut problems = Problems::default();
         let Some(volumes) = self.engine_volumes.list().await else {
-            return vec!["the cache of volumes is not synced yet".into()];
+            problems.general.push("the cache of volumes is not synced yet".into());
+            return problems;
         };
         let known = ExistingVolumes::new(&self.node, volumes);
         self.report_policies(&known);
         let config = self.config.clone();
-        let (mut problems, mut failed, mut scans) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let (mut failed, mut scans) = (BTreeSet::new(), Vec::new());
         for (name, class) in &config.classes {
             match scan(class.clone()).await {
                 Ok(entries) => scans.push((name, class, entries)),
@@ -85,8 +88,9 @@ impl Discovery {
         for problem in failed.difference(&self.failed) {
             tracing::warn!(problem, "discovery failed, will be retried");
         }
-        problems.extend(failed.iter().cloned());
+        problems.general.extend(failed.iter().cloned());
         self.failed = failed;
+        self.observer.scanned(&problems.disks);
         problems
     }
 
@@ -95,7 +99,7 @@ impl Discovery {
         &mut self,
         scan: &ClassScan<'_>,
         known: &ExistingVolumes,
-        problems: &mut Vec<String>,
+        problems: &mut Problems,
     ) -> Result<Vec<String>, String> {
         let class = self.class(scan.name).await?;
         let began = Instant::now();
@@ -117,7 +121,14 @@ impl Discovery {
             self.report(scan.name, &decision);
             match &decision.outcome {
                 Outcome::Skip => {}
-                Outcome::Fail => problems.push(format!("class {:?}: {}", scan.name, decision.note)),
+                Outcome::Fail => match decision.entry {
+                    None => problems.general.push(format!("class {:?}: {}", scan.name, decision.note)),
+                    Some(_) => problems.disks.push(DiskProblem {
+                        class: scan.name.to_owned(),
+                        rule: decision.rule,
+                        note: decision.note.clone(),
+                    }),
+                },
                 Outcome::Create(volume) => {
                     let entry = decision.entry.as_deref().unwrap_or_default();
                     match self.create(scan.class, entry, scan.entries, volume).await {
@@ -199,6 +210,11 @@ impl Discovery {
             tracing::debug!(class, entry, rule, decision.note, "entry unchanged");
         } else if matches!(decision.outcome, Outcome::Fail) {
             tracing::warn!(class, entry, rule, decision.note, "cannot create volume for entry");
+            if decision.entry.is_some() {
+                let message = format!("class {class:?}: {} [{rule}]", decision.note);
+                let event = Event::node(&self.node, EventType::Warning, Reason::LocalDiskUnavailable, message);
+                self.events.publish(Event { component: self.component, ..event });
+            }
         } else {
             tracing::info!(class, entry, rule, decision.note, "entry scanned");
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Node, Volume, VolumeMode};
+use bindery_model::{Name, Node, Volume, VolumeMode};
 use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext, Storage, volume_path};
 use bindery_rules_api::Event;
 use bindery_runtime::{Api, EventSink};
@@ -47,9 +47,11 @@ impl LocalDisks {
         if !self.cleanings.begin(volume.name()) {
             return Err(untried("the disk is already being cleaned".into()));
         }
+        let mut running = Running { cleanings: &self.cleanings, volume: volume.name(), succeeded: false };
         let began = Instant::now();
         let outcome = self.lock_and_clean(volume, &target).await;
-        self.cleanings.end(volume.name(), outcome.is_ok());
+        running.succeeded = outcome.is_ok();
+        drop(running);
         let was_tried = outcome.as_ref().map_or_else(|failure| failure.effect != FailureEffect::NotAttempted, |_| true);
         if was_tried {
             self.observer.cleaned(&Cleaned {
@@ -91,6 +93,19 @@ impl LocalDisks {
         let live = self.api.get(&volume_path(volume.name())).await.map_err(|error| untried(error.to_string()))?;
         let live = Volume::from_json(live.to_string().as_bytes()).map_err(|error| untried(error.to_string()))?;
         clean::check_unchanged(volume, &live).map_err(|error| untried(error.to_string()))
+    }
+}
+
+/// Ends a cleaning, also one that is cancelled because the configuration has changed.
+struct Running<'a> {
+    cleanings: &'a Cleanings,
+    volume: &'a Name,
+    succeeded: bool,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.cleanings.end(self.volume, self.succeeded);
     }
 }
 

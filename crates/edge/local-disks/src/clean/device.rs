@@ -1,15 +1,20 @@
 //! Cleans a block device with a built-in method or a command.
+//!
+//! Devices are opened by the descriptor that is locked, never by their path again: a path such as
+//! `/dev/sdb` may lead to another disk by then. As long as a descriptor is open, the kernel does not
+//! give its device number to another disk.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fstat, open};
 use rustix::io::Errno;
 
+use super::command;
 use crate::config::{Cleaner, Wipe};
 
 /// How much to overwrite at both ends: past the second LUKS header, which is at 4 MiB at most.
@@ -27,16 +32,6 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// How much to clear with one system call, which cannot be interrupted.
 const CLEAR_BYTES: u64 = 128 << 20;
 
-/// The environment variable with the device's path, for commands.
-const DEVICE_VARIABLE: &str = "LOCAL_PV_BLKDEVICE";
-
-/// Upstream's scripts, and the built-in replacement if they do not exist.
-const SCRIPTS: [(&str, Wipe); 3] = [
-    (crate::config::DEFAULT_CLEANER, Wipe::Quick),
-    ("/scripts/dd_zero.sh", Wipe::Zero),
-    ("/scripts/blkdiscard.sh", Wipe::Discard),
-];
-
 /// Opens a device for reading, after checking that it is not mounted and not part of another
 /// device.
 pub fn open_unused(path: &Path) -> io::Result<OwnedFd> {
@@ -46,41 +41,44 @@ pub fn open_unused(path: &Path) -> io::Result<OwnedFd> {
         return Err(io::Error::other("neither a directory nor a block device"));
     }
     // Opening exclusively fails if the device is in use.
-    drop(open_exclusive(path)?);
+    drop(open_exclusive(&device)?);
     Ok(device)
 }
 
-fn open_exclusive(path: &Path) -> io::Result<File> {
-    match open(path, OFlags::RDWR | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(device) => Ok(device.into()),
-        Err(Errno::BUSY) => Err(io::Error::other("the device is mounted, or used by another device")),
-        Err(error) => Err(error.into()),
+/// A path of the open device, for as long as it is open: also for other processes, and whatever
+/// happens to the path by which it was opened.
+fn descriptor_path(device: &OwnedFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), device.as_raw_fd())
+}
+
+/// Opens an open device again, for writing.
+fn open_exclusive(device: &OwnedFd) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match open(descriptor_path(device), flags, Mode::empty()) {
+        Ok(opened) => opened,
+        Err(Errno::BUSY) => return Err(io::Error::other("the device is mounted, or used by another device")),
+        Err(error) => return Err(error.into()),
+    };
+    match fstat(&opened)?.st_rdev == fstat(device)?.st_rdev {
+        true => Ok(opened.into()),
+        false => Err(io::Error::other("another device has taken its place")),
     }
 }
 
 /// Cleans a device. A command inherits the locked descriptor, so the lock lasts as long as the
 /// command runs.
-pub fn clean(path: &Path, cleaner: &Cleaner, locked: &OwnedFd) -> Result<(), String> {
+pub fn clean(path: &Path, cleaner: &Cleaner, timeout: Duration, locked: &OwnedFd) -> Result<(), String> {
     let of_path = |error: io::Error| format!("{}: {error}", path.display());
-    match resolve(cleaner) {
-        Cleaner::Builtin(wipe) => wipe_device(path, wipe).map_err(of_path),
-        Cleaner::Command(words) => run(path, &words, locked.try_clone().map_err(of_path)?),
+    match cleaner {
+        Cleaner::Builtin(wipe) => open_exclusive(locked).and_then(|device| wipe_device(device, *wipe)).map_err(of_path),
+        Cleaner::Command(words) => {
+            let locked_too = locked.try_clone().map_err(of_path)?;
+            command::run(path, &descriptor_path(locked), words, timeout, locked_too)
+        }
     }
 }
 
-/// Replaces an upstream script that does not exist by the built-in method.
-fn resolve(cleaner: &Cleaner) -> Cleaner {
-    if let Cleaner::Command(words) = cleaner
-        && let Some(script) = words.first().filter(|script| !Path::new(script).exists())
-        && let Some((_, wipe)) = SCRIPTS.iter().find(|(known, _)| known == script)
-    {
-        return Cleaner::Builtin(*wipe);
-    }
-    cleaner.clone()
-}
-
-fn wipe_device(path: &Path, wipe: Wipe) -> io::Result<()> {
-    let mut device = open_exclusive(path)?;
+fn wipe_device(mut device: File, wipe: Wipe) -> io::Result<()> {
     let bytes = device.seek(SeekFrom::End(0))?;
     match wipe {
         Wipe::Quick => {
@@ -93,6 +91,13 @@ fn wipe_device(path: &Path, wipe: Wipe) -> io::Result<()> {
         }
         Wipe::Zero => clear(&device, bytes, FallocateFlags::ZERO_RANGE, true)?,
         Wipe::Discard => clear(&device, bytes, FallocateFlags::PUNCH_HOLE, false)?,
+        Wipe::Shred(passes) => {
+            for _ in 0..passes {
+                write_random(&device, bytes)?;
+                device.sync_data()?;
+            }
+            clear(&device, bytes, FallocateFlags::ZERO_RANGE, true)?;
+        }
     }
     device.sync_all()
 }
@@ -127,71 +132,16 @@ fn write_zeros(device: &File, from: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a command. Logs its output, and reports the last lines if it fails.
-fn run(path: &Path, words: &[String], locked: OwnedFd) -> Result<(), String> {
-    let Some((program, arguments)) = words.split_first() else { return Err("blockCleanerCommand is empty".into()) };
-    let mut command = Command::new(program);
-    command.args(arguments).env(DEVICE_VARIABLE, path).stdin(Stdio::from(locked));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let of_command = |error: io::Error| format!("{program}: {error}");
-    let mut child = command.spawn().map_err(of_command)?;
-    drop(command);
-    let outputs: Vec<Box<dyn io::Read + Send>> = [
-        child.stdout.take().map(|out| Box::new(out) as Box<dyn io::Read + Send>),
-        child.stderr.take().map(|out| Box::new(out) as Box<dyn io::Read + Send>),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let readers: Vec<_> = outputs
-        .into_iter()
-        .map(|output| {
-            let (program, device) = (program.clone(), path.display().to_string());
-            std::thread::spawn(move || {
-                let mut last = String::new();
-                for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    tracing::info!(program, device, line, "cleaner output");
-                    last = line;
-                }
-                last
-            })
-        })
-        .collect();
-    let status = child.wait().map_err(of_command)?;
-    let last: Vec<String> =
-        readers.into_iter().filter_map(|reader| reader.join().ok()).filter(|l| !l.is_empty()).collect();
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("{}: {program} ended with {status}: {}", path.display(), last.join("; "))),
+fn write_random(device: &File, bytes: u64) -> io::Result<()> {
+    let mut source = File::open("/dev/urandom")?;
+    let mut random = vec![0; usize::try_from(CHUNK_BYTES.min(bytes)).unwrap_or_default()];
+    let mut at = 0;
+    while at < bytes {
+        let step_bytes = CHUNK_BYTES.min(bytes - at);
+        let chunk = &mut random[..usize::try_from(step_bytes).unwrap_or_default()];
+        source.read_exact(chunk)?;
+        device.write_all_at(chunk, at)?;
+        at += step_bytes;
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn command(words: &[&str]) -> Cleaner {
-        Cleaner::Command(words.iter().map(|word| (*word).to_owned()).collect())
-    }
-
-    #[test]
-    fn missing_upstream_scripts_are_replaced() {
-        assert_eq!(resolve(&command(&["/scripts/quick_reset.sh"])), Cleaner::Builtin(Wipe::Quick));
-        assert_eq!(resolve(&command(&["/scripts/dd_zero.sh", "2"])), Cleaner::Builtin(Wipe::Zero));
-        assert_eq!(resolve(&command(&["/scripts/blkdiscard.sh"])), Cleaner::Builtin(Wipe::Discard));
-        for other in [command(&["/scripts/shred.sh"]), command(&["/bin/true"]), Cleaner::Builtin(Wipe::Zero)] {
-            assert_eq!(resolve(&other), other, "nothing else is replaced");
-        }
-    }
-
-    #[test]
-    fn command_gets_its_device_and_its_exit_status_decides() {
-        let locked = || OwnedFd::from(File::open("/dev/null").expect("opened"));
-        let run = |script: &str| run(Path::new("/dev/some"), &["/bin/sh".into(), "-c".into(), script.into()], locked());
-        assert_eq!(run("test \"$LOCAL_PV_BLKDEVICE\" = /dev/some"), Ok(()));
-        let error = run("echo first; echo the disk is stuck >&2; exit 3").expect_err("it failed");
-        assert!(error.contains("exit status: 3") && error.contains("the disk is stuck"), "{error}");
-        let error = super::run(Path::new("/dev/some"), &["/nowhere".into()], locked()).expect_err("no such command");
-        assert!(error.starts_with("/nowhere: "), "{error}");
-    }
+    Ok(())
 }

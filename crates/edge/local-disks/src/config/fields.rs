@@ -6,7 +6,7 @@ use std::time::Duration;
 use bindery_model::names::{is_label_key, is_label_name};
 use serde_json::{Map, Value};
 
-use super::ConfigError;
+use super::{ConfigError, UnknownFile};
 
 /// The files of a configuration, or the fields of one class.
 pub struct Fields {
@@ -61,9 +61,22 @@ impl Fields {
         }
     }
 
-    /// The fields that were not read.
-    pub fn unknown(&self) -> impl Iterator<Item = &str> {
-        self.fields.keys().filter(|key| !self.known.contains(*key)).map(String::as_str)
+    /// The files that were not read.
+    pub fn unknown(&self) -> impl Iterator<Item = UnknownFile> {
+        self.fields.keys().filter(|key| !self.known.contains(*key)).map(|key| UnknownFile {
+            name: key.clone(),
+            meant: nearest(key, self.known.iter().map(String::as_str)).map(str::to_owned),
+        })
+    }
+
+    /// Fails if there are other keys than these.
+    pub fn only(&self, known: &[&str]) -> Outcome<()> {
+        let Some(unknown) = self.fields.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
+        let meant = match nearest(unknown, known.iter().copied()) {
+            Some(meant) => format!("did you mean {meant}? Known keys"),
+            None => "known keys".to_owned(),
+        };
+        Err(self.error(unknown, &format!("unknown key; {meant}: {}", known.join(", "))))
     }
 
     /// Ignores keys of upstream that have no effect here.
@@ -184,6 +197,30 @@ impl Fields {
         };
         maps.into_iter().map(fields).collect()
     }
+}
+
+/// The known key that an unknown one resembles most: at most a third of its letters differ, apart
+/// from upper and lower case, dashes and underscores.
+fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let letters = |key: &str| key.to_lowercase().replace(['-', '_'], "");
+    let wanted = letters(unknown);
+    let nearest = known.map(|key| (distance(&wanted, &letters(key)), key)).min();
+    nearest.filter(|(distance, key)| distance * 3 <= key.len()).map(|(_, key)| key)
+}
+
+/// The number of letters to insert, remove or replace to turn one text into the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, a) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 /// A scalar as a string: `namePattern: 1` means the string.

@@ -3,16 +3,19 @@
 use bindery_model::{Annotation, Name};
 use serde_json::{Map, Value, json};
 
-use super::{ClassContext, HOST_LABEL};
+use super::{ClassContext, Entry, HOST_LABEL};
 use crate::naming;
 
 /// The PersistentVolume as JSON.
-pub(super) fn build(context: &ClassContext<'_>, name: &Name, entry: &str, bytes: u64) -> Value {
+pub(super) fn build(context: &ClassContext<'_>, name: &Name, seen: &Entry) -> Value {
     let config = context.class_config;
     let mut metadata = json!({
         "name": name.as_str(),
         "annotations": {Annotation::ProvisionedBy.key(): context.owner.provisioner.as_str()},
     });
+    if let Some(root) = seen.root {
+        metadata["annotations"][Annotation::RootDirectory.key()] = root.to_string().into();
+    }
     let labels = labels(context);
     if !labels.is_empty() {
         metadata["labels"] = labels.into();
@@ -22,12 +25,12 @@ pub(super) fn build(context: &ClassContext<'_>, name: &Name, entry: &str, bytes:
         metadata["ownerReferences"] =
             json!([{"apiVersion": "v1", "kind": "Node", "name": node.name.as_str(), "uid": node.uid.as_str()}]);
     }
-    let mut local = json!({"path": format!("{}/{entry}", config.host_dir)});
+    let mut local = json!({"path": format!("{}/{}", config.host_dir, seen.name)});
     if let Some(fs_type) = &config.fs_type {
         local["fsType"] = fs_type.as_str().into();
     }
     let mut spec = json!({
-        "capacity": {"storage": naming::capacity(bytes).as_str()},
+        "capacity": {"storage": naming::capacity(seen.bytes).as_str()},
         "accessModes": [config.access_mode.as_str()],
         "volumeMode": config.volume_mode.as_str(),
         "storageClassName": context.class_name,

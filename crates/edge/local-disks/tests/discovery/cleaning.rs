@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use bindery_local_disks::Cleaner;
 use bindery_local_disks::clean::{Target, check_unchanged, target, unsupported_policy_event};
-use bindery_local_disks::config::DEFAULT_CLEANER;
+use bindery_local_disks::config::{CLEANER_TIMEOUT_DEFAULT, DEFAULT_CLEANER};
+use bindery_local_disks::discover::RootDirectory;
 use bindery_local_disks::rules::cleaning as rules;
 use bindery_model::event::Reason;
 use bindery_rules_api::Rule;
@@ -14,7 +15,8 @@ use crate::world::{US, World, of, volume, world};
 
 fn disk() -> Target {
     let cleaner = Cleaner::Command(vec![DEFAULT_CLEANER.into()]);
-    Target { mount_dir: "/seen".into(), entry: "disk".into(), cleaner }
+    let timeout = CLEANER_TIMEOUT_DEFAULT;
+    Target { mount_dir: "/seen".into(), entry: "disk".into(), cleaner, timeout, root: None }
 }
 
 fn cases() -> Vec<(World, Value, Result<Target, &'static Rule>)> {
@@ -25,11 +27,19 @@ fn cases() -> Vec<(World, Value, Result<Target, &'static Rule>)> {
     let mut host_path = ours();
     host_path["spec"]["local"] = Value::Null;
     host_path["spec"]["hostPath"] = json!({"path": "/mnt/fast/disk"});
+    let recorded = |root: &str| {
+        let mut volume = ours();
+        volume["metadata"]["annotations"]["bindery.dev/root-directory"] = root.into();
+        volume
+    };
+    let root = Some(RootDirectory { owner: 1000, group: 2000, mode: 0o2770 });
     let outside = || Err(&rules::PATH_OUTSIDE_DIRECTORY);
     vec![
         (world(), ours(), Ok(disk())),
         (world().volume(ours()), ours(), Ok(disk())),
         (world(), at("/mnt/fast//disk/"), Ok(disk())),
+        (world(), recorded("1000:2000:2770"), Ok(Target { root, ..disk() })),
+        (world(), recorded("root"), Ok(disk())),
         (world(), host_path, Err(&rules::NOT_LOCAL)),
         (world(), other_class, Err(&rules::CLASS_NOT_CONFIGURED)),
         (world(), at("/mnt/fast"), outside()),

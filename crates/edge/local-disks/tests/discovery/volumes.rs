@@ -1,6 +1,6 @@
 //! The volume that is created for an entry.
 
-use bindery_local_disks::discover::{Entry, Outcome};
+use bindery_local_disks::discover::{Entry, Outcome, RootDirectory};
 use bindery_local_disks::naming::volume_name;
 use serde_json::{Value, json};
 
@@ -35,6 +35,13 @@ fn minimal_volume() {
         },
     });
     assert_eq!(created(world().entry(mounted("disk"))), expected);
+}
+
+#[test]
+fn root_directory_is_recorded() {
+    let root = Some(RootDirectory { owner: 0, group: 2000, mode: 0o2775 });
+    let body = created(world().entry(Entry { root, ..mounted("disk") }));
+    assert_eq!(body["metadata"]["annotations"]["bindery.dev/root-directory"], "0:2000:2775");
 }
 
 #[test]

@@ -116,6 +116,7 @@ pub fn mounted(name: &str) -> Entry {
         bytes: 20 << 30,
         is_empty: None,
         identity: None,
+        root: None,
     }
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bindery_engine::{Answer, Input, RequestError};
+use bindery_engine::{Answer, RequestError};
 use bindery_model::{Attempt, Name, Object, Record};
 use bindery_rules_api::{Edit, Request};
 use http::header::CONTENT_TYPE;
@@ -27,8 +27,9 @@ use tokio::sync::oneshot;
 
 use crate::api::Api;
 use crate::caller::request_error;
-use crate::engine_task::Message;
+use crate::change_queue::{ChangeSender, WatchedChange};
 use crate::pending_claims::PendingClaims;
+use crate::watch_status::WatchStatus;
 use pages::{Change, KIND, LABEL, PageWrite, Pages, label_value};
 use watch::Seen;
 
@@ -135,17 +136,17 @@ pub struct RecordTask {
 
 impl RecordTask {
     /// Runs until the engine has stopped. What changes is sent to it.
-    pub async fn run(mut self, outbox: UnboundedSender<Message>) {
+    pub async fn run(mut self, outbox: ChangeSender, status: WatchStatus) {
         let (seen, mut watched) = channel(64);
         let query = format!("{}?labelSelector={LABEL}%3D{}", self.collection, label_value(&self.pages.set));
-        let watch = watch::watch(self.api.clone(), query, seen);
+        let watch = watch::watch(self.api.clone(), query, seen, status);
         tokio::select! {
             () = watch => {}
             () = self.serve(&mut watched, &outbox) => {}
         }
     }
 
-    async fn serve(&mut self, watched: &mut Receiver<Seen>, outbox: &UnboundedSender<Message>) {
+    async fn serve(&mut self, watched: &mut Receiver<Seen>, outbox: &ChangeSender) {
         let mut is_listed = false;
         loop {
             let is_open = tokio::select! {
@@ -154,20 +155,20 @@ impl RecordTask {
                     Some(Seen::Listed(version, pages)) if !is_listed => {
                         is_listed = true;
                         self.pages.listed(version, &pages);
-                        let listed = Input::Listed { kind: KIND, version, objects: self.pages.objects() };
+                        let listed = WatchedChange::Listed(KIND, version, self.pages.objects());
                         self.publish(vec![listed], outbox)
                     }
                     Some(Seen::Listed(version, pages)) => {
-                        let inputs = self.pages.listed(version, &pages);
-                        self.publish(inputs, outbox)
+                        let changes = self.pages.listed(version, &pages);
+                        self.publish(changes, outbox)
                     }
                     Some(Seen::Page(page)) => {
-                        let inputs = self.pages.seen(&page);
-                        self.publish(inputs, outbox)
+                        let changes = self.pages.seen(&page);
+                        self.publish(changes, outbox)
                     }
                     Some(Seen::Deleted(name, version)) => {
-                        let inputs = self.pages.deleted(&name, version);
-                        self.publish(inputs, outbox)
+                        let changes = self.pages.deleted(&name, version);
+                        self.publish(changes, outbox)
                     }
                     None => false,
                 },
@@ -182,17 +183,16 @@ impl RecordTask {
         }
     }
 
-    /// Sends changes to the engine, in order and before the answers. Returns false if it has
-    /// stopped.
-    fn publish(&self, inputs: Vec<Input>, outbox: &UnboundedSender<Message>) -> bool {
-        if !inputs.is_empty() {
+    /// Sends changes to the engine, before the answers. Returns false if it has stopped.
+    fn publish(&self, changes: Vec<WatchedChange>, outbox: &ChangeSender) -> bool {
+        if !changes.is_empty() {
             *self.known.lock().unwrap_or_else(PoisonError::into_inner) = self.pages.records().clone();
         }
-        inputs.into_iter().all(|input| outbox.send(Message::Input(input)).is_ok())
+        changes.into_iter().all(|change| outbox.send(change))
     }
 
     /// Makes a change, together with all others that wait by the time the rate limit admits a call.
-    async fn commit(&mut self, first: Pending, outbox: &UnboundedSender<Message>) -> bool {
+    async fn commit(&mut self, first: Pending, outbox: &ChangeSender) -> bool {
         self.api.admit().await;
         self.is_admitted = true;
         let mut group = vec![first];
@@ -220,7 +220,7 @@ impl RecordTask {
             }
             open.retain(|(at, _)| conflicts.contains(at));
             if open.is_empty() {
-                return !outbox.is_closed();
+                return true;
             }
             if let Err(error) = self.refresh(outbox).await {
                 open.iter().for_each(|(at, _)| answers.send(*at, Answer::Rejected(error.clone())));
@@ -237,7 +237,7 @@ impl RecordTask {
         write: PageWrite,
         answers: &mut Answers,
         conflicts: &mut Vec<usize>,
-        outbox: &UnboundedSender<Message>,
+        outbox: &ChangeSender,
     ) {
         let body = write.body.to_string().into_bytes();
         let request = match write.is_new {
@@ -253,8 +253,8 @@ impl RecordTask {
         let is_missing = write.is_new && matches!(written, Err(RequestError::NotFound));
         match written {
             Ok(page) => {
-                let inputs = self.pages.seen(&page);
-                self.publish(inputs, outbox);
+                let changes = self.pages.seen(&page);
+                self.publish(changes, outbox);
                 for (at, mut record) in write.changes {
                     let now = self.pages.record(&record.meta.name);
                     if !record.deleting
@@ -281,14 +281,14 @@ impl RecordTask {
     }
 
     /// Lists the pages live.
-    async fn refresh(&mut self, outbox: &UnboundedSender<Message>) -> Result<(), RequestError> {
+    async fn refresh(&mut self, outbox: &ChangeSender) -> Result<(), RequestError> {
         let query = format!("{}?labelSelector={LABEL}%3D{}", self.collection, label_value(&self.pages.set));
         let request = http::Request::get(query).body(Vec::new());
         let request = request.map_err(|error| RequestError::Error(0, error.to_string()))?;
         let list = self.call(request).await?;
         let (version, pages) = watch::list_of(list);
-        let inputs = self.pages.listed(version, &pages);
-        self.publish(inputs, outbox);
+        let changes = self.pages.listed(version, &pages);
+        self.publish(changes, outbox);
         Ok(())
     }
 

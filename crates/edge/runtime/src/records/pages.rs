@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bindery_engine::{Answer, Input, RequestError};
+use bindery_engine::{Answer, RequestError};
 use bindery_model::{Kind, Name, Object, ObjectKey, Record};
 use bindery_rules_api::RecordEdit;
 use serde_json::{Map, Value, json};
+
+use crate::change_queue::WatchedChange;
 
 /// The label of all pages; its value is the name of the set of pages.
 pub(super) const LABEL: &str = "bindery.dev/provisioning-records";
@@ -91,7 +93,7 @@ impl Pages {
 
     /// Stores a state of a page, unless a later one is known. Returns what has changed. The version
     /// of a record is the version of its page when it last changed.
-    pub fn seen(&mut self, page: &Value) -> Vec<Input> {
+    pub fn seen(&mut self, page: &Value) -> Vec<WatchedChange> {
         let text = |field: &str| page["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (name, uid) = (text("name"), text("uid"));
         let version = text("resourceVersion").parse().unwrap_or(0);
@@ -103,21 +105,21 @@ impl Pages {
         let data: BTreeMap<Name, String> =
             entries.filter_map(|(name, text)| Some((Name::from(name.as_str()), text.as_str()?.to_owned()))).collect();
         let before = std::mem::replace(known, Page { uid, version, data: data.clone() }).data;
-        let mut inputs = Vec::new();
+        let mut changed = Vec::new();
         for (name, text) in data.iter().filter(|(name, text)| before.get(*name) != Some(*text)) {
             let record = Arc::new(decode(name, text, version));
             self.records.insert(name.clone(), record.clone());
-            inputs.push(Input::Watched(Object::Record(record)));
+            changed.push(WatchedChange::Changed(Object::Record(record)));
         }
         for name in before.keys().filter(|name| !data.contains_key(*name)) {
             self.records.remove(name);
-            inputs.push(Input::Deleted { key: ObjectKey::record(name.clone()), version });
+            changed.push(WatchedChange::Deleted(ObjectKey::record(name.clone()), version));
         }
-        inputs
+        changed
     }
 
     /// A page was deleted at a version.
-    pub fn deleted(&mut self, name: &str, version: u64) -> Vec<Input> {
+    pub fn deleted(&mut self, name: &str, version: u64) -> Vec<WatchedChange> {
         if self.pages.get(name).is_none_or(|page| page.version > version) {
             return Vec::new();
         }
@@ -125,16 +127,16 @@ impl Pages {
         let removed = page.data.into_keys().inspect(|name| {
             self.records.remove(name);
         });
-        removed.map(|name| Input::Deleted { key: ObjectKey::record(name), version }).collect()
+        removed.map(|name| WatchedChange::Deleted(ObjectKey::record(name), version)).collect()
     }
 
     /// All pages were listed at a version.
-    pub fn listed(&mut self, version: u64, pages: &[Value]) -> Vec<Input> {
+    pub fn listed(&mut self, version: u64, pages: &[Value]) -> Vec<WatchedChange> {
         let is_listed = |name: &String| pages.iter().any(|page| page["metadata"]["name"] == **name);
         let missing: Vec<String> = self.pages.keys().filter(|name| !is_listed(name)).cloned().collect();
-        let mut inputs: Vec<Input> = missing.iter().flat_map(|name| self.deleted(name, version)).collect();
-        inputs.extend(pages.iter().flat_map(|page| self.seen(page)));
-        inputs
+        let mut changed: Vec<WatchedChange> = missing.iter().flat_map(|name| self.deleted(name, version)).collect();
+        changed.extend(pages.iter().flat_map(|page| self.seen(page)));
+        changed
     }
 
     /// Groups changes into one write for each page that they affect. Each change is checked: a

@@ -10,7 +10,10 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
 
 use super::RETRY;
-use crate::api::Api;
+use super::pages::KIND;
+use crate::api::{Api, GetError};
+use crate::connection_error::connection_error;
+use crate::watch_status::{WatchError, WatchStatus};
 
 /// The watch timeout in seconds, after which the server ends the watch.
 const LIFETIME: u64 = 290;
@@ -26,46 +29,63 @@ pub(super) enum Seen {
 }
 
 /// Watches pages forever. `query` is the path of the collection with a label selector.
-pub(super) async fn watch(api: Arc<Api>, query: String, seen: Sender<Seen>) {
-    let mut last_error = String::new();
+pub(super) async fn watch(api: Arc<Api>, query: String, seen: Sender<Seen>, status: WatchStatus) {
+    status.started(KIND);
     loop {
-        let error = match connect(&api, &query, &seen).await {
-            Ok(()) if seen.is_closed() => return,
-            Ok(()) => String::new(),
-            Err(error) => error,
-        };
-        if !error.is_empty() && error != last_error {
-            tracing::warn!(error, "watch of provisioning records interrupted, retrying");
+        match connect(&api, &query, &seen, &status).await {
+            _ if seen.is_closed() => return,
+            Ok(()) => {}
+            Err(error) => {
+                let message = error.message.clone();
+                if status.failed(KIND, error) {
+                    tracing::warn!(error = message, "watch of provisioning records interrupted, retrying");
+                }
+            }
         }
-        last_error = error;
         sleep(RETRY).await;
     }
 }
 
+fn interrupted(error: impl Into<String>) -> WatchError {
+    WatchError { message: error.into(), is_refused: false }
+}
+
 /// Lists the pages, and reports changes until the watch ends.
-async fn connect(api: &Api, query: &str, seen: &Sender<Seen>) -> Result<(), String> {
-    let list = api.get(query).await.map_err(|error| error.to_string())?;
+async fn connect(api: &Api, query: &str, seen: &Sender<Seen>, status: &WatchStatus) -> Result<(), WatchError> {
+    let list = api.get(query).await.map_err(|error| match error {
+        GetError::Rejected(401 | 403, message) => WatchError { message, is_refused: true },
+        error => interrupted(error.to_string()),
+    })?;
     let (version, pages) = list_of(list);
-    let from = format!("{query}&watch=1&timeoutSeconds={LIFETIME}&resourceVersion={version}");
-    let closed = |_| String::new();
+    let parameters = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={LIFETIME}&resourceVersion={version}");
+    let closed = |_| interrupted("the engine has stopped");
     seen.send(Seen::Listed(version, pages)).await.map_err(closed)?;
-    let request = http::Request::get(from).body(Vec::new()).map_err(|error| error.to_string())?;
-    let connecting = api.client().request_events::<Value>(request);
-    let stream = timeout(api.deadline(), connecting).await.map_err(|_| "no response")?;
-    let mut stream = stream.map_err(|error| error.to_string())?.boxed();
+    status.is_current(KIND);
+    let request = http::Request::get(format!("{query}&{parameters}")).body(Vec::new());
+    let request = request.map_err(|error| interrupted(error.to_string()))?;
+    let connecting = timeout(api.deadline(), api.client().request_events::<Value>(request)).await;
+    let stream = connecting.map_err(|_| interrupted("no response"))?;
+    let mut stream = stream.map_err(|error| interrupted(connection_error(&error)))?.boxed();
     loop {
         let event = timeout(Duration::from_secs(LIFETIME + 20), stream.next()).await;
-        let seen_now = match event.map_err(|_| "no event within the watch timeout")? {
+        let event = match event.map_err(|_| interrupted("no event within the watch timeout"))? {
             None => return Ok(()),
-            Some(Err(error)) => return Err(error.to_string()),
-            Some(Ok(WatchEvent::Added(page) | WatchEvent::Modified(page))) => Seen::Page(page),
-            Some(Ok(WatchEvent::Deleted(page))) => {
-                Seen::Deleted(page["metadata"]["name"].as_str().unwrap_or_default().to_owned(), version_of(&page))
-            }
-            Some(Ok(WatchEvent::Bookmark(_))) => continue,
-            Some(Ok(WatchEvent::Error(status))) => return Err(status.message),
+            Some(Err(error)) => return Err(interrupted(connection_error(&error))),
+            Some(Ok(event)) => event,
         };
-        seen.send(seen_now).await.map_err(closed)?;
+        let seen_now = match event {
+            WatchEvent::Added(page) | WatchEvent::Modified(page) => Some(Seen::Page(page)),
+            WatchEvent::Deleted(page) => {
+                let name = page["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                Some(Seen::Deleted(name, version_of(&page)))
+            }
+            WatchEvent::Bookmark(_) => None,
+            WatchEvent::Error(status) => return Err(interrupted(status.message)),
+        };
+        status.is_current(KIND);
+        if let Some(seen_now) = seen_now {
+            seen.send(seen_now).await.map_err(closed)?;
+        }
     }
 }
 

@@ -128,3 +128,43 @@ fn background_tasks_report_when_the_next_is_due() {
     server.wait(300);
     assert_eq!(server.run_background_tasks(), None);
 }
+
+#[test]
+fn each_run_expires_a_bounded_number_of_events() {
+    let mut server = TestServer::new();
+    for number in 0..1_000 {
+        let event = json!({"metadata": {"name": format!("e{number}")}, "involvedObject": {"namespace": "default"}});
+        server.make("events/default", event);
+    }
+    server.wait(3600);
+    let before = server.api.revision();
+    let mut runs = 0;
+    while server.names("events/default") != Vec::<String>::new() {
+        let (context, revision) = (server.context(), server.api.revision());
+        let due = server.api.run_background_tasks(&context);
+        let expired = server.api.revision() - revision;
+        assert!(expired <= 256, "{expired}");
+        assert_eq!(due, Some(server.now), "more is due");
+        runs += 1;
+    }
+    assert_eq!((runs, server.api.revision() - before), (4, 1_000));
+}
+
+#[test]
+fn each_run_deletes_a_bounded_number_of_objects_of_a_namespace() {
+    let mut server = TestServer::new();
+    server.make("namespaces", json!({"metadata": {"name": "n"}}));
+    for number in 0..1_000 {
+        server.make("configmaps/n", json!({"metadata": {"name": format!("c{number}")}}));
+    }
+    server.delete("namespaces/n", Value::Null);
+    let mut runs = 0;
+    while server.get("namespaces/n").0 == 200 {
+        let (context, revision) = (server.context(), server.api.revision());
+        server.api.run_background_tasks(&context);
+        let deleted = server.api.revision() - revision;
+        assert!(deleted <= 257, "{deleted}");
+        runs += 1;
+    }
+    assert_eq!(runs, 4);
+}

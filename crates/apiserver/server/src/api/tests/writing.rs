@@ -201,3 +201,34 @@ fn a_restored_server_continues_from_the_last_revision() {
         again.handle(&context, &request(Verb::Create, "configmaps/default", config_map("new"))).expect("made");
     assert_eq!(created.revision, revision + 1);
 }
+
+#[test]
+fn a_full_store_accepts_no_growth_but_deletions() {
+    let mut server = TestServer::with(Settings { store_bytes: 20_000, ..Settings::default() });
+    let map = |name: &str, bytes: usize| json!({"metadata": {"name": name, "finalizers": ["a.b/c"]}, "data": {"a": "x".repeat(bytes)}});
+    server.make("configmaps/default", map("a", 8_000));
+    let (code, status) = server.create("configmaps/default", map("b", 12_000));
+    assert_eq!((code, &status["reason"]), (507, &json!("InsufficientStorage")), "{status}");
+    let message = status["message"].as_str().expect("a message");
+    assert!(message.starts_with("etcdserver: mvcc: database space exceeded"), "{message}");
+    assert_eq!(server.merge("configmaps/default/a", json!({"data": {"b": "x".repeat(12_000)}})).0, 507);
+    assert_eq!(server.merge("configmaps/default/a", json!({"data": {"a": "x"}})).0, 200, "it shrinks");
+    server.make("configmaps/default", map("b", 12_000));
+    // Deletions and the removal of finalizers always work.
+    assert_eq!(server.delete("configmaps/default/b", Value::Null).0, 200);
+    assert_eq!(server.merge("configmaps/default/b", json!({"metadata": {"finalizers": null}})).0, 200);
+    assert_eq!(server.get("configmaps/default/b").0, 404);
+    server.make("configmaps/default", map("c", 12_000));
+}
+
+#[test]
+fn an_object_beyond_etcds_limit_is_rejected() {
+    let mut server = TestServer::new();
+    let pod = |bytes: usize| {
+        let container = json!({"name": "a", "image": "b", "args": ["x".repeat(bytes)]});
+        json!({"metadata": {"name": "p"}, "spec": {"containers": [container]}})
+    };
+    let (code, status) = server.create("pods/default", pod(1_600_000));
+    assert_eq!((code, &status["message"]), (500, &json!("etcdserver: request is too large")));
+    server.make("pods/default", pod(1_400_000));
+}

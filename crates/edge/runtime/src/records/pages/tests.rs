@@ -15,14 +15,14 @@ fn page(name: &str, version: u64, data: &[(&str, &Value)]) -> Value {
     json!({"metadata": {"name": name, "uid": "u", "resourceVersion": version.to_string()}, "data": data})
 }
 
-/// The inputs as text: `+name@version`, `-name@version`.
-fn shown(inputs: &[Input]) -> Vec<String> {
-    let show = |input: &Input| match input {
-        Input::Watched(object) => format!("+{}@{}", object.meta().name, object.meta().version),
-        Input::Deleted { key, version } => format!("-{}@{version}", key.name),
+/// The changes as text: `+name@version`, `-name@version`.
+fn shown(changes: &[WatchedChange]) -> Vec<String> {
+    let show = |change: &WatchedChange| match change {
+        WatchedChange::Changed(object) => format!("+{}@{}", object.meta().name, object.meta().version),
+        WatchedChange::Deleted(key, version) => format!("-{}@{version}", key.name),
         other => panic!("{other:?}"),
     };
-    inputs.iter().map(show).collect()
+    changes.iter().map(show).collect()
 }
 
 fn begin(number: u64) -> RecordEdit {

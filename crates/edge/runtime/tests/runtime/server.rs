@@ -1,0 +1,69 @@
+//! An API server whose requests the test answers one by one.
+
+use std::time::Duration;
+
+use bindery_runtime::Api;
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+use tower::BoxError;
+
+/// Longer than any test takes: no call times out.
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// The requests of a client, in order.
+pub struct Requests(UnboundedReceiver<Call>);
+
+/// A request that waits for its response.
+pub struct Call {
+    /// The path and the query.
+    pub uri: String,
+    reply: oneshot::Sender<Response<Body>>,
+}
+
+/// A connection to a server, and the requests that it receives.
+pub fn server() -> (Api, Requests) {
+    let (send, requests) = unbounded_channel();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let send = send.clone();
+        async move {
+            let (reply, answer) = oneshot::channel();
+            let uri = request.uri().to_string();
+            send.send(Call { uri, reply }).map_err(|_| BoxError::from("the test has ended"))?;
+            answer.await.map_err(|_| BoxError::from("the connection was closed"))
+        }
+    });
+    (Api::new(Client::new(service, "default"), DEADLINE, None), Requests(requests))
+}
+
+impl Requests {
+    /// Waits for the next request, which must contain these words in its path or query.
+    pub async fn next(&mut self, expected: &str) -> Call {
+        let call = self.0.recv().await.expect("the client runs");
+        assert!(call.uri.contains(expected), "{} does not contain {expected}", call.uri);
+        call
+    }
+
+    /// Whether no other request has been sent.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Call {
+    /// Answers with lines of JSON.
+    pub fn answer(self, status: u16, lines: &[Value]) {
+        let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let response = Response::builder().status(status).body(Body::from(body.into_bytes())).expect("a response");
+        // The client may have given up.
+        let _ = self.reply.send(response);
+    }
+
+    /// Waits until the client has cancelled the request.
+    pub async fn cancelled(mut self) {
+        self.reply.closed().await;
+    }
+}
