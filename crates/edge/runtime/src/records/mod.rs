@@ -196,7 +196,9 @@ impl RecordTask {
         self.api.admit().await;
         self.is_admitted = true;
         let mut group = vec![first];
-        while let Some(more) = self.inbox.try_recv().ok().filter(|_| group.len() < GROUP_MAX) {
+        while group.len() < GROUP_MAX
+            && let Ok(more) = self.inbox.try_recv()
+        {
             group.push(more);
         }
         let (changes, answers): (Vec<Change>, Vec<_>) =
