@@ -8,7 +8,7 @@ use std::time::Duration;
 use bindery_cache::Cache;
 use bindery_matching::INDEX_POLICY;
 use bindery_model::{Kind, Object};
-use bindery_runtime::{Api, list};
+use bindery_runtime::{Api, list, list_records};
 use kube::Client;
 use serde_json::Value;
 
@@ -50,6 +50,15 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
                 snapshot.warnings.push(warning);
             }
             Err(error) => return Err(format!("cannot list {}s: {error}", kind.as_str())),
+        }
+    }
+    match list_records(&api).await {
+        Ok((version, records)) => {
+            snapshot.known.listed(Kind::Record, version, records);
+        }
+        Err(error) => {
+            let warning = format!("cannot list ConfigMaps, continuing without provisioning records: {error}");
+            snapshot.warnings.push(warning);
         }
     }
     Ok(snapshot)

@@ -52,7 +52,7 @@ pub use observer::{FinishedOperation, LeaseStatus, NoObserver, Observer};
 pub use operation::RunOperation;
 pub use pending_claims::PendingClaims;
 pub use permissions::{Permission, PermissionStatus, check_permissions};
-pub use records::{RecordTask, Records};
+pub use records::{RecordTask, Records, list_records};
 pub use recycler::Recycler;
 pub use transport::client;
 pub use watch::watch;

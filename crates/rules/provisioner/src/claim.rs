@@ -83,7 +83,7 @@ impl Decision<'_> {
     /// Removes the finalizer and annotation with which earlier versions recorded that storage may
     /// exist, once the claim has its volume. Until then it is provisioned as any other claim: the
     /// annotation is written by users, too, and nothing in it is used.
-    fn legacy_finalizer(self, claim: &Claim, has_volume: bool) -> Option<Verdict> {
+    pub fn legacy_finalizer(self, claim: &Claim, has_volume: bool) -> Option<Verdict> {
         let has_finalizer = claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
         if !has_finalizer
             || !(has_volume || claim.volume.is_some())

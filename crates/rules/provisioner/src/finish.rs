@@ -52,7 +52,9 @@ impl Decision<'_> {
     fn provisioned(self, name: &Name, record: Option<&Record>, claim: Option<&Claim>) -> Option<Verdict> {
         let verdict = match (record, claim) {
             (Some(record), _) => remove(&rules::PROVISIONED, record),
-            (None, Some(_)) => Verdict::idle(&rules::PROVISIONED),
+            (None, Some(claim)) => {
+                self.legacy_finalizer(claim, true).unwrap_or_else(|| Verdict::idle(&rules::PROVISIONED))
+            }
             (None, None) => return None,
         };
         let success = |claim| {

@@ -28,10 +28,15 @@ impl Decision<'_> {
         let Some(record) = record else { return Verdict::idle(&rules::RECORD_REMOVED) };
         let claim = self.known.claim(&record.claim);
         if claim.is_some_and(|claim| claim.meta.uid == record.meta.name) {
-            // The claim may be idle: another instance has written the record, or this one without
-            // learning of it. A claim that is being worked on is not disturbed.
+            // The claim may be idle if the answer to writing the record was lost. One that is being
+            // worked on is not disturbed. Other instances work on their own records, and take over
+            // those of an instance that has stopped when they start or become the leader.
             let claim = ObjectKey::from(record.claim.clone());
-            let action = if self.live_reads.was_handed_to(&claim) { Action::Idle } else { Action::HandOff(claim) };
+            let is_ours = record.attempt.instance == self.config.instance;
+            let action = match is_ours && !self.live_reads.was_handed_to(&claim) {
+                true => Action::HandOff(claim),
+                false => Action::Idle,
+            };
             return Verdict::new(&rules::RECORD_OF_CLAIM, action);
         }
         self.resume(record, None)

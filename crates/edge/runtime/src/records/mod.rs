@@ -25,7 +25,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::api::Api;
+use crate::api::{Api, GetError};
 use crate::caller::request_error;
 use crate::change_queue::{ChangeSender, WatchedChange};
 use crate::pending_claims::PendingClaims;
@@ -100,6 +100,16 @@ impl Records {
     pub fn pending_claims(&self) -> &PendingClaims {
         &self.pending
     }
+}
+
+/// Lists the records of all provisioners, in all namespaces. Returns the list's resourceVersion and
+/// the records.
+pub async fn list_records(api: &Api) -> Result<(u64, Vec<Object>), GetError> {
+    let list = api.get(&format!("/api/v1/configmaps?labelSelector={LABEL}")).await?;
+    let (version, found) = watch::list_of(list);
+    let mut pages = Pages::new(String::new());
+    pages.listed(version, &found);
+    Ok((version, pages.objects()))
 }
 
 fn unsupported() -> Answer {
