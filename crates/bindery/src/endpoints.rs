@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use bindery_cache::Snapshot;
 use bindery_engine::{Engine, Rejection};
 use bindery_explain::{LINES, explain_pod};
 use bindery_model::{Kind, ObjectKey};
@@ -27,6 +28,9 @@ use crate::metrics::{self, Recorder};
 /// How long the engine task may take to answer. It decides in microseconds: after this long it is
 /// stuck.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many explanations are made at a time. Further requests wait.
+const EXPLANATIONS_MAX: usize = 1;
 
 /// How many queries wait for the engine task. Further ones wait for these.
 const QUERIES_MAX: usize = 32;
@@ -50,6 +54,8 @@ pub struct Shared {
     /// The lease's name, if there is leader election.
     lease: Option<String>,
     more_metrics: Option<RegisterMetrics>,
+    /// Permission to explain. An explanation takes memory in proportion to the number of objects.
+    explaining: Arc<Semaphore>,
     /// Limits the queries that wait for the engine task.
     queries: Arc<Semaphore>,
 }
@@ -68,6 +74,7 @@ impl Shared {
             lease,
             more_metrics: None,
             queries: Arc::new(Semaphore::new(QUERIES_MAX)),
+            explaining: Arc::new(Semaphore::new(EXPLANATIONS_MAX)),
         }
     }
 
@@ -143,11 +150,11 @@ async fn ready(State(shared): State<Shared>) -> Response {
 async fn metrics(State(shared): State<Shared>) -> Response {
     let (dropped, recorder) = (shared.events.dropped(), shared.recorder.clone());
     let (lease, more, watches) = (shared.lease.clone(), shared.more_metrics.clone(), shared.watches.clone());
-    let page = move |engine: &Engine| {
-        let page = metrics::page(engine, &recorder, &watches, lease.as_deref(), dropped, more.as_deref());
-        ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], page)
+    let collect = move |engine: &Engine| {
+        metrics::collect(engine, &recorder, &watches, lease.as_deref(), dropped, more.as_deref())
     };
-    shared.ask(page).await.into_response()
+    let page = |registry| ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::page(&registry));
+    shared.ask(collect).await.map(page).into_response()
 }
 
 /// The object that `/debug/state.json` shows: `?pvc=NAMESPACE/NAME`, `?pod=NAMESPACE/NAME`,
@@ -181,33 +188,45 @@ async fn state(State(shared): State<Shared>, Query(query): Query<StateQuery>) ->
         Err(error) => return (StatusCode::BAD_REQUEST, error).into_response(),
     };
     let recorder = shared.recorder.clone();
-    let state = move |engine: &Engine| match key {
-        None => engine_state(engine, &recorder),
-        Some(key) => object_state(engine, &recorder, &key),
+    let Some(key) = key else {
+        return shared.ask(move |engine| engine_state(engine, &recorder)).await.map(Json).into_response();
     };
-    shared.ask(state).await.map(Json).into_response()
+    // The semaphore is never closed.
+    let _permit = shared.explaining.acquire().await;
+    let about = key.clone();
+    let (mut state, snapshot) = match shared.ask(move |engine| object_state(engine, &recorder, &about)).await {
+        Ok(answer) => answer,
+        Err(stuck) => return stuck,
+    };
+    if let Some(snapshot) = snapshot {
+        let explain = move || explain_pod(&snapshot.build(), &key.pod_key(), LINES).ok();
+        state["explanation"] = json!(tokio::task::spawn_blocking(explain).await.ok().flatten());
+    }
+    Json(state).into_response()
 }
 
-/// The last verdicts about an object, and what would be decided now; for a pod also why, if this
-/// program schedules pods.
-fn object_state(engine: &Engine, recorder: &Recorder, key: &ObjectKey) -> Value {
+/// The last verdicts about an object, and what would be decided now; for a pod also the objects to
+/// explain it from, if this program schedules pods. Explaining takes time in proportion to the
+/// number of objects, so it is not done here, in the engine task.
+fn object_state(engine: &Engine, recorder: &Recorder, key: &ObjectKey) -> (Value, Option<Snapshot>) {
     let now = engine.would_decide(key).map(|(set, verdict)| {
         json!({"controller": set, "rule": verdict.rule.name, "why": verdict.rule.why, "note": verdict.note})
     });
     // Other programs do not watch everything that scheduling depends on.
     let schedules = engine.controllers().any(|controller| controller == Scheduler::NAME) && key.kind == Kind::Pod;
-    let explanation = schedules.then(|| explain_pod(engine.known(), &key.pod_key(), LINES).ok()).flatten();
+    let snapshot = schedules.then(|| engine.known().snapshot());
     let object = engine.known().object(key);
-    json!({
+    let state = json!({
         "key": key.to_string(),
         "known": object.as_ref().map(|object| {
             json!({"version": object.meta().version, "uid": object.meta().uid.as_str()})
         }),
         "lastVerdicts": recorder.decisions(Some(key)),
         "lastRejection": engine.rejection_of(key).map(rejection),
-        "explanation": explanation,
+        "explanation": null,
         "verdictNow": object.is_some().then(|| now.collect::<Vec<_>>()),
-    })
+    });
+    (state, snapshot)
 }
 
 /// A rejected request that was not made up for since.
@@ -257,4 +276,28 @@ fn engine_state(engine: &Engine, recorder: &Recorder) -> Value {
         "permissionsMissing": recorder.permissions().missing().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "lastVerdicts": &decisions[decisions.len().saturating_sub(VERDICTS_SHOWN)..],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bindery_engine::{Config, Input, Moment};
+    use bindery_model::Object;
+
+    use super::*;
+
+    #[test]
+    fn pod_is_explained_from_a_snapshot_and_not_in_the_engine_task() {
+        let mut engine = Engine::new(Config::default(), vec![Box::new(Scheduler::new("bindery-scheduler"))]);
+        let pod = r#"{"metadata":{"namespace":"d","name":"p","uid":"u"},"spec":{"schedulerName":"bindery-scheduler"}}"#;
+        let pod = Object::from_json(Kind::Pod, pod.as_bytes()).expect("a valid pod");
+        let key = pod.key();
+        engine.handle(Moment::default(), Input::Watched(pod));
+        let (state, snapshot) = object_state(&engine, &Recorder::default(), &key);
+        assert!(state["explanation"].is_null(), "the engine task does not explain");
+        let snapshot = snapshot.expect("the objects to explain it from");
+        engine.handle(Moment::default(), Input::Deleted { key: key.clone(), version: 9 });
+        let explanation = explain_pod(&snapshot.build(), &key.pod_key(), LINES).expect("the pod is in the snapshot");
+        assert_eq!(explanation.rule, "schedule.no-nodes");
+        assert!(object_state(&engine, &Recorder::default(), &ObjectKey::volume("v")).1.is_none());
+    }
 }

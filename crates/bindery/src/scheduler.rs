@@ -5,6 +5,10 @@ use bindery_scheduler::Scheduler;
 
 use crate::process::{Defaults, ProcessFlags};
 
+/// How many decisions are made in one call of the engine. Evaluating thousands of nodes for a pod
+/// takes milliseconds.
+const DECISIONS_MAX: usize = 4;
+
 /// Flags of `bindery scheduler`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,6 +26,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let config = Config {
         resync_rarely: args.process.min_resync_period,
         requests_max: args.process.kube_api_in_flight,
+        decisions_max: DECISIONS_MAX,
         ..Config::default()
     };
     let name: &'static str = args.scheduler_name.leak();

@@ -90,12 +90,18 @@ pub fn drive(pairs: usize) -> Drive {
     inputs.push_back(Input::Leader(true));
     let mut writes = 0;
     while let Some(input) = inputs.pop_front() {
-        for output in engine.handle(now(), input) {
-            if let Output::Send(id, Request::Write(write)) = output {
-                writes += 1;
-                let object = answerer.write(&write);
-                inputs.push_back(Input::Answered(id, Answer::Written(object.clone())));
-                inputs.push_back(Input::Watched(object));
+        let at = now();
+        for output in engine.handle(at, input) {
+            match output {
+                Output::Send(id, Request::Write(write)) => {
+                    writes += 1;
+                    let object = answerer.write(&write);
+                    inputs.push_back(Input::Answered(id, Answer::Written(object.clone())));
+                    inputs.push_back(Input::Watched(object));
+                }
+                // The engine continues at once.
+                Output::TickAt(moment) if moment <= at => inputs.push_back(Input::Tick),
+                _ => {}
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bindery_engine::{Engine, Input};
 use bindery_explain::{LINES, explain_pod};
-use bindery_model::{Claim, ClaimPhase, Class, Kind, Node, Object, Pod, PodKey, Volume, VolumePhase};
+use bindery_model::{Claim, Class, Kind, Node, Object, Pod, PodKey, Volume};
 use serde_json::{Value, json};
 
 use super::meter::{Calls, Meter};
@@ -119,30 +119,18 @@ pub fn bound() -> (Vec<Phase>, Duration) {
     (phases, explained)
 }
 
-/// What the engine task does for a page of metrics.
+/// What the engine task does for a page of metrics: it reads counters.
 fn metrics(engine: &Engine) -> usize {
     let known = engine.known();
-    let mut counts: BTreeMap<(String, String, bool), usize> = BTreeMap::new();
-    for key in known.keys(Kind::Volume).into_iter().chain(known.keys(Kind::Claim)) {
-        match known.object(&key) {
-            Some(Object::Volume(volume)) => {
-                let is_bound = volume.phase == VolumePhase::Bound;
-                *counts.entry((String::new(), volume.class_field.to_string(), is_bound)).or_default() += 1;
-            }
-            Some(Object::Claim(claim)) => {
-                let is_bound = claim.status.phase == ClaimPhase::Bound;
-                let key = (claim.meta.namespace.to_string(), claim.class().to_string(), is_bound);
-                *counts.entry(key).or_default() += 1;
-            }
-            _ => {}
-        }
-    }
-    counts.len() + engine.queues().map(|(_, _, waiting)| waiting).sum::<usize>()
+    let objects = known.volume_counts().iter().map(|(_, count)| count).sum::<usize>()
+        + known.claim_counts().iter().map(|(_, count)| count).sum::<usize>();
+    objects + engine.queues().map(|(_, _, waiting)| waiting).sum::<usize>()
 }
 
 fn explain(meter: &mut Meter) {
     let key = PodKey { namespace: "team-0".into(), name: "stuck".into() };
-    let explanation = meter.query(|engine| explain_pod(engine.known(), &key, LINES)).expect("the pod exists");
+    let snapshot = meter.query(|engine| engine.known().snapshot());
+    let explanation = explain_pod(&snapshot.build(), &key, LINES).expect("the pod exists");
     assert!(explanation.change.is_some(), "a change is proposed");
 }
 

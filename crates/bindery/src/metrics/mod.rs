@@ -30,15 +30,16 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Label names and values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// The page. `more` registers additional metrics.
-pub fn page(
+/// All metrics as they are now. `more` registers additional ones. This runs in the engine task, so it
+/// reads counters and scans nothing; [`page`] does not need the engine.
+pub fn collect(
     engine: &Engine,
     recorder: &Recorder,
     watches: &WatchStatus,
     lease: Option<&str>,
     events_dropped: u64,
     more: Option<&(dyn Fn(&mut Registry) + Send + Sync)>,
-) -> String {
+) -> Registry {
     let mut registry = Registry::default();
     if let Some(more) = more {
         more(&mut registry);
@@ -57,9 +58,14 @@ pub fn page(
     work_queues::collect(engine, &mut registry);
     collect_engine(engine, events_dropped, &mut registry);
     collect_access(recorder, watches, &mut registry);
+    registry
+}
+
+/// The page with these metrics.
+pub fn page(registry: &Registry) -> String {
     let mut page = String::new();
     // Writing to a string does not fail.
-    let _ = encode(&mut page, &registry);
+    let _ = encode(&mut page, registry);
     page
 }
 

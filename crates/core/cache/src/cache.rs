@@ -9,6 +9,7 @@ use bindery_model::{
     Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Meta, Name, Node, Object,
     ObjectKey, Pod, PodKey, Record, Volume, for_each_kind,
 };
+use rustc_hash::FxHashSet;
 
 use self::reindex::Indexed;
 use crate::indices::{ClaimsByClass, MultiMap};
@@ -73,6 +74,8 @@ pub struct Cache {
     topology_index: TopologyIndex,
     capacity_index: CapacityIndex,
     unmatched_claims: UnmatchedClaims,
+    /// Claims and pods that are decided about later anyway.
+    deferred: FxHashSet<ObjectKey>,
 }
 
 /// The store of each type.
@@ -170,6 +173,14 @@ macro_rules! dispatch {
                 }
             }
 
+            /// A copy whose objects can be changed at will: pending writes count as done, and no
+            /// version is too old to be stored.
+            pub fn draft(&self) -> Cache {
+                let mut draft = self.clone();
+                $($kind::store_mut(&mut draft).forget_history();)+
+                draft
+            }
+
             /// The number of objects of a kind.
             pub fn count(&self, kind: Kind) -> usize {
                 match kind {
@@ -202,6 +213,7 @@ macro_rules! dispatch {
             /// version, so no two states of an object may have the same version.
             pub fn digest(&self, state: &mut impl std::hash::Hasher) {
                 $($kind::store(self).digest(state);)+
+                bindery_model::hash::digest_unordered(&self.deferred, state);
             }
 
             /// Records that the watch of a kind is complete up to a version.
@@ -252,6 +264,7 @@ impl Cache {
             topology_index: TopologyIndex::default(),
             capacity_index: CapacityIndex::default(),
             unmatched_claims: UnmatchedClaims::default(),
+            deferred: FxHashSet::default(),
         }
     }
 
@@ -508,6 +521,28 @@ impl Cache {
             store.assume(key.clone(), object);
             None
         });
+    }
+
+    /// Notes that a claim or pod is backed off or waits, so that nothing is handed to it: it sees
+    /// every change when it is decided about.
+    pub fn defer(&mut self, key: &ObjectKey) {
+        if self.deferred.insert(key.clone()) {
+            self.refresh_receiver(key);
+        }
+    }
+
+    /// Ends [`Cache::defer`].
+    pub fn resume(&mut self, key: &ObjectKey) {
+        if self.deferred.remove(key) {
+            self.refresh_receiver(key);
+        }
+    }
+
+    /// Ends [`Cache::defer`] for all keys.
+    pub fn resume_all(&mut self) {
+        for key in std::mem::take(&mut self.deferred) {
+            self.refresh_receiver(&key);
+        }
     }
 
     /// Shows the last seen state of an object again. Returns the assumed and the seen state, which

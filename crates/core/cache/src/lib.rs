@@ -11,6 +11,7 @@ mod cache;
 mod counts;
 mod free_volumes;
 mod indices;
+mod label_index;
 mod listing;
 mod node_pods;
 mod object_map;

@@ -86,7 +86,7 @@ struct IndexedPod {
     queue_order: Option<QueueOrder>,
     /// The queue that it is counted in, while it waits for a node.
     queue: Option<PodQueue>,
-    /// Whether it waits and scheduling was not attempted yet.
+    /// Whether it waits, is not deferred, and scheduling was not attempted yet.
     is_unattempted: bool,
     /// The classes of its unbound claims, while it waits; each once.
     classes: Box<[Name]>,
@@ -102,6 +102,8 @@ pub(crate) struct PodState<'a> {
     pub unbound_classes: Box<[Name]>,
     /// Whether the claim of one of its ephemeral volumes does not exist yet.
     pub lacks_ephemeral_claim: bool,
+    /// Whether it is backed off or waits.
+    pub is_deferred: bool,
 }
 
 /// Whether a pod is schedulable and scheduling left no trace on it yet.
@@ -142,7 +144,7 @@ impl NodePods {
             }
         }
         let Some(state) = state.filter(|state| !state.pod.is_finished()) else { return };
-        let PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim } = state;
+        let PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim, is_deferred } = state;
         // A pod that is deleted before it has a node will not get one.
         let is_waiting = pod.node.is_empty() && !pod.deleting;
         let node = if pod.node.is_empty() { planned_node.filter(|_| is_waiting) } else { Some(pod.node.clone()) };
@@ -161,7 +163,7 @@ impl NodePods {
             self.with_anti_affinity.insert(key.clone());
         }
         let classes = if is_waiting { unbound_classes } else { Box::default() };
-        let is_unattempted = is_waiting && !lacks_ephemeral_claim && is_unattempted(pod);
+        let is_unattempted = is_waiting && !lacks_ephemeral_claim && !is_deferred && is_unattempted(pod);
         let queue = is_waiting.then(|| PodQueue::of(pod));
         let indexed = IndexedPod { node, usage, queue_order, queue, is_unattempted, classes, has_anti_affinity };
         self.enqueue(&indexed);

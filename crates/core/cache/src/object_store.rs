@@ -148,6 +148,12 @@ impl<T: Stored> ObjectStore<T> {
         self.watched = self.watched.max(version);
     }
 
+    /// Takes what rules see as the last seen state, whatever was watched before.
+    pub fn forget_history(&mut self) {
+        self.seen.clear();
+        self.watched = 0;
+    }
+
     fn last_seen(&self, key: &T::Key) -> Option<&Arc<T>> {
         match self.seen.get(key) {
             Some(seen) => seen.as_ref(),

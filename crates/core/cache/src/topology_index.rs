@@ -25,6 +25,7 @@ use bindery_model::{AccessSet, Capacity, Claim, Labels, Name, RequiredLabels, Se
 use rustc_hash::FxHashMap;
 
 use crate::MatchKey;
+use crate::label_index::LabelIndex;
 use crate::sized_volume::SizedVolume;
 
 /// Ordered entries by the labels of the nodes that may reach them.
@@ -78,6 +79,12 @@ impl<T: Ord + Clone> ByNodeLabel<T> {
         }
     }
 
+    /// All entries; those under several labels several times.
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        let by_label = self.by_label.iter().flat_map(|(_, values)| values.values());
+        by_label.chain([&self.unrestricted]).flatten()
+    }
+
     fn is_empty(&self) -> bool {
         self.unrestricted.is_empty() && self.by_label.is_empty()
     }
@@ -105,8 +112,52 @@ impl VolumeRequirements {
     }
 }
 
+/// Volumes with the same match key and access modes.
+#[derive(Debug, Clone, Default)]
+struct VolumeGroup {
+    all: ByNodeLabel<SizedVolume>,
+    /// Those that have labels, by their labels.
+    by_labels: LabelIndex<ByNodeLabel<SizedVolume>>,
+}
+
+impl VolumeGroup {
+    fn insert(&mut self, volume: &Arc<Volume>) {
+        let (nodes, sized) = (RequiredLabels::of_nodes(volume.nodes.as_deref()), SizedVolume::of(volume));
+        self.all.insert(&nodes, &sized);
+        if !volume.labels.is_empty() {
+            self.by_labels.insert(&volume.labels, |labelled| labelled.insert(&nodes, &sized));
+        }
+    }
+
+    fn remove(&mut self, volume: &Arc<Volume>) {
+        let (nodes, sized) = (RequiredLabels::of_nodes(volume.nodes.as_deref()), SizedVolume::of(volume));
+        self.all.remove(&nodes, &sized);
+        self.by_labels.remove(&volume.labels, |labelled| {
+            labelled.remove(&nodes, &sized);
+            labelled.is_empty()
+        });
+    }
+
+    /// The volumes that match a selector.
+    fn selected(&self, selector: &Selector) -> Vec<Group<'_>> {
+        // Only a selector that requires no label matches volumes without any.
+        if selector.matches(&Labels::default()) {
+            return vec![Group::Selected(merged(self.all.iter(), selector))];
+        }
+        let matching = self.by_labels.matching(selector);
+        match matching.len() <= UNMERGED_MAX {
+            true => matching.into_iter().map(Group::All).collect(),
+            false => vec![Group::Selected(merged(matching.into_iter().flat_map(ByNodeLabel::iter), selector))],
+        }
+    }
+}
+
+/// With more different combinations of labels, it is faster to merge the volumes once than to look
+/// for each combination on each node.
+const UNMERGED_MAX: usize = 8;
+
 /// Volumes with the same match key, by their access modes.
-type Groups = Vec<(AccessSet, ByNodeLabel<SizedVolume>)>;
+type Groups = Vec<(AccessSet, VolumeGroup)>;
 
 /// Available volumes by match key, then by access modes, node labels, capacity and name.
 #[derive(Debug, Clone, Default)]
@@ -126,10 +177,10 @@ impl TopologyIndex {
         let groups = self.groups.entry(MatchKey::of_volume(volume)).or_default();
         let modes = volume.modes.set();
         let at = groups.iter().position(|(known, _)| *known == modes).unwrap_or_else(|| {
-            groups.push((modes, ByNodeLabel::default()));
+            groups.push((modes, VolumeGroup::default()));
             groups.len() - 1
         });
-        groups[at].1.insert(&RequiredLabels::of_nodes(volume.nodes.as_deref()), &SizedVolume::of(volume));
+        groups[at].1.insert(volume);
     }
 
     /// Removes a volume, given in the state in which it was inserted.
@@ -137,8 +188,8 @@ impl TopologyIndex {
         let key = MatchKey::of_volume(volume);
         let Some(groups) = self.groups.get_mut(&key) else { return };
         let Some(at) = groups.iter().position(|(known, _)| *known == volume.modes.set()) else { return };
-        groups[at].1.remove(&RequiredLabels::of_nodes(volume.nodes.as_deref()), &SizedVolume::of(volume));
-        if groups[at].1.is_empty() {
+        groups[at].1.remove(volume);
+        if groups[at].1.all.is_empty() {
             groups.remove(at);
         }
         if groups.is_empty() {
@@ -152,21 +203,19 @@ impl TopologyIndex {
         let groups = self.groups.get(&requirements.key).into_iter().flatten();
         let groups = groups.filter(|(modes, _)| modes.contains(requirements.modes)).map(|(_, group)| group);
         match selector {
-            None => Candidates(groups.map(Group::All).collect()),
-            Some(selector) => Candidates(groups.map(|group| Group::Selected(selected(group, selector))).collect()),
+            None => Candidates(groups.map(|group| Group::All(&group.all)).collect()),
+            Some(selector) => Candidates(groups.flat_map(|group| group.selected(selector)).collect()),
         }
     }
 }
 
-/// The volumes of a group that match a selector.
-fn selected(group: &ByNodeLabel<SizedVolume>, selector: &Selector) -> ByNodeLabel<SizedVolume> {
-    let mut selected = ByNodeLabel::default();
-    let by_label = group.by_label.iter().flat_map(|(_, values)| values.values());
-    let all = by_label.chain([&group.unrestricted]).flatten();
-    for sized in all.filter(|sized| selector.matches(&sized.volume.labels)) {
-        selected.insert(&RequiredLabels::of_nodes(sized.volume.nodes.as_deref()), sized);
+/// Those of some volumes that match a selector.
+fn merged<'a>(volumes: impl Iterator<Item = &'a SizedVolume>, selector: &Selector) -> ByNodeLabel<SizedVolume> {
+    let mut merged = ByNodeLabel::default();
+    for sized in volumes.filter(|sized| selector.matches(&sized.volume.labels)) {
+        merged.insert(&RequiredLabels::of_nodes(sized.volume.nodes.as_deref()), sized);
     }
-    selected
+    merged
 }
 
 #[derive(Debug)]

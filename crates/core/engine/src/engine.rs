@@ -6,14 +6,18 @@ mod digest;
 mod lists;
 mod rejections;
 mod requests;
+mod slices;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bindery_cache::{Cache, Change, IndexPolicy};
-use bindery_model::{Kind, Name, Object, ObjectKey};
+use bindery_model::{Kind, Name, ObjectKey};
 use bindery_rules_api::{Event, LiveReads, RuleSet, Timed, Verdict};
 use rustc_hash::FxHashMap;
 
+use self::slices::{PartialList, Sweep};
+use crate::gate::Gate;
 use crate::in_flight::InFlight;
 use crate::published_events::PublishedEvents;
 use crate::queue::{Cause, Work, WorkQueue};
@@ -29,8 +33,13 @@ pub struct Engine {
     watched: Vec<Kind>,
     /// Those of them that were not listed yet.
     unlisted: Vec<Kind>,
+    /// Lists that are not stored completely, in order; at most one of each kind.
+    partial_lists: VecDeque<PartialList>,
     is_leader: bool,
     queue: WorkQueue,
+    /// What is yet to be enqueued, in order.
+    sweeps: VecDeque<Sweep>,
+    gate: Gate,
     in_flight: InFlight,
     published: PublishedEvents,
     timings: FxHashMap<(Timed, ObjectKey), (Name, Moment)>,
@@ -55,13 +64,16 @@ impl Engine {
         let policy = sets.iter().find_map(|set| set.index_policy());
         Engine {
             resync_at: vec![Moment::default(); sets.len()],
+            gate: Gate::new(&config),
             config,
             sets: sets.into(),
             known: Cache::new(policy.unwrap_or(IndexPolicy::NONE)),
             unlisted: watched.clone(),
             watched,
+            partial_lists: VecDeque::new(),
             is_leader: false,
             queue: WorkQueue::default(),
+            sweeps: VecDeque::new(),
             in_flight: InFlight::default(),
             published: PublishedEvents::default(),
             timings: FxHashMap::default(),
@@ -73,28 +85,46 @@ impl Engine {
         }
     }
 
+    /// Spreads delays by a random number, as [`Config::jitter_seed`] does.
+    #[must_use]
+    pub fn with_jitter(mut self, seed: u64) -> Engine {
+        self.config.jitter_seed = Some(seed);
+        self.gate.set_jitter(seed);
+        self
+    }
+
     /// Handles an input and returns what to do. The same inputs give the same outputs.
     pub fn handle(&mut self, now: Moment, input: Input) -> Vec<Output> {
         self.now = self.now.max(now);
         self.queue.advance(self.now);
+        if matches!(input, Input::Tick) {
+            // It is requested again, even for the same time, if it is needed.
+            self.tick_at = self.tick_at.filter(|tick_at| *tick_at > self.now);
+        }
+        self.apply(input);
+        self.continue_list();
+        self.run();
+        self.complete_rejection();
+        std::mem::take(&mut self.out)
+    }
+
+    fn apply(&mut self, input: Input) {
+        let Some(input) = self.keep_until_listed(input) else { return };
         match input {
             Input::Listed { kind, version, objects } => self.listed(kind, version, objects),
             Input::Watched(object) => {
                 let change = self.known.watched(object);
-                self.changed(change, None);
+                self.changed(change, Cause::Change, None);
             }
             Input::Deleted { key, version } => {
                 let change = self.known.watched_deleted(&key, version);
-                self.changed(change, None);
+                self.changed(change, Cause::Change, None);
             }
             Input::Bookmark { kind, version } => self.known.watched_up_to(kind, version),
             Input::Answered(id, answer) => self.answered(id, answer),
             Input::Tick => {}
             Input::Leader(is_leader) => self.set_leader(is_leader),
         }
-        self.run();
-        self.complete_rejection();
-        std::mem::take(&mut self.out)
     }
 
     /// The cache of the cluster's objects.
@@ -156,7 +186,13 @@ impl Engine {
 
     /// The number of requests and of operations in flight.
     pub fn in_flight(&self) -> (usize, usize) {
-        (self.in_flight.requests(), self.in_flight.operations())
+        (self.gate.requests(), self.gate.operations())
+    }
+
+    /// The most requests that may be in flight now: less than [`Config::requests_max`] while the API
+    /// server is overloaded.
+    pub fn request_window(&self) -> usize {
+        self.gate.window()
     }
 
     /// Whether a duration is being measured for an object.
@@ -168,33 +204,26 @@ impl Engine {
 // === Handling inputs ===
 
 impl Engine {
-    fn listed(&mut self, kind: Kind, version: u64, objects: Vec<Object>) {
-        let was_active = self.is_active();
-        let changes = self.known.listed(kind, version, objects);
-        self.unlisted.retain(|unlisted| *unlisted != kind);
-        if was_active {
-            for change in changes {
-                self.changed(Some(change), None);
-            }
-        } else if self.is_active() {
-            self.wake_everything(Cause::Change);
-        }
-    }
-
     fn set_leader(&mut self, is_leader: bool) {
         if std::mem::replace(&mut self.is_leader, is_leader) == is_leader {
             return;
         }
         self.queue.clear();
+        self.sweeps.clear();
         self.in_flight.clear_waiting();
+        self.gate.clear_waiting();
+        self.known.resume_all();
+        // Of objects that are deleted while another instance leads, nothing must stay behind.
+        self.published.clear();
+        self.timings.clear();
         if self.is_active() {
-            self.wake_everything(Cause::Change);
+            self.sweep_everything();
         }
     }
 
     /// Wakes the keys that a change affects, except the one that made it, which is decided about
     /// anyway.
-    fn changed(&mut self, change: Option<Change>, made_by: Option<&Work>) {
+    fn changed(&mut self, change: Option<Change>, cause: Cause, made_by: Option<&Work>) {
         let Some(change) = change else { return };
         if !self.is_active() {
             return;
@@ -203,41 +232,10 @@ impl Engine {
         for (set, rules) in sets.iter().enumerate() {
             rules.wake(known, &change, &mut |key| {
                 let work = Work { set, key };
-                if Some(&work) != made_by && queue.wake(work, Cause::Change) {
+                if Some(&work) != made_by && queue.wake(work, cause) {
                     stats.wakes += 1;
                 }
             });
-        }
-    }
-
-    /// Queues every key of every rule set.
-    fn wake_everything(&mut self, cause: Cause) {
-        for set in 0..self.sets.len() {
-            self.wake_all_of(set, cause);
-        }
-    }
-
-    /// Queues every key of a rule set, kind by kind, in order.
-    fn wake_all_of(&mut self, set: usize, cause: Cause) {
-        for kind in self.sets[set].profile().decides() {
-            let mut keys = self.known.keys(kind);
-            keys.sort_unstable();
-            for key in keys {
-                self.queue.wake(Work { set, key }, cause);
-            }
-        }
-        self.resync_at[set] = self.now + self.config.resync_interval(self.sets[set].profile().resync);
-    }
-
-    fn resync_if_due(&mut self) {
-        if !self.is_active() {
-            return;
-        }
-        for set in 0..self.sets.len() {
-            if self.now >= self.resync_at[set] {
-                self.stats.resyncs += 1;
-                self.wake_all_of(set, Cause::Resync);
-            }
         }
     }
 

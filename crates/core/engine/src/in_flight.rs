@@ -1,6 +1,6 @@
-//! Requests in flight: their number, their keys, and the objects that they lock.
+//! Requests in flight: their keys, the objects that they lock, and the keys that share a list.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use bindery_model::ObjectKey;
@@ -8,8 +8,8 @@ use bindery_model::hash::{digest, digest_unordered};
 use bindery_rules_api::{Listing, Request};
 use rustc_hash::FxHashMap;
 
+use crate::RequestId;
 use crate::queue::Work;
-use crate::{Config, RequestId};
 
 /// A request in flight.
 #[derive(Debug, Clone)]
@@ -22,6 +22,17 @@ pub(crate) struct InFlightRequest {
     pub checks_version: Option<u64>,
 }
 
+/// A list that keys share.
+#[derive(Debug, Clone, Default, Hash)]
+struct SharedList {
+    /// Whether it is in flight.
+    is_in_flight: bool,
+    /// The keys that the list in flight is for.
+    served: Vec<Work>,
+    /// The keys that need a later list.
+    next: Vec<Work>,
+}
+
 /// All requests in flight.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InFlight {
@@ -30,37 +41,12 @@ pub(crate) struct InFlight {
     locked: FxHashMap<ObjectKey, RequestId>,
     /// Keys that wait for an object to be unlocked, in order.
     waiting: FxHashMap<ObjectKey, VecDeque<Work>>,
-    /// Lists to send, and the keys that wait for them.
-    requested_lists: BTreeMap<Listing, Vec<Work>>,
-    /// Lists in flight, and the keys that wait for them.
-    lists: FxHashMap<RequestId, (Listing, Vec<Work>)>,
-    /// Keys that wait until an operation may start, in order.
-    waiting_for_operation: VecDeque<Work>,
-    operations: usize,
-    sent: u64,
+    /// Lists that are in flight or that keys need.
+    lists: FxHashMap<Listing, SharedList>,
+    lists_by_id: FxHashMap<RequestId, Listing>,
 }
 
 impl InFlight {
-    /// The number of reads and writes in flight.
-    pub fn requests(&self) -> usize {
-        self.by_id.len() + self.lists.len() - self.operations
-    }
-
-    /// The number of operations in flight.
-    pub fn operations(&self) -> usize {
-        self.operations
-    }
-
-    /// Whether another read or write may be sent.
-    pub fn has_capacity(&self, config: &Config) -> bool {
-        self.requests() < config.requests_max
-    }
-
-    /// Whether another operation may start.
-    pub fn has_operation_capacity(&self, config: &Config) -> bool {
-        self.operations < config.operations_max
-    }
-
     /// Adds the requests and the keys that wait for them to a digest, each request by its digest.
     pub fn digest(&self, request: &dyn Fn(RequestId) -> u64, state: &mut impl Hasher) {
         let of_request = |(id, sent): (&RequestId, &InFlightRequest)| {
@@ -69,36 +55,31 @@ impl InFlight {
         digest_unordered(self.by_id.iter().map(of_request), state);
         digest_unordered(self.locked.iter().map(|(key, id)| (key, request(*id))), state);
         digest_unordered(&self.waiting, state);
-        digest_unordered(self.lists.iter().map(|(id, (_, waiting))| (request(*id), waiting)), state);
-        (&self.requested_lists, &self.waiting_for_operation).hash(state);
+        digest_unordered(&self.lists, state);
     }
 
     pub fn is_locked(&self, key: &ObjectKey) -> bool {
         self.locked.contains_key(key)
     }
 
+    /// A request in flight.
+    pub fn get(&self, id: RequestId) -> Option<&InFlightRequest> {
+        self.by_id.get(&id)
+    }
+
     /// Registers a sent request and locks its target if necessary.
-    pub fn send(&mut self, request: InFlightRequest) -> RequestId {
-        self.sent += 1;
-        let id = RequestId(self.sent);
+    pub fn send(&mut self, id: RequestId, request: InFlightRequest) {
         // A read after a rejected write keeps the lock until the outcome is known.
         if request.request.locks_target() || request.checks_version.is_some() {
             let before = self.locked.insert(request.request.target(), id);
             assert!(before.is_none(), "two requests must not change the same object");
         }
-        if matches!(request.request, Request::RunOperation(_)) {
-            self.operations += 1;
-        }
         self.by_id.insert(id, request);
-        id
     }
 
     /// Removes an answered request and unlocks its target; `None` if the ID is unknown.
     pub fn complete(&mut self, id: RequestId) -> Option<InFlightRequest> {
         let completed = self.by_id.remove(&id)?;
-        if matches!(completed.request, Request::RunOperation(_)) {
-            self.operations -= 1;
-        }
         let target = completed.request.target();
         if self.locked.get(&target) == Some(&id) {
             self.locked.remove(&target);
@@ -106,34 +87,38 @@ impl InFlight {
         Some(completed)
     }
 
-    pub fn request_list(&mut self, listing: Listing, work: Work) {
-        self.requested_lists.entry(listing).or_default().push(work);
+    /// Makes a key wait for a list. Returns whether the list is to be sent: it is not in flight, and
+    /// no other key waits for it.
+    pub fn request_list(&mut self, listing: Listing, work: Work) -> bool {
+        let list = self.lists.entry(listing).or_default();
+        list.next.push(work);
+        !list.is_in_flight && list.next.len() == 1
     }
 
-    /// Registers the next requested list that is not in flight as sent, and reports the keys that
-    /// wait for it; `None` if there is no such list.
-    pub fn send_list(&mut self, sent_for: impl FnMut(&Work)) -> Option<(RequestId, Listing)> {
-        let is_in_flight = |listing: &Listing| self.lists.values().any(|(other, _)| other == listing);
-        let listing = self.requested_lists.keys().find(|listing| !is_in_flight(listing))?.clone();
-        let waiting = self.requested_lists.remove(&listing)?;
-        waiting.iter().for_each(sent_for);
-        self.sent += 1;
-        let id = RequestId(self.sent);
-        self.lists.insert(id, (listing.clone(), waiting));
-        Some((id, listing))
+    /// Registers a list as sent, and reports the keys that wait for it.
+    pub fn send_list(&mut self, id: RequestId, listing: &Listing, sent_for: impl FnMut(&Work)) {
+        let list = self.lists.entry(listing.clone()).or_default();
+        list.is_in_flight = true;
+        list.served = std::mem::take(&mut list.next);
+        list.served.iter().for_each(sent_for);
+        self.lists_by_id.insert(id, listing.clone());
     }
 
-    /// Removes an answered list, with the keys that wait for it.
-    pub fn complete_list(&mut self, id: RequestId) -> Option<(Listing, Vec<Work>)> {
-        self.lists.remove(&id)
+    /// Removes an answered list, with the keys that wait for it, and whether others need it again.
+    pub fn complete_list(&mut self, id: RequestId) -> Option<(Listing, Vec<Work>, bool)> {
+        let listing = self.lists_by_id.remove(&id)?;
+        let list = self.lists.get_mut(&listing)?;
+        list.is_in_flight = false;
+        let served = std::mem::take(&mut list.served);
+        let is_needed = !list.next.is_empty();
+        if !is_needed {
+            self.lists.remove(&listing);
+        }
+        Some((listing, served, is_needed))
     }
 
     pub fn wait_for(&mut self, object: ObjectKey, work: Work) {
         self.waiting.entry(object).or_default().push_back(work);
-    }
-
-    pub fn wait_for_operation(&mut self, work: Work) {
-        self.waiting_for_operation.push_back(work);
     }
 
     /// Removes the keys that wait for an object, in order.
@@ -141,19 +126,13 @@ impl InFlight {
         self.waiting.remove(object).unwrap_or_default()
     }
 
-    /// Removes the first key that waits for an operation.
-    pub fn take_waiting_for_operation(&mut self) -> Option<Work> {
-        self.waiting_for_operation.pop_front()
-    }
-
-    /// Removes all waiting keys.
+    /// Removes all waiting keys. Lists in flight were requested by decisions that no longer count.
     pub fn clear_waiting(&mut self) {
         self.waiting.clear();
-        self.requested_lists.clear();
-        // Lists in flight were requested by decisions that no longer count.
-        for (_, waiting) in self.lists.values_mut() {
-            waiting.clear();
-        }
-        self.waiting_for_operation.clear();
+        self.lists.retain(|_, list| {
+            list.served.clear();
+            list.next.clear();
+            list.is_in_flight
+        });
     }
 }

@@ -19,6 +19,7 @@
 mod backoff;
 mod config;
 mod engine;
+mod gate;
 mod in_flight;
 mod io;
 mod published_events;

@@ -28,6 +28,11 @@ impl PublishedEvents {
         self.0.insert(work.clone(), digest(events));
     }
 
+    /// Removes all keys.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// Removes a key: the condition that its events reported is over.
     pub fn forget(&mut self, work: &Work) {
         self.0.remove(work);

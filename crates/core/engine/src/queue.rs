@@ -1,7 +1,6 @@
 //! The work queue: keys that are not idle, their state, and timers.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bindery_model::hash::digest_unordered;
@@ -19,10 +18,14 @@ pub(crate) struct Work {
 }
 
 /// Why a key is woken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Cause {
     /// An object that it depends on has changed.
     Change,
+    /// This instance became the leader: it is to be decided about, whatever has changed before.
+    Start,
+    /// A pending write that its last decision may rely on was dropped.
+    Settled,
     /// A periodic resync.
     Resync,
 }
@@ -60,6 +63,8 @@ pub(crate) struct Progress {
     pub by_resync: bool,
     /// Whether a change woke it while its request was in flight or it was waiting.
     pub woken: bool,
+    /// The same for a pending write that was dropped.
+    pub settled: bool,
     /// When it was enqueued.
     since: Moment,
     /// When it was first decided about after that.
@@ -91,7 +96,10 @@ pub(crate) struct WorkQueue {
     /// Decided about first: keys that continue after an answer or receive a hand-off.
     first: VecDeque<Work>,
     queue: VecDeque<Work>,
-    timers: BinaryHeap<Reverse<(Moment, Work)>>,
+    /// One entry for each scheduled key.
+    timers: BTreeSet<(Moment, Work)>,
+    /// Keys that are no longer scheduled, until they are taken.
+    resumed: Vec<Work>,
     now: Moment,
     /// Counters by rule set and kind.
     queues: FxHashMap<(usize, Kind), Queue>,
@@ -151,7 +159,8 @@ impl WorkQueue {
             };
             let mut of_key = DefaultHasher::new();
             (work, std::mem::discriminant(&progress.state), due, keeps_outcomes).hash(&mut of_key);
-            (progress.rejections, progress.failures, progress.by_resync, progress.woken).hash(&mut of_key);
+            (progress.rejections, progress.failures, progress.by_resync, progress.woken, progress.settled)
+                .hash(&mut of_key);
             progress.live_reads.digest(&mut of_key);
             of_key.finish()
         };
@@ -172,8 +181,9 @@ impl WorkQueue {
         self.keys.len()
     }
 
-    /// Enqueues a key unless it is queued, waiting or in flight. A change ends its back-off; a
-    /// resync does not. Returns whether it was enqueued.
+    /// Enqueues a key unless it is queued, waiting or in flight. Only a change ends its back-off. A
+    /// dropped pending write does not end the back-off after a rejection: otherwise keys whose writes
+    /// are rejected would wake each other without any delay. Returns whether it was enqueued.
     pub fn wake(&mut self, work: Work, cause: Cause) -> bool {
         let Some(progress) = self.keys.get_mut(&work) else {
             let by_resync = cause == Cause::Resync;
@@ -184,19 +194,31 @@ impl WorkQueue {
             self.queue.push_back(work);
             return true;
         };
-        if cause == Cause::Resync {
+        match cause {
+            Cause::Change | Cause::Settled => {}
+            // It was woken since, or continues after its answer.
+            Cause::Start | Cause::Resync => return false,
+        }
+        let is_change = cause == Cause::Change;
+        let was_rejected = progress.rejections > 0 || progress.rejection.is_some();
+        if !is_change && was_rejected && matches!(progress.state, State::Scheduled(..)) {
             return false;
         }
         progress.live_reads.clear_reads();
-        (progress.rejections, progress.failures) = (0, 0);
+        if is_change {
+            (progress.rejections, progress.failures) = (0, 0);
+        }
         progress.by_resync = false;
         match progress.state {
             State::InFlight | State::Waiting => {
-                progress.woken = true;
+                progress.woken |= is_change;
+                progress.settled |= !is_change;
                 false
             }
             State::Queued => false,
-            State::Scheduled(..) => {
+            State::Scheduled(due, _) => {
+                self.timers.remove(&(due, work.clone()));
+                self.resumed.push(work.clone());
                 (progress.since, progress.began) = (self.now, None);
                 self.set_state(&work, State::Queued);
                 self.counts(&work).adds += 1;
@@ -204,6 +226,20 @@ impl WorkQueue {
                 true
             }
         }
+    }
+
+    /// Wakes the keys with a request in flight, which is from before this instance was the leader.
+    pub fn wake_in_flight(&mut self) {
+        for progress in self.keys.values_mut().filter(|progress| progress.state == State::InFlight) {
+            progress.live_reads.clear_reads();
+            (progress.rejections, progress.failures) = (0, 0);
+            (progress.by_resync, progress.woken) = (false, true);
+        }
+    }
+
+    /// At least the number of queued keys: some may have been decided about since.
+    pub fn backlog(&self) -> usize {
+        self.first.len() + self.queue.len()
     }
 
     /// Records that the list which a key waits for is sent. It includes all earlier changes.
@@ -215,14 +251,15 @@ impl WorkQueue {
 
     /// Enqueues a key ahead of the ordinary queue.
     pub fn enqueue_first(&mut self, work: Work) {
-        self.progress(&work).woken = false;
+        let progress = self.progress(&work);
+        (progress.woken, progress.settled) = (false, false);
         self.set_state(&work, State::Queued);
         self.first.push_back(work);
     }
 
     /// Makes a key idle after its request, unless a change has woken it.
     pub fn idle_unless_woken(&mut self, work: Work) {
-        if self.keys.get(&work).is_some_and(|progress| progress.woken) {
+        if self.keys.get(&work).is_some_and(|progress| progress.woken || progress.settled) {
             self.enqueue_first(work);
         } else {
             self.set_idle(&work);
@@ -241,7 +278,8 @@ impl WorkQueue {
 
     /// Enqueues a key ahead of all others.
     pub fn enqueue_next(&mut self, work: Work) {
-        self.progress(&work);
+        let progress = self.progress(&work);
+        (progress.woken, progress.settled) = (false, false);
         self.set_state(&work, State::Queued);
         self.first.push_front(work);
     }
@@ -278,14 +316,17 @@ impl WorkQueue {
                 rejection.retry_in = Some(moment.since(rejection.at));
             }
             self.set_state(work, State::Scheduled(moment, keep_outcomes));
-            self.timers.push(Reverse((moment, work.clone())));
+            self.timers.insert((moment, work.clone()));
         }
     }
 
-    /// Enqueues the keys that are due.
-    pub fn enqueue_due(&mut self, now: Moment) {
-        while self.timers.peek().is_some_and(|Reverse((moment, _))| *moment <= now) {
-            let Some(Reverse((moment, work))) = self.timers.pop() else { return };
+    /// Enqueues the keys that are due; at most this many, and the others later.
+    pub fn enqueue_due(&mut self, now: Moment, keys_max: usize) {
+        for _ in 0..keys_max {
+            if self.timers.first().is_none_or(|(due, _)| *due > now) {
+                return;
+            }
+            let Some((moment, work)) = self.timers.pop_first() else { return };
             let Some(progress) = self.keys.get_mut(&work) else { continue };
             if let State::Scheduled(due, keeps_outcomes) = progress.state
                 && due == moment
@@ -297,14 +338,20 @@ impl WorkQueue {
                 (progress.since, progress.began) = (now, None);
                 self.set_state(&work, State::Queued);
                 self.counts(&work).adds += 1;
+                self.resumed.push(work.clone());
                 self.queue.push_back(work);
             }
         }
     }
 
+    /// Removes the keys that were scheduled and are queued since the last call.
+    pub fn take_resumed(&mut self) -> Vec<Work> {
+        std::mem::take(&mut self.resumed)
+    }
+
     /// The time of the next timer.
     pub fn next_due(&self) -> Option<Moment> {
-        self.timers.peek().map(|Reverse((moment, _))| *moment)
+        self.timers.first().map(|(due, _)| *due)
     }
 
     /// Makes a key idle.
@@ -324,5 +371,6 @@ impl WorkQueue {
         self.first.clear();
         self.queue.clear();
         self.timers.clear();
+        self.resumed.clear();
     }
 }

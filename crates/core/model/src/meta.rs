@@ -59,7 +59,7 @@ impl fmt::Display for FieldError {
 }
 
 /// Labels, sorted by key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(Box<[(Name, Name)]>);
 
 impl Labels {
@@ -67,6 +67,16 @@ impl Labels {
     pub fn get(&self, key: &str) -> Option<&Name> {
         let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
         Some(&self.0[at].1)
+    }
+
+    /// All labels, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = &(Name, Name)> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The same labels with one of them set to a value, or removed.

@@ -130,6 +130,14 @@ impl Requirement {
         }
     }
 
+    /// The values of which the label must have one; `None` if it does not require any.
+    pub fn required_values(&self) -> Option<&[Name]> {
+        match &self.test {
+            Test::In(values) => Some(values),
+            Test::NotIn(_) | Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => None,
+        }
+    }
+
     /// A value of the label that meets it; `None` when the label must be absent.
     pub fn sample_value(&self) -> Option<Name> {
         match &self.test {
@@ -169,10 +177,8 @@ pub(crate) type LabelValues<'a> = (&'a Name, &'a [Name]);
 
 /// The most selective `In` requirement: on the host name, else with the fewest values.
 pub(crate) fn most_selective(requirements: &[Requirement]) -> Option<LabelValues<'_>> {
-    let candidates = requirements.iter().filter_map(|requirement| match &requirement.test {
-        Test::In(values) => Some((&requirement.key, &**values)),
-        Test::NotIn(_) | Test::Exists | Test::DoesNotExist | Test::Above(_) | Test::Below(_) => None,
-    });
+    let candidates =
+        requirements.iter().filter_map(|requirement| Some((&requirement.key, requirement.required_values()?)));
     candidates.min_by_key(|(key, values)| (*key != HOST, values.len()))
 }
 

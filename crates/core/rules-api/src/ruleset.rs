@@ -48,6 +48,11 @@ pub trait RuleSet: Sync {
         None
     }
 
+    /// Whether it hands objects to other keys. Keys that are backed off or wait receive none.
+    fn hands_off(&self) -> bool {
+        false
+    }
+
     /// Decides about a key, from the cache and the live reads for this key.
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict;
 

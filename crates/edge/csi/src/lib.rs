@@ -13,6 +13,7 @@
 //! passed to the driver, and neither stored nor logged.
 
 pub mod capacity;
+mod coalesced;
 mod connection;
 mod delete;
 mod driver;
@@ -34,7 +35,7 @@ mod volume;
 pub use driver::{CallObserver, Driver, DriverInfo, FinishedCall};
 pub use facts::{Facts, Patch, ReadResult, WriteResult};
 pub use grpc_status::code_name;
-pub use node_assignment::{NodeAssignment, UnassignedClaim};
+pub use node_assignment::{NodeAssignment, TouchedClaims, UnassignedClaim};
 pub use objects::{ApiObjects, ObjectClient};
 pub use prepare::{Prepared, SecretRef, Secrets, Source, Step, next};
 pub use setup::{Capabilities, Setup};

@@ -3,8 +3,11 @@
 //! All provisioners see such a claim at the same time. Each waits for a random delay, which grows
 //! with every attempt, so that mostly one of them tries. The resourceVersion in the write ensures
 //! that only one succeeds.
+//!
+//! Nothing is polled: claims are looked at after the engine has decided about them, which it does
+//! when they or their class have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -13,16 +16,20 @@ use std::time::Duration;
 use bindery_model::{Annotation, ClaimKey, Name};
 use bindery_provisioner_sdk::{Accessibility, ProvisionContext, ProvisionRequest, claim_path, class_path};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 
 use crate::capacity::Segment;
+use crate::coalesced::Coalesced;
 use crate::facts::{Patch, ReadResult, WriteResult};
 use crate::fields::{text, text_or_empty};
 use crate::objects::ObjectClient;
 use crate::storage::Csi;
 
-/// The shortest interval between two looks at the unassigned claims.
-const POLL_INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// Longer than the process runs.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The claims about which a decision was made since they were last looked at.
+pub type TouchedClaims = Coalesced<ClaimKey>;
 
 /// A claim that is not assigned to any node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,32 +60,64 @@ pub struct NodeAssignment {
     pub delay_max: Duration,
 }
 
+/// The unassigned claims, with the number of attempts and when the next one is due.
+#[derive(Debug, Default)]
+struct Waiting(BTreeMap<ClaimKey, (UnassignedClaim, u32, Instant)>);
+
+impl Waiting {
+    /// Adds a claim, or removes it if it is no longer unassigned. A claim that is already waiting
+    /// keeps its place.
+    fn update(&mut self, key: ClaimKey, claim: Option<UnassignedClaim>, first_due: impl FnOnce() -> Instant) {
+        let Some(claim) = claim else {
+            self.0.remove(&key);
+            return;
+        };
+        match self.0.get_mut(&key).filter(|(known, _, _)| known.uid == claim.uid) {
+            Some((known, _, _)) => *known = claim,
+            None => drop(self.0.insert(key, (claim, 0, first_due()))),
+        }
+    }
+
+    /// The claims whose next attempt is due. `next_due` says when the attempt after that one is.
+    fn take_due(&mut self, now: Instant, next_due: impl Fn(u32) -> Instant) -> Vec<UnassignedClaim> {
+        let mut claims = Vec::new();
+        for (claim, attempts, due) in self.0.values_mut().filter(|(_, _, due)| *due <= now) {
+            *attempts = attempts.saturating_add(1);
+            *due = next_due(*attempts);
+            claims.push(claim.clone());
+        }
+        claims
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.0.values().map(|(_, _, due)| *due).min()
+    }
+}
+
 impl NodeAssignment {
-    /// Runs forever; `unassigned` lists the unassigned claims, or returns `None` until they are
-    /// known.
-    pub async fn run<F>(self, unassigned: impl Fn() -> F)
+    /// Runs forever. Looks only at claims that are in `touched`: `describe` returns each of them,
+    /// with what is needed to assign it if it is unassigned.
+    pub async fn run<F>(self, touched: Arc<TouchedClaims>, describe: impl Fn(BTreeSet<ClaimKey>) -> F)
     where
-        F: Future<Output = Option<Vec<UnassignedClaim>>>,
+        F: Future<Output = Option<Vec<(ClaimKey, Option<UnassignedClaim>)>>>,
     {
-        let every = (self.delay_base / 100).max(POLL_INTERVAL_MIN);
-        // Per claim: the number of attempts, and when the next one is due. Assigned claims are
-        // dropped.
-        let mut attempts: BTreeMap<Name, (u32, Instant)> = BTreeMap::new();
+        let mut waiting = Waiting::default();
         loop {
-            sleep(every).await;
-            let Some(unassigned) = unassigned().await else { continue };
-            attempts.retain(|uid, _| unassigned.iter().any(|claim| claim.uid == *uid));
-            for claim in unassigned {
-                let (attempt, due) =
-                    attempts.entry(claim.uid.clone()).or_insert_with(|| (0, Instant::now() + self.delay(0)));
-                if Instant::now() < *due {
-                    continue;
+            let due = waiting.next_due().unwrap_or_else(|| Instant::now() + FOREVER);
+            tokio::select! {
+                () = sleep_until(due) => {
+                    let next_due = |attempts| Instant::now() + self.delay(attempts);
+                    for claim in waiting.take_due(Instant::now(), next_due) {
+                        if let Err(error) = self.assign(&claim).await {
+                            tracing::debug!(claim = %claim.claim, error, "claim not assigned to this node");
+                        }
+                    }
                 }
-                *attempt += 1;
-                *due = Instant::now() + self.delay(*attempt);
-                match self.assign(&claim).await {
-                    Ok(()) => {}
-                    Err(error) => tracing::debug!(claim = %claim.claim, error, "claim not assigned to this node"),
+                keys = touched.next() => {
+                    // `None` only if the engine has stopped.
+                    for (key, claim) in describe(keys).await.unwrap_or_default() {
+                        waiting.update(key, claim, || Instant::now() + self.delay(0));
+                    }
                 }
             }
         }
@@ -165,6 +204,35 @@ fn delay(base: Duration, max: Duration, attempt: u32, chance: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn claim(name: &str, uid: &str) -> UnassignedClaim {
+        let claim = ClaimKey::new("ns", name);
+        UnassignedClaim { claim, uid: uid.into(), class: "fast".into(), volume: format!("pvc-{uid}").as_str().into() }
+    }
+
+    #[test]
+    fn claims_wait_for_their_turn_until_they_are_assigned() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let (a, b) = (claim("a", "1"), claim("b", "2"));
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.next_due(), None, "there is nothing to do until a claim is touched");
+        waiting.update(a.claim.clone(), Some(a.clone()), || start + second);
+        waiting.update(b.claim.clone(), Some(b.clone()), || start + second * 2);
+        waiting.update(a.claim.clone(), Some(a.clone()), || start);
+        assert_eq!(waiting.next_due(), Some(start + second), "a claim that is touched again keeps its place");
+        let later = |attempts: u32| start + second * (10 * attempts);
+        assert_eq!(waiting.take_due(start, later), []);
+        assert_eq!(waiting.take_due(start + second, later), std::slice::from_ref(&a));
+        assert_eq!(waiting.take_due(start + second * 2, later), std::slice::from_ref(&b));
+        assert_eq!(waiting.next_due(), Some(start + second * 10), "they are tried again");
+        waiting.update(a.claim.clone(), None, || start);
+        assert_eq!(waiting.take_due(start + second * 10, later), [b], "an assigned claim is dropped");
+        let replaced = claim("b", "3");
+        waiting.update(replaced.claim.clone(), Some(replaced.clone()), || start);
+        assert_eq!(waiting.take_due(start, later), [replaced], "a new claim of the same name starts over");
+        waiting.update(ClaimKey::new("ns", "b"), None, || start);
+        assert_eq!(waiting.next_due(), None);
+    }
 
     #[test]
     fn delay_doubles_up_to_a_limit_with_jitter() {

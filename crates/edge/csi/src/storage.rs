@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use crate::capacity::CapacityChanges;
 use crate::delete::{self, DeleteStep};
 use crate::driver::Driver;
 use crate::facts::{Facts, ReadResult};
@@ -31,14 +31,14 @@ pub struct Csi {
     setup: Setup,
     driver: Driver,
     objects: Arc<dyn ObjectClient>,
-    changed: Arc<Notify>,
+    changes: Arc<CapacityChanges>,
     records: Option<Records>,
 }
 
 impl Csi {
     /// Uses `driver` as `setup` says, and reads objects through `objects`.
     pub fn new(setup: Setup, driver: Driver, objects: Arc<dyn ObjectClient>) -> Csi {
-        Csi { setup, driver, objects, changed: Arc::default(), records: None }
+        Csi { setup, driver, objects, changes: Arc::default(), records: None }
     }
 
     /// Data sources of recorded requests stay protected.
@@ -48,9 +48,9 @@ impl Csi {
         self
     }
 
-    /// Notified when the available capacity may have changed.
-    pub fn changed(&self) -> Arc<Notify> {
-        self.changed.clone()
+    /// What may have changed the available capacity.
+    pub fn changes(&self) -> Arc<CapacityChanges> {
+        self.changes.clone()
     }
 
     /// Whether the driver has enough capacity for a claim in the requested topology. Data sources
@@ -114,7 +114,6 @@ impl Csi {
         let other_node_possible = self.setup.capabilities.topology && ask.request.node.is_some();
         let driver = self.driver.migrated(migration::plugin_of(&self.setup, ask.class).is_some());
         let result = driver.create_volume(prepared.request(secrets.clone())).await;
-        self.changed.notify_one();
         let response = result.map_err(|status| grpc_status::create_failure(&status, other_node_possible))?;
         match volume::from_response(&self.setup, ask, &prepared, response) {
             Ok(volume) => {
@@ -157,7 +156,7 @@ impl Csi {
         };
         let driver = self.driver.migrated(delete::is_migrated(volume));
         let removed = driver.delete_volume(DeleteVolumeRequest { volume_id, secrets }).await;
-        self.changed.notify_one();
+        self.changes.deleted(volume);
         removed.map_err(|status| grpc_status::delete_failure(&status))
     }
 
@@ -212,7 +211,14 @@ impl Storage for Csi {
     }
 
     fn create<'a>(&'a self, ask: ProvisionContext<'a>, prepared: &'a Value) -> BoxFuture<'a, Result<Value, Failure>> {
-        Box::pin(self.create_volume(ask, prepared))
+        Box::pin(async move {
+            let created = self.create_volume(ask, prepared).await;
+            let is_called = created.as_ref().err().is_none_or(|failure| failure.effect != FailureEffect::NotAttempted);
+            if is_called {
+                self.changes.created(&ask.request.class, created.as_ref().ok());
+            }
+            created
+        })
     }
 
     fn delete<'a>(&'a self, volume: &'a Value) -> BoxFuture<'a, Result<(), Failure>> {

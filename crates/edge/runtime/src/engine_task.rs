@@ -1,5 +1,6 @@
 //! The task that owns the engine: it passes inputs one at a time and carries out the outputs.
 
+use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use bindery_rules_api::Request;
 use futures::FutureExt as _;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::caller::Caller;
@@ -66,6 +67,16 @@ pub struct EngineTask {
 /// Longer than the process runs.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// Waits until a time. If it has come, other tasks and inputs still get their turn: the engine asks
+/// to be called at once while it works in slices, and a timer would round that up to a millisecond.
+async fn reach(time: Instant) {
+    if time > Instant::now() {
+        sleep_until(time).await;
+    } else {
+        yield_now().await;
+    }
+}
+
 impl EngineTask {
     /// A task for an engine, which gets messages and what watches report.
     pub fn new(
@@ -76,6 +87,8 @@ impl EngineTask {
         changes: ChangeReceiver,
         observer: Arc<dyn Observer>,
     ) -> EngineTask {
+        // Instances that are rejected at the same time must not retry at the same time.
+        let engine = engine.with_jitter(RandomState::new().hash_one(()));
         let (calls, decisions, rejections) = (JoinSet::new(), DecisionLog::default(), RejectionLog::default());
         EngineTask { engine, caller, events, inbox, changes, calls, observer, decisions, rejections }
     }
@@ -103,7 +116,7 @@ impl EngineTask {
                         continue;
                     }
                 },
-                () = sleep_until(tick_at) => {
+                () = reach(tick_at) => {
                     tick_at = start + FOREVER;
                     Input::Tick
                 }

@@ -68,6 +68,10 @@ impl RuleSet for Binder {
         }
     }
 
+    fn hands_off(&self) -> bool {
+        true
+    }
+
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         let decision = Decision { config: &self.config, known, live_reads };
         match key.kind {

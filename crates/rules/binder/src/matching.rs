@@ -17,7 +17,8 @@ pub fn choose<'a>(known: &'a Cache, request: &MatchCriteria<'_>) -> Option<Choic
         request,
         known.volumes_of(&claim.key()),
         |fits: &dyn Fn(&Volume) -> bool| -> Option<&'a Arc<Volume>> {
-            known.free_volumes().first(&MatchKey::of_claim(claim), request.modes, claim.requested(), fits)
+            let key = MatchKey::of_claim(claim);
+            known.free_volumes().first(&key, request.modes, claim.requested(), request.selector, fits)
         },
     )
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bindery_binder::matching::{Choice, choose, taker};
-use bindery_cache::Cache;
+use bindery_cache::{Cache, VolumeRequirements};
 use bindery_matching::{MatchCriteria, check_satisfies, mismatch, reserved_mismatch};
 use bindery_model::{
     AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimRef, Labels, Meta, Name, Object, ObjectKey, Quantity,
@@ -77,11 +77,38 @@ fn phase() -> impl Strategy<Value = VolumePhase> {
     ]
 }
 
+/// Up to two labels, of few keys and values.
+fn labels() -> impl Strategy<Value = Labels> {
+    let label = (prop::sample::select(vec!["disk", "zone"]), prop::sample::select(vec!["a", "b", "c"]));
+    prop::collection::vec(label, 0..3)
+        .prop_map(|labels| labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+}
+
+/// Mostly none; requirements of all kinds on these labels.
+fn selector() -> impl Strategy<Value = Option<Box<Result<Selector, String>>>> {
+    let key = prop::sample::select(vec!["disk", "zone", "unknown"]);
+    let test = prop_oneof![
+        4 => prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "d"]), 1..3).prop_map(|values| ("In", values)),
+        1 => prop::collection::vec(prop::sample::select(vec!["a", "b"]), 1..3).prop_map(|values| ("NotIn", values)),
+        1 => Just(("Exists", vec![])),
+        1 => Just(("DoesNotExist", vec![])),
+    ];
+    let selector = prop::collection::vec((key, test), 0..3).prop_map(|requirements| {
+        let mut selector = Selector::default();
+        for (key, (operator, values)) in requirements {
+            let values = values.into_iter().map(Name::from).collect();
+            selector.express(key.into(), operator, values).expect("a valid requirement");
+        }
+        Some(Box::new(Ok(selector)))
+    });
+    prop_oneof![1 => Just(None), 1 => selector]
+}
+
 fn volume() -> impl Strategy<Value = Volume> {
     let spec = (size(), modes(), volume_mode(), rarely(["fast", "slow"]), rarely(["gold", ""]));
-    let rest = (claim_ref(), phase(), prop::bool::weighted(0.1), rarely(["ssd", "hdd"]));
+    let rest = (claim_ref(), phase(), prop::bool::weighted(0.1), labels());
     (volume_name(), spec, rest).prop_map(|(name, (capacity, modes, volume_mode, class, vac), rest)| {
-        let (claim_ref, phase, deleting, disk) = rest;
+        let (claim_ref, phase, deleting, labels) = rest;
         Volume {
             meta: meta(&name),
             capacity,
@@ -92,7 +119,7 @@ fn volume() -> impl Strategy<Value = Volume> {
             claim_ref,
             phase,
             deleting,
-            labels: disk.map(|disk| ("disk".into(), disk)).into_iter().collect::<Labels>(),
+            labels,
             ..Volume::default()
         }
     })
@@ -101,13 +128,8 @@ fn volume() -> impl Strategy<Value = Volume> {
 fn claim() -> impl Strategy<Value = Claim> {
     let spec = (size(), modes(), volume_mode(), rarely(["fast", "slow"]), rarely(["gold", ""]));
     let named = prop_oneof![3 => Just(None), 1 => volume_name().prop_map(Some)];
-    (claim_key(), spec, named, rarely(["ssd", "hdd"]), prop::bool::weighted(0.1)).prop_map(
-        |(key, (request, modes, volume_mode, class_field, attributes_class), volume, disk, bound)| {
-            let selector = disk.map(|disk| {
-                let mut selector = Selector::default();
-                selector.require("disk".into(), disk);
-                Box::new(Ok(selector))
-            });
+    (claim_key(), spec, named, selector(), prop::bool::weighted(0.1)).prop_map(
+        |(key, (request, modes, volume_mode, class_field, attributes_class), volume, selector, bound)| {
             let mut claim = Claim {
                 meta: Meta { namespace: key.namespace, ..meta(&key.name) },
                 request,
@@ -175,6 +197,18 @@ impl Naive {
         reserved.or_else(free).map(|volume| volume.name().clone())
     }
 
+    /// The smallest Available volume that a pod's claim may get, on a node that reaches them all.
+    fn available(&self, request: &MatchCriteria<'_>) -> Option<Name> {
+        let node = Labels::default();
+        let fits = |volume: &&Volume| {
+            volume.claim_ref.is_none()
+                && mismatch(&request.on(&node), volume).is_none()
+                && !self.is_requested_by_name(volume)
+        };
+        let rank = |volume: &&Volume| (volume.size().clone(), volume.name().clone());
+        self.shown().filter(fits).min_by_key(rank).map(|volume| volume.name().clone())
+    }
+
     /// Of the unbound claims without a reserved volume, the matching one that requests most.
     fn taker(&self, volume: &Volume) -> Option<ClaimKey> {
         if !volume.is_free() || self.is_requested_by_name(volume) {
@@ -233,6 +267,40 @@ fn chosen(choice: Option<Choice<'_>>) -> Option<Name> {
     })
 }
 
+/// The same by the index that scheduling uses.
+fn available(known: &Cache, request: &MatchCriteria<'_>) -> Option<Name> {
+    let (requirements, node) = (VolumeRequirements::of(request.claim), Labels::default());
+    let candidates = known.topology_index().candidates(&requirements, request.selector);
+    let found = candidates.reachable(&node).first(&requirements, &node, |_| false);
+    found.map(|candidate| candidate.volume().name().clone())
+}
+
+/// The number of volumes by class and whether they are bound, and of claims by namespace.
+fn counts(known: &Cache) -> BTreeMap<String, usize> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (group, count) in known.volume_counts().iter() {
+        *counts.entry(format!("{} {} {:?}", group.class, group.is_bound, group.volume_mode)).or_default() += count;
+    }
+    for (group, count) in known.claim_counts().iter() {
+        *counts.entry(format!("{} {} {}", group.namespace, group.class, group.attributes_class)).or_default() += count;
+    }
+    counts
+}
+
+/// The same by a scan.
+fn scanned(naive: &Naive) -> BTreeMap<String, usize> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for volume in naive.shown() {
+        let is_bound = volume.phase == VolumePhase::Bound;
+        *counts.entry(format!("{} {is_bound} {:?}", volume.class_field, volume.volume_mode)).or_default() += 1;
+    }
+    for claim in naive.claims.values() {
+        let group = format!("{} {} {}", claim.meta.namespace, claim.class(), claim.attributes());
+        *counts.entry(group).or_default() += 1;
+    }
+    counts
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -247,10 +315,22 @@ proptest! {
             for claim in &requests {
                 let request = MatchCriteria::of(claim, false).expect("valid selectors");
                 prop_assert_eq!(chosen(choose(&known, &request)), naive.choose(&request), "for {:?}", claim);
+                prop_assert_eq!(available(&known, &request), naive.available(&request), "for {:?}", claim);
             }
+            prop_assert_eq!(counts(&known), scanned(&naive));
             for volume in naive.shown() {
                 prop_assert_eq!(taker(&known, volume, |_| false).cloned(), naive.taker(volume), "for {:?}", volume);
             }
+        }
+        let snapshot = known.snapshot();
+        for name in naive.volumes.keys() {
+            known.watched_deleted(&ObjectKey::volume(name.clone()), 0);
+        }
+        let copy = snapshot.build();
+        prop_assert_eq!(counts(&copy), scanned(&naive), "a snapshot does not follow changes");
+        for claim in &requests {
+            let request = MatchCriteria::of(claim, false).expect("valid selectors");
+            prop_assert_eq!(chosen(choose(&copy, &request)), naive.choose(&request), "for {:?}", claim);
         }
     }
 

@@ -106,6 +106,10 @@ impl RuleSet for Scheduler {
         }
     }
 
+    fn hands_off(&self) -> bool {
+        true
+    }
+
     fn decide(&self, known: &Cache, key: &ObjectKey, live_reads: &LiveReads) -> Verdict {
         if key.kind != Kind::Pod {
             return Verdict::idle(&rules::NOT_OURS);

@@ -264,6 +264,10 @@ impl<'a, W: EngineApi> Run<'a, W> {
                 } else {
                     self.handle(Input::Answered(id, answer));
                 }
+            } else if self.tick_at.is_some_and(|tick_at| tick_at <= self.now) {
+                // The engine continues at once.
+                self.tick_at = None;
+                self.handle(Input::Tick);
             } else {
                 return;
             }

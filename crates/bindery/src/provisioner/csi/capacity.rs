@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_cache::Cache;
-use bindery_csi::capacity::{CapacityPublisher, Counts, Identity, Segment, Targets, managed_by, owner, segments};
+use bindery_csi::capacity::{
+    CapacityChanges, CapacityPublisher, Counts, Identity, RetryDelays, Segment, Targets, managed_by, owner, segments,
+};
 use bindery_csi::{Driver, DriverInfo, ObjectClient};
 use bindery_engine::Engine;
 use bindery_model::{BindingMode, Class, Kind, Name};
 use bindery_runtime::{Api, EngineQuery, Message};
 use futures::future::BoxFuture;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::flags::{Args, CapacityFlags};
@@ -63,7 +64,7 @@ pub fn publisher(
     api: Api,
     identity: Identity,
     driver: &Driver,
-    changed: Arc<Notify>,
+    changes: Arc<CapacityChanges>,
     counts: Arc<Counts>,
 ) -> CapacityPublisher {
     let flags = &args.capacity;
@@ -73,7 +74,8 @@ pub fn publisher(
         identity,
         poll: flags.capacity_poll_interval,
         calls_max: flags.capacity_threads,
-        changed,
+        retry: RetryDelays { first: args.retry_interval_start, max: args.retry_interval_max },
+        changes,
         counts,
     }
 }

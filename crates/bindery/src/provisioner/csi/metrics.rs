@@ -1,12 +1,13 @@
 //! Metrics of the CSI provisioner, under csi-provisioner's names.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bindery_csi::capacity::Counts;
-use bindery_csi::{CallObserver, FinishedCall};
+use bindery_csi::{CallObserver, FinishedCall, TouchedClaims};
 use bindery_engine::{Decided, Measured, Rejection};
+use bindery_model::Kind;
 use bindery_model::migration::Plugin;
 use bindery_rules_api::Timed;
 use bindery_runtime::{FinishedOperation, LeaseStatus, Observer};
@@ -32,11 +33,13 @@ pub struct CsiMetrics(Arc<Inner>);
 
 struct Inner {
     recorder: Recorder,
-    driver: std::sync::OnceLock<String>,
+    driver: OnceLock<String>,
     calls: Histograms,
     provisions: Tally,
     deletions: Tally,
     capacities: Arc<Counts>,
+    /// Set if claims are assigned to this node.
+    touched_claims: OnceLock<Arc<TouchedClaims>>,
 }
 
 /// Successes with their durations, and failures.
@@ -63,12 +66,19 @@ impl CsiMetrics {
         let calls: fn() -> Histogram = || Histogram::new(CALL_BUCKETS);
         CsiMetrics(Arc::new(Inner {
             recorder,
-            driver: std::sync::OnceLock::new(),
+            driver: OnceLock::new(),
             calls: Family::new_with_constructor(calls),
             provisions: Tally::default(),
             deletions: Tally::default(),
             capacities: Arc::default(),
+            touched_claims: OnceLock::new(),
         }))
+    }
+
+    /// Adds every claim that the engine decides about to `touched`.
+    pub fn report_claims(&self, touched: Arc<TouchedClaims>) {
+        // A second call would set the same.
+        let _ = self.0.touched_claims.set(touched);
     }
 
     /// Counters of CSIStorageCapacity objects, which their publisher updates.
@@ -128,6 +138,9 @@ impl Observer for CsiMetrics {
     }
 
     fn decided(&self, decided: Decided) {
+        if let Some(touched) = self.0.touched_claims.get().filter(|_| decided.key.kind == Kind::Claim) {
+            touched.add(decided.key.claim_key());
+        }
         self.0.recorder.decided(decided);
     }
 

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bindery_csi::capacity::CapacityPublisher;
-use bindery_csi::{ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, remove_stale_snapshot_finalizers};
+use bindery_csi::{
+    ApiObjects, Csi, Driver, DriverInfo, ObjectClient, Setup, TouchedClaims, remove_stale_snapshot_finalizers,
+};
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
@@ -72,10 +74,14 @@ pub async fn run(args: Args) -> Result<(), String> {
             let identity = capacity::identity(pod, &introduction.name, node.as_ref(), &*look).await?;
             let flags = &args.capacity;
             let api = connect(Some((flags.kube_api_capacity_qps, flags.kube_api_capacity_burst)))?;
-            Some(capacity::publisher(&args, api, identity, &driver, csi.changed(), metrics.capacities()))
+            Some(capacity::publisher(&args, api, identity, &driver, csi.changes(), metrics.capacities()))
         }
     };
     let taking = node.as_ref().and_then(|node| node.taking(&args.node, csi.clone(), look.clone()));
+    let touched = Arc::<TouchedClaims>::default();
+    if taking.is_some() {
+        metrics.report_claims(touched.clone());
+    }
     let worker: Arc<dyn RunOperation> =
         Arc::new(ProvisioningWorker::new(api.clone(), csi).with_records(records.clone()));
     let recorded = records.clone();
@@ -95,7 +101,7 @@ pub async fn run(args: Args) -> Result<(), String> {
         tokio::select! {
             () = sweep_snapshots(&args, &introduction, look, recorded) => {}
             () = publish_capacity(&args, &introduction, node.as_ref(), publisher, outbox.clone()) => {}
-            () = node_deployment::assign_claims(taking, config, outbox.clone()) => {}
+            () = node_deployment::assign_claims(taking, config, touched, outbox.clone()) => {}
         }
     };
     let lease = match lease {

@@ -1,12 +1,13 @@
 //! One provisioner per node: the node, and the unassigned claims that it may provision there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_cache::Cache;
 use bindery_csi::capacity::Segment;
-use bindery_csi::{Csi, Driver, NodeAssignment, ObjectClient, UnassignedClaim};
+use bindery_csi::{Csi, Driver, NodeAssignment, ObjectClient, TouchedClaims, UnassignedClaim};
 use bindery_model::migration::topologies;
-use bindery_model::{Annotation, BindingMode, Claim, Kind, Labels, Name};
+use bindery_model::{Annotation, BindingMode, Claim, ClaimKey, Labels, Name};
 use bindery_provisioner_sdk::{Config, OwnNode};
 use bindery_runtime::Message;
 use tokio::sync::mpsc::UnboundedSender;
@@ -67,19 +68,25 @@ impl LocalNode {
 }
 
 /// Assigns claims to this node, forever; does nothing if that is disabled.
-pub async fn assign_claims(taking: Option<NodeAssignment>, config: Config, outbox: UnboundedSender<Message>) {
+pub async fn assign_claims(
+    taking: Option<NodeAssignment>,
+    config: Config,
+    touched: Arc<TouchedClaims>,
+    outbox: UnboundedSender<Message>,
+) {
     let Some(taking) = taking else { return std::future::pending().await };
-    let unassigned = || {
+    let describe = |keys: BTreeSet<ClaimKey>| {
         let config = config.clone();
-        query(&outbox, move |known| unassigned(known, &config))
+        query(&outbox, move |known| keys.into_iter().map(|key| unassigned(known, &config, key)).collect())
     };
-    taking.run(unassigned).await;
+    taking.run(touched, describe).await;
 }
 
-/// The claims that any node may provision.
-fn unassigned(known: &Cache, config: &Config) -> Vec<UnassignedClaim> {
-    let claims = known.keys(Kind::Claim).into_iter().filter_map(|key| known.claim(&key.claim_key()));
-    claims.filter(|claim| is_unassigned(known, claim, config)).map(|claim| description(claim, config)).collect()
+/// A claim, with its description if any node may provision it.
+fn unassigned(known: &Cache, config: &Config, key: ClaimKey) -> (ClaimKey, Option<UnassignedClaim>) {
+    let claim = known.claim(&key).filter(|claim| is_unassigned(known, claim, config));
+    let description = claim.map(|claim| description(claim, config));
+    (key, description)
 }
 
 fn description(claim: &Claim, config: &Config) -> UnassignedClaim {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_model::{
-    Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Name, Node, ObjectKey, Pod,
-    PodKey, Record, Volume,
+    Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Name, Node, ObjectKey,
+    Pod, PodKey, Record, Volume,
 };
 
 use crate::node_pods::PodState;
@@ -152,7 +152,9 @@ impl Cache {
         let unbound_classes = waiting.map(|pod| self.unbound_classes(pod)).unwrap_or_default();
         let lacks = |pod: &Arc<Pod>| pod.ephemeral().any(|(_, volume)| self.claim(&pod.claim_key(volume)).is_none());
         let lacks_ephemeral_claim = waiting.is_some_and(lacks);
-        let state = pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim });
+        let is_deferred = !self.deferred.is_empty() && self.deferred.contains(&key.clone().into());
+        let state =
+            pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim, is_deferred });
         self.node_pods.update(key, state);
     }
 
@@ -181,12 +183,30 @@ impl Cache {
         }
     }
 
-    /// A claim is unmatched while it needs a volume, no suitable one is reserved for it, and no
-    /// write of it is in flight.
+    /// Indexes a claim or pod again that may receive hand-offs.
+    pub(super) fn refresh_receiver(&mut self, key: &ObjectKey) {
+        match key.kind {
+            Kind::Claim => self.refresh_unmatched(&key.claim_key()),
+            Kind::Pod => self.refresh_pod(&key.pod_key()),
+            Kind::Volume
+            | Kind::Class
+            | Kind::AttributesClass
+            | Kind::Node
+            | Kind::CsiNode
+            | Kind::CsiDriver
+            | Kind::Capacity
+            | Kind::Attachment
+            | Kind::Record => {}
+        }
+    }
+
+    /// A claim is unmatched while it needs a volume, no suitable one is reserved for it, no write of
+    /// it is in flight, and it is not deferred.
     fn refresh_unmatched(&mut self, key: &ClaimKey) {
         let Some(claim) = self.claims.get(key).cloned() else { return };
         let is_served = || self.volumes_of(key).any(|volume| (self.policy.is_served_by)(&claim, volume));
-        if claim.needs_volume() && !self.claims.is_assumed(key) && !is_served() {
+        let is_deferred = || !self.deferred.is_empty() && self.deferred.contains(&key.clone().into());
+        if claim.needs_volume() && !self.claims.is_assumed(key) && !is_deferred() && !is_served() {
             self.unmatched_claims.insert(&claim);
         } else {
             self.unmatched_claims.remove(&claim);

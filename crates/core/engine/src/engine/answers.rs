@@ -1,11 +1,14 @@
 //! Handling answers: updating the cache, and deciding again about the key.
 
+use std::time::Duration;
+
+use bindery_cache::Change;
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{Backoff, Create, Failure, FailureEffect, OperationOutput, Request, Task};
 
 use super::Engine;
 use crate::in_flight::InFlightRequest;
-use crate::queue::Work;
+use crate::queue::{Cause, Work};
 use crate::{Answer, RequestError, RequestId};
 
 /// The state of an object in an answer.
@@ -18,11 +21,19 @@ pub(super) enum Found {
 
 impl Engine {
     pub(super) fn answered(&mut self, id: RequestId, answer: Answer) {
-        if let Some((listing, waiting)) = self.in_flight.complete_list(id) {
+        let error = match &answer {
+            Answer::Rejected(error) => Some(error),
+            Answer::Written(_) | Answer::Deleted(_) | Answer::Read(_) | Answer::Listed(_) | Answer::Done(_) => None,
+        };
+        if let Some((listing, waiting, is_needed)) = self.in_flight.complete_list(id) {
+            self.gate.finish(self.now, id, false, error);
+            if is_needed {
+                self.gate.wait_for_list(listing.clone());
+            }
             return self.listed_live(&listing, waiting, answer);
         }
         let Some(completed) = self.in_flight.complete(id) else { return };
-        let is_operation = matches!(completed.request, Request::RunOperation(_));
+        self.gate.finish(self.now, id, matches!(completed.request, Request::RunOperation(_)), error);
         let (work, target) = (completed.work.clone(), completed.request.target());
         self.handle_answer(completed, answer);
         if !self.in_flight.is_locked(&target) {
@@ -32,9 +43,6 @@ impl Engine {
             for work in self.in_flight.take_waiting(&target) {
                 self.queue.enqueue_first(work);
             }
-        }
-        if is_operation && let Some(work) = self.in_flight.take_waiting_for_operation() {
-            self.queue.enqueue_first(work);
         }
     }
 
@@ -126,10 +134,10 @@ impl Engine {
         };
         // Keys that were decided about with the pending write are woken, unless the object is as
         // the write predicted and the change wakes them anyway.
-        let settled = self.known.unassume(key);
+        let settled = self.unassume(key);
         let settled = settled.filter(|settled| change.is_none() || settled.before != settled.after);
-        self.changed(settled, Some(work));
-        self.changed(change, Some(work));
+        self.changed(settled, Cause::Settled, Some(work));
+        self.changed(change, Cause::Change, Some(work));
         if !self.is_active() {
             self.queue.set_idle(work);
         }
@@ -137,8 +145,14 @@ impl Engine {
 
     /// Drops the pending write of an object from the cache, and wakes the keys that this affects.
     pub(super) fn drop_pending_write(&mut self, work: &Work, key: &ObjectKey) {
-        let settled = self.known.unassume(key);
-        self.changed(settled, Some(work));
+        let settled = self.unassume(key);
+        self.changed(settled, Cause::Settled, Some(work));
+    }
+
+    /// Shows an object without its pending write, unless the request that owns it is in flight: a
+    /// read by another key says nothing about that write.
+    fn unassume(&mut self, key: &ObjectKey) -> Option<Change> {
+        if self.in_flight.is_locked(key) { None } else { self.known.unassume(key) }
     }
 
     pub(super) fn created(&mut self, work: Work, create: Create) {
@@ -203,10 +217,7 @@ impl Engine {
                 self.drop_pending_write(&work, &request.target());
                 match error {
                     RequestError::RetryAfter(delay, _) => {
-                        if let Some(progress) = self.queue.get_mut(&work) {
-                            progress.live_reads = Default::default();
-                        }
-                        self.queue.schedule(&work, self.now + delay, false);
+                        self.retry_after(&work, delay);
                     }
                     RequestError::Conflict
                     | RequestError::NotFound
@@ -217,6 +228,16 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Decides again as soon as the server allows. Outcomes stay: nothing has changed since.
+    pub(super) fn retry_after(&mut self, work: &Work, delay: Duration) {
+        if let Some(progress) = self.queue.get_mut(work) {
+            progress.live_reads.clear_reads();
+        }
+        let due = self.gate.paused_until(self.now).unwrap_or_default().max(self.now + delay);
+        self.queue.note_retry(work);
+        self.schedule(work, due, false);
     }
 
     /// Reads an object whose write or deletion was rejected. Its pending write stays until the

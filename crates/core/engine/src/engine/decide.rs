@@ -8,11 +8,23 @@ use crate::queue::Work;
 use crate::{Decided, Measured, Output, backoff};
 
 impl Engine {
-    /// Decides about keys in order, up to the limit of requests in flight.
+    /// Decides about keys in order, while the gate admits requests, and about at most a slice of
+    /// them. Keys that wait for an operation come first when one may start.
     pub(super) fn run(&mut self) {
         self.resync_if_due();
-        self.queue.enqueue_due(self.now);
-        while self.is_active() && self.in_flight.has_capacity(&self.config) {
+        self.queue.enqueue_due(self.now, self.config.decisions_max);
+        for work in self.queue.take_resumed() {
+            self.resume(&work);
+        }
+        self.send_held();
+        self.continue_sweeps();
+        let mut left = self.config.decisions_max;
+        while left > 0 && self.is_active() && self.gate.admits_request(self.now) {
+            left -= 1;
+            if let Some(work) = self.gate.next_for_operation() {
+                self.resume(&work);
+                self.queue.enqueue_next(work);
+            }
             let Some(work) = self.queue.next() else { break };
             // Another key's request is changing this object: wait for the answer.
             if self.in_flight.is_locked(&work.key) {
@@ -43,7 +55,7 @@ impl Engine {
         let mut events = std::mem::take(&mut verdict.events);
         if let Action::Retry(backoff) = verdict.action {
             let failures = progress.failures_of(backoff).saturating_add(1);
-            let retry_in = Some(backoff::delay(&self.config, backoff, failures));
+            let retry_in = Some(backoff::delay(&self.config, backoff, failures, &work));
             events.iter_mut().for_each(|event| event.retry_in = retry_in);
         }
         let has_published = self.publish_new(&work, &verdict, events);
@@ -69,7 +81,7 @@ impl Engine {
             Action::Request(request) => self.request(work, request),
             Action::HandOff(to) => self.hand_off(work, to),
             Action::Retry(backoff) => self.retry(&work, backoff),
-            Action::Pause(duration) => self.queue.schedule(&work, self.now + duration, true),
+            Action::Pause(duration) => self.schedule(&work, self.now + duration, true),
         }
     }
 
@@ -136,14 +148,17 @@ impl Engine {
         if std::mem::take(&mut progress.woken) {
             return self.queue.enqueue_first(work.clone());
         }
-        let due = self.now + backoff::delay(&self.config, backoff, failures);
+        let due = self.now + backoff::delay(&self.config, backoff, failures, work);
         self.queue.note_retry(work);
-        self.queue.schedule(work, due, false);
+        self.schedule(work, due, false);
     }
 
     pub(super) fn announce_tick(&mut self) {
-        let resync = self.resync_at.iter().min().copied().filter(|_| self.is_active());
-        let next = self.queue.next_due().into_iter().chain(resync).min();
+        let resyncs = self.resync_at.iter().enumerate().filter(|(set, _)| !self.is_sweeping(*set));
+        let resync = resyncs.map(|(_, at)| *at).min().filter(|_| self.is_active());
+        let at_once = self.has_more_to_do().then_some(self.now);
+        let resume = self.gate.paused_until(self.now);
+        let next = self.queue.next_due().into_iter().chain(resync).chain(at_once).chain(resume).min();
         if next != self.tick_at {
             self.tick_at = next;
             self.out.extend(next.map(Output::TickAt));

@@ -14,14 +14,18 @@ impl Engine {
     /// is later than every decision that needs it.
     pub(super) fn request_list(&mut self, work: Work, listing: Listing) {
         self.queue.set_state(&work, State::Waiting);
-        self.in_flight.request_list(listing, work);
+        if self.in_flight.request_list(listing.clone(), work) {
+            self.gate.wait_for_list(listing);
+        }
     }
 
-    /// Sends the requested lists, unless the same list is in flight: then it is sent again
-    /// afterwards.
+    /// Sends the lists that are due, while there is capacity. If the same list is in flight, it is
+    /// sent again afterwards.
     pub(super) fn send_lists(&mut self) {
-        let Engine { in_flight, queue, .. } = self;
-        while let Some((id, listing)) = in_flight.send_list(|work| queue.list_sent(work)) {
+        let Engine { gate, in_flight, queue, .. } = self;
+        while let Some(listing) = gate.next_list(self.now) {
+            let id = gate.start(false);
+            in_flight.send_list(id, &listing, |work| queue.list_sent(work));
             self.stats.sent += 1;
             self.out.push(Output::Send(id, Request::List(listing)));
         }
@@ -61,8 +65,7 @@ impl Engine {
                     self.queue.enqueue_first(work);
                 }
                 Err(RequestError::RetryAfter(delay, _)) => {
-                    progress.live_reads = Default::default();
-                    self.queue.schedule(&work, self.now + *delay, false);
+                    self.retry_after(&work, *delay);
                 }
                 Err(_) => self.retry(&work, Backoff::Api),
             }

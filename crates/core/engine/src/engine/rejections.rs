@@ -49,11 +49,14 @@ impl Engine {
     }
 
     /// Adds the time of the next retry to the reported rejection. It is known only after the key was
-    /// decided about again.
+    /// decided about again, and is not before the end of a pause.
     pub(super) fn complete_rejection(&mut self) {
         let Some((work, index)) = self.rejected.take() else { return };
-        let rejection = self.queue.get(&work).and_then(|progress| progress.rejection.as_deref());
+        let resume = self.gate.paused_until(self.now);
+        let rejection = self.queue.get_mut(&work).and_then(|progress| progress.rejection.as_deref_mut());
         if let Some(rejection) = rejection {
+            let pause = resume.map(|resume| resume.since(rejection.at));
+            rejection.retry_in = rejection.retry_in.max(pause);
             self.out[index] = Output::Rejected(rejection.clone());
         }
     }

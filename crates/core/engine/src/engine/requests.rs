@@ -6,9 +6,9 @@ use bindery_model::{Claim, ObjectKey, Pod, Record, Volume};
 use bindery_rules_api::{Edit, Request, Write};
 
 use super::Engine;
-use crate::Output;
 use crate::in_flight::InFlightRequest;
 use crate::queue::{State, Work};
+use crate::{Moment, Output};
 
 impl Engine {
     /// Sends a request. If its target is locked or too many operations are running, the key waits.
@@ -22,9 +22,10 @@ impl Engine {
                 }
                 return self.wait_for(target, work);
             }
-            Request::RunOperation(_) if !self.in_flight.has_operation_capacity(&self.config) => {
+            Request::RunOperation(_) if !self.gate.admits_operation() => {
                 self.queue.set_state(&work, State::Waiting);
-                return self.in_flight.wait_for_operation(work);
+                self.defer(&work);
+                return self.gate.wait_for_operation(work);
             }
             Request::List(listing) => return self.request_list(work, listing.clone()),
             Request::Write(write) => self.assume(write),
@@ -38,15 +39,50 @@ impl Engine {
         let cached_version = self.known.seen_version(&request.target());
         self.queue.set_state(&work, State::InFlight);
         self.stats.sent += 1;
-        let id =
-            self.in_flight.send(InFlightRequest { work, request: request.clone(), cached_version, checks_version });
-        self.out.push(Output::Send(id, request));
+        let id = self.gate.start(matches!(request, Request::RunOperation(_)));
+        let sent = InFlightRequest { work, request: request.clone(), cached_version, checks_version };
+        self.in_flight.send(id, sent);
+        // A read after a rejected write follows without a decision, so the gate may be closed.
+        match self.gate.paused_until(self.now) {
+            Some(_) => self.gate.hold(id),
+            None => self.out.push(Output::Send(id, request)),
+        }
+    }
+
+    /// Sends the requests that were held during a pause.
+    pub(super) fn send_held(&mut self) {
+        while let Some(id) = self.gate.next_held(self.now) {
+            let request = self.in_flight.get(id).map(|held| held.request.clone());
+            self.out.extend(request.map(|request| Output::Send(id, request)));
+        }
     }
 
     /// Makes a key wait until an object is unlocked.
     pub(super) fn wait_for(&mut self, object: ObjectKey, work: Work) {
         self.queue.set_state(&work, State::Waiting);
         self.in_flight.wait_for(object, work);
+    }
+
+    /// Decides about a key at a later time.
+    pub(super) fn schedule(&mut self, work: &Work, due: Moment, keep_outcomes: bool) {
+        self.queue.schedule(work, due, keep_outcomes);
+        self.defer(work);
+    }
+
+    /// Hands nothing to a key that is backed off or waits for an operation: it sees every change once
+    /// it is decided about. Otherwise each volume that becomes free would be offered to all of them,
+    /// one decision after the other.
+    fn defer(&mut self, work: &Work) {
+        if self.sets[work.set].hands_off() {
+            self.known.defer(&work.key);
+        }
+    }
+
+    /// Ends that, once the key is queued again.
+    pub(super) fn resume(&mut self, work: &Work) {
+        if self.sets[work.set].hands_off() {
+            self.known.resume(&work.key);
+        }
     }
 
     /// Applies a write to the cache before it is answered.

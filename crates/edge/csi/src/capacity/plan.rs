@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::schedule::Item;
 use super::segments::Segment;
 use crate::facts::Patch;
 use crate::fields::{bytes, text_or_empty, texts};
@@ -19,7 +20,7 @@ pub enum Capacity {
         /// The maximum volume size in bytes.
         maximum: Option<i64>,
     },
-    /// GetCapacity failed: an existing object is kept.
+    /// GetCapacity was not called, or failed: an existing object is kept.
     Unknown,
 }
 
@@ -63,31 +64,34 @@ pub enum CapacityWrite {
     },
 }
 
-/// The writes after which there is exactly one object for every class and segment.
-pub fn plan(
+/// The writes after which there is exactly one object for every class and segment, with the class
+/// and segment of each.
+pub(super) fn plan(
     identity: &Identity,
-    wanted: &BTreeMap<(String, Segment), Capacity>,
+    wanted: &BTreeMap<Item, Capacity>,
     existing: &[Value],
-) -> Vec<CapacityWrite> {
+) -> Vec<(Item, CapacityWrite)> {
     let (mut kept, mut writes) = (BTreeMap::new(), Vec::new());
     for object in existing {
         let key = key_of(object);
         // Delete duplicates.
-        if !wanted.contains_key(&key) || kept.insert(key, object).is_some() {
-            writes.push(delete(identity, object));
+        if !wanted.contains_key(&key) || kept.insert(key.clone(), object).is_some() {
+            writes.push((key, delete(identity, object)));
         }
     }
     for (key, capacity) in wanted {
         let Capacity::Known { bytes, maximum } = *capacity else { continue };
         match kept.get(key) {
-            None => writes.push(CapacityWrite::Create(create(identity, key, bytes, maximum))),
-            Some(object) => writes.extend(change(identity, object, bytes, maximum)),
+            None => writes.push((key.clone(), CapacityWrite::Create(create(identity, key, bytes, maximum)))),
+            Some(object) => {
+                writes.extend(change(identity, object, bytes, maximum).map(|write| (key.clone(), write)));
+            }
         }
     }
     writes
 }
 
-fn key_of(object: &Value) -> (String, Segment) {
+fn key_of(object: &Value) -> Item {
     let class = text_or_empty(object, "/storageClassName").to_owned();
     let is_plain = object.pointer("/nodeTopology/matchExpressions").is_none();
     match object.pointer("/nodeTopology").filter(|_| is_plain) {
@@ -97,7 +101,7 @@ fn key_of(object: &Value) -> (String, Segment) {
     }
 }
 
-fn create(identity: &Identity, (class, segment): &(String, Segment), bytes: i64, maximum: Option<i64>) -> Value {
+fn create(identity: &Identity, (class, segment): &Item, bytes: i64, maximum: Option<i64>) -> Value {
     let labels: Map<String, Value> =
         identity.labels().into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect();
     let mut object = json!({

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use bindery_runtime::Api;
+use bindery_runtime::{Api, GetError};
 use futures::StreamExt;
 use futures::stream::iter;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
+use super::changes::CapacityChanges;
 use super::plan::{Capacity, CapacityWrite, Identity, plan};
+use super::schedule::{Item, RetryDelays, Schedule};
 use super::segments::Segment;
 use crate::driver::Driver;
 use crate::fields::texts;
@@ -56,8 +57,10 @@ pub struct CapacityPublisher {
     pub poll: Duration,
     /// The maximum number of concurrent GetCapacity calls.
     pub calls_max: usize,
-    /// Notified when a volume was created or deleted.
-    pub changed: Arc<Notify>,
+    /// How long to wait after failures.
+    pub retry: RetryDelays,
+    /// Volumes that were created or deleted.
+    pub changes: Arc<CapacityChanges>,
     /// Updated after every round.
     pub counts: Arc<Counts>,
 }
@@ -69,68 +72,115 @@ impl CapacityPublisher {
     where
         F: Future<Output = Option<Targets>>,
     {
-        let (mut published, mut due) = (None, Instant::now());
+        let mut schedule = Schedule::new(Instant::now(), self.poll, self.retry);
         loop {
             tokio::select! {
                 () = sleep(CHECK_INTERVAL) => {}
-                () = self.changed.notified() => due = Instant::now(),
+                changes = self.changes.next() => {
+                    changes.iter().for_each(|change| schedule.changed(Instant::now(), change));
+                }
             }
-            let Some(wanted) = wanted().await else { continue };
-            if Instant::now() < due && published.as_ref() == Some(&wanted) {
-                continue;
+            let Some(targets) = wanted().await else { continue };
+            schedule.set_targets(Instant::now(), &targets);
+            self.publish(&mut schedule).await;
+        }
+    }
+
+    /// Calls GetCapacity for every class and segment that is due, and writes what has changed.
+    /// Failures are retried later.
+    async fn publish(&self, schedule: &mut Schedule) {
+        let Some(due) = schedule.due(Instant::now()) else { return };
+        let mut capacities: BTreeMap<Item, Capacity> =
+            schedule.items().map(|item| (item.clone(), Capacity::Unknown)).collect();
+        for (class, segments) in &due {
+            match self.parameters(class).await {
+                Ok(Some(parameters)) => {
+                    let get_capacity = |segment: &Segment| self.get_capacity(class, segment.clone(), &parameters);
+                    let results: Vec<_> =
+                        iter(segments).map(get_capacity).buffer_unordered(self.calls_max.max(1)).collect().await;
+                    capacities.extend(results);
+                }
+                // It was deleted, and so are its objects.
+                Ok(None) => capacities.retain(|(other, _), _| other != class),
+                Err(error) => {
+                    tracing::warn!(class, error, "cannot read StorageClass, keeping its published capacity");
+                }
             }
-            match self.publish(&wanted).await {
-                Ok(()) => (published, due) = (Some(wanted), Instant::now() + self.poll),
-                Err(error) => tracing::warn!(error, "cannot publish storage capacity"),
+        }
+        let mut failed: BTreeSet<Item> = BTreeSet::new();
+        let is_swept = match self.write(&capacities, &mut failed).await {
+            Ok(is_swept) => is_swept,
+            Err(error) => {
+                tracing::warn!(error, "cannot list CSIStorageCapacity objects");
+                failed.extend(capacities.keys().cloned());
+                false
+            }
+        };
+        failed.extend(
+            capacities.iter().filter(|(_, capacity)| **capacity == Capacity::Unknown).map(|(item, _)| item.clone()),
+        );
+        let now = Instant::now();
+        schedule.record_sweep(now, is_swept);
+        for (class, segments) in due {
+            for segment in segments {
+                let item = (class.clone(), segment);
+                let retry_in = schedule.record(now, &item, !failed.contains(&item));
+                if failed.contains(&item) {
+                    tracing::debug!(class, ?retry_in, "capacity not published, will be retried");
+                }
             }
         }
     }
 
-    /// Calls GetCapacity for every class and segment, and writes what has changed. Failures
-    /// are retried in the next round.
-    async fn publish(&self, wanted: &Targets) -> Result<(), String> {
-        let mut capacities = BTreeMap::new();
-        for class in &wanted.classes {
-            let at = path::class(class)?;
-            let Ok(class_object) = self.api.get(&at).await else { continue };
-            let parameters = texts(&class_object, "/parameters");
-            let get_capacity = |segment: &'_ Segment| {
-                let (segment, parameters) = (segment.clone(), parameters.clone());
-                async move { (segment.clone(), self.get_capacity(segment, parameters).await) }
-            };
-            let results: Vec<_> =
-                iter(&wanted.segments).map(get_capacity).buffer_unordered(self.calls_max.max(1)).collect().await;
-            capacities.extend(results.into_iter().map(|(segment, capacity)| ((class.clone(), segment), capacity)));
+    /// The parameters of a class; `None` if it certainly does not exist.
+    async fn parameters(&self, class: &str) -> Result<Option<BTreeMap<String, String>>, String> {
+        match self.api.get(&path::class(class)?).await {
+            Ok(object) => Ok(Some(texts(&object, "/parameters"))),
+            Err(GetError::NotFound(_)) => Ok(None),
+            Err(error @ (GetError::Rejected(..) | GetError::Lost(_))) => Err(error.to_string()),
         }
+    }
+
+    /// Writes what has changed, and adds what could not be written to `failed`. Returns whether all
+    /// obsolete objects were deleted.
+    async fn write(&self, capacities: &BTreeMap<Item, Capacity>, failed: &mut BTreeSet<Item>) -> Result<bool, String> {
         let existing = self.existing().await?;
         let (mut current, mut obsolete) = (existing.len() as i64, 0);
-        for write in plan(&self.identity, &capacities, &existing) {
+        for (item, write) in plan(&self.identity, capacities, &existing) {
             match (self.apply(&write).await, &write) {
                 (Ok(()), CapacityWrite::Create(_)) => current += 1,
                 (Ok(()), CapacityWrite::Delete { .. }) => current -= 1,
                 (Ok(()), CapacityWrite::Patch(_)) => {}
                 (Err(error), write) => {
-                    tracing::warn!(error, "cannot write CSIStorageCapacity");
+                    tracing::warn!(class = item.0, error, "cannot write CSIStorageCapacity");
                     obsolete += i64::from(matches!(write, CapacityWrite::Delete { .. }));
+                    failed.insert(item);
                 }
             }
         }
         self.counts.goal.store(capacities.len() as i64, Ordering::Relaxed);
         self.counts.current.store(current - obsolete, Ordering::Relaxed);
         self.counts.obsolete.store(obsolete, Ordering::Relaxed);
-        Ok(())
+        Ok(obsolete == 0)
     }
 
-    async fn get_capacity(&self, segment: Segment, parameters: BTreeMap<String, String>) -> Capacity {
-        let accessible_topology = (!segment.is_empty()).then_some(Topology { segments: segment });
+    async fn get_capacity(
+        &self,
+        class: &str,
+        segment: Segment,
+        parameters: &BTreeMap<String, String>,
+    ) -> (Item, Capacity) {
+        let accessible_topology = (!segment.is_empty()).then(|| Topology { segments: segment.clone() });
+        let parameters = parameters.clone();
         let request = GetCapacityRequest { volume_capabilities: vec![], parameters, accessible_topology };
-        match self.driver.get_capacity(request).await {
+        let capacity = match self.driver.get_capacity(request).await {
             Ok(answer) => Capacity::Known { bytes: answer.available_capacity, maximum: answer.maximum_volume_size },
             Err(status) => {
-                tracing::warn!(error = grpc_status::message(&status), "GetCapacity failed");
+                tracing::warn!(class, ?segment, error = grpc_status::message(&status), "GetCapacity failed");
                 Capacity::Unknown
             }
-        }
+        };
+        ((class.to_owned(), segment), capacity)
     }
 
     async fn existing(&self) -> Result<Vec<Value>, String> {
@@ -161,3 +211,6 @@ impl CapacityPublisher {
         self.api.object(request).await.map(drop).map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests;

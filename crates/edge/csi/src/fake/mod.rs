@@ -67,6 +67,8 @@ pub struct FakeDriver {
 #[derive(Default)]
 struct State {
     calls: Vec<Value>,
+    /// The GetCapacity calls since they were last taken.
+    capacity_calls: Vec<Value>,
     /// How many CreateVolume and DeleteVolume calls each volume has received.
     attempts: BTreeMap<(&'static str, String), usize>,
     volumes: BTreeMap<String, FakeVolume>,
@@ -119,6 +121,11 @@ impl FakeDriver {
     /// All CreateVolume and DeleteVolume calls so far.
     pub fn calls(&self) -> Vec<Value> {
         self.state().calls.clone()
+    }
+
+    /// Takes the parameters and topology segments of the GetCapacity calls so far.
+    pub fn take_capacity_calls(&self) -> Vec<Value> {
+        std::mem::take(&mut self.state().capacity_calls)
     }
 
     /// The existing volumes, by handle.
@@ -289,7 +296,13 @@ impl controller_server::Controller for FakeDriver {
         self.hold.around(self.delete(request.into_inner())).await.map(|()| Response::new(DeleteVolumeResponse {}))
     }
 
-    async fn get_capacity(&self, _: Request<GetCapacityRequest>) -> Result<Response<GetCapacityResponse>, Status> {
+    async fn get_capacity(
+        &self,
+        request: Request<GetCapacityRequest>,
+    ) -> Result<Response<GetCapacityResponse>, Status> {
+        let GetCapacityRequest { parameters, accessible_topology, .. } = request.into_inner();
+        let segments = accessible_topology.map(|topology| topology.segments);
+        self.state().capacity_calls.push(json!({"parameters": parameters, "segments": segments}));
         let available_capacity = self.available();
         Ok(Response::new(GetCapacityResponse {
             available_capacity,

@@ -210,3 +210,30 @@ fn requests_waiting_for_an_object_are_sent_after_a_rejection() {
         assert_eq!(harness.rendered(), selected, "after {error}");
     }
 }
+
+/// A volume reads its missing claim live. Before the answer, a claim of that name is created and has
+/// a write in flight: the answer says nothing about that write.
+#[test]
+fn read_by_another_key_keeps_the_pending_write_of_an_object() {
+    let state = "pv v 1Gi Bound ->c#u bbc
+                 pv w 1Gi Available";
+    let answers = [Answer::Read(None), Answer::Rejected(RequestError::Error(403, "forbidden".into()))];
+    for answer in answers {
+        let mut harness = Harness::start(state);
+        let (read, request) = harness.only();
+        assert_eq!(request.target(), claim_key("c"));
+        harness.add("pvc c#u2 1Gi Pending");
+        let is_write_of_claim =
+            |request: &Request| matches!(request, Request::Write(write) if *write.target() == claim_key("c"));
+        while !harness.open.values().any(is_write_of_claim) {
+            let id = *harness.open.keys().find(|id| **id != read).expect("the claim is being bound");
+            harness.answer(id);
+        }
+        harness.open.remove(&read);
+        harness.handle(Input::Answered(read, answer));
+        let key = ClaimKey::new("default", "c");
+        assert!(harness.engine.known().is_claim_assumed(&key), "its write is still in flight");
+        harness.answer_all();
+        assert!(!harness.engine.known().is_claim_assumed(&key));
+    }
+}

@@ -19,6 +19,7 @@ pub struct Harness {
     pub decided: Vec<Decided>,
     pub events: Vec<Event>,
     pub rejections: Vec<Rejection>,
+    pub tick_at: Option<Duration>,
 }
 
 pub fn claim_key(name: &str) -> ObjectKey {
@@ -40,6 +41,7 @@ impl Harness {
             decided: Vec::new(),
             events: Vec::new(),
             rejections: Vec::new(),
+            tick_at: None,
         }
     }
 
@@ -62,7 +64,17 @@ impl Harness {
         }
     }
 
+    /// Passes an input, and the ticks by which the engine continues at once.
     pub fn handle(&mut self, input: Input) {
+        let mut continues = self.call(input);
+        while continues {
+            continues = self.call(Input::Tick);
+        }
+    }
+
+    /// Passes an input. Returns whether the engine asks to be called again at once.
+    pub fn call(&mut self, input: Input) -> bool {
+        let mut continues = false;
         for output in self.engine.handle(Moment(self.now), input) {
             match output {
                 Output::Send(id, request) => {
@@ -78,10 +90,15 @@ impl Harness {
                 }
                 Output::Publish(event) => self.events.push(event),
                 Output::Decided(decided) => self.decided.push(decided),
+                Output::TickAt(moment) => {
+                    continues = moment.0 <= self.now;
+                    self.tick_at = Some(moment.0);
+                }
                 Output::Rejected(rejection) => self.rejections.push(rejection),
-                Output::TickAt(_) | Output::Measured(_) => {}
+                Output::Measured(_) => {}
             }
         }
+        continues
     }
 
     /// Adds objects to the cluster, and delivers their watch events.

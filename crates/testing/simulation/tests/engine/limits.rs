@@ -1,6 +1,7 @@
 //! Limits on requests and operations in flight; never two changes of one object.
 
 use bindery_engine::Config;
+use bindery_model::ObjectKey;
 use bindery_rules_api::Request;
 use bindery_simulation::notation;
 
@@ -53,20 +54,44 @@ fn claim_waits_for_the_write_in_flight_and_reserves_the_volume() {
     assert!(!harness.cluster.history.iter().any(|entry| entry.contains("modified")), "{:#?}", harness.cluster.history);
 }
 
+/// Released volumes that are to be scrubbed.
+fn released(count: usize) -> String {
+    let line = |n| format!("pv v{n} 1Gi Released ->c{n}#u{n} policy=Recycle source=hostPath:/tmp/v{n}\n");
+    (0..count).map(line).collect()
+}
+
+fn is_operation(request: &Request) -> bool {
+    matches!(request, Request::RunOperation(_))
+}
+
+#[test]
+fn slot_of_a_deleted_volume_passes_to_the_next() {
+    let mut harness = Harness::with(&released(4), Config { operations_max: 1, ..Config::default() });
+    while let Some((&id, _)) = harness.open.iter().find(|(_, request)| !is_operation(request)) {
+        harness.answer(id);
+    }
+    assert_eq!(harness.only().1.target(), ObjectKey::volume("v0"), "the others wait");
+    for name in ["v1", "v2"] {
+        harness.cluster.remove(&ObjectKey::volume(name));
+    }
+    harness.watch();
+    harness.answer_only();
+    while let Some((&id, _)) = harness.open.iter().find(|(_, request)| !is_operation(request)) {
+        harness.answer(id);
+    }
+    assert_eq!(harness.only().1.target(), ObjectKey::volume("v3"), "two volumes do not need their slots");
+}
+
 #[test]
 fn operations_in_flight_are_limited() {
-    let released: String = (0..4)
-        .map(|n| format!("pv v{n} 1Gi Released ->c{n}#u{n} policy=Recycle source=hostPath:/tmp/v{n}\n"))
-        .collect();
-    let mut harness = Harness::with(&released, Config { operations_max: 1, ..Config::default() });
+    let mut harness = Harness::with(&released(4), Config { operations_max: 1, ..Config::default() });
     let mut scrubbed = 0;
     while !harness.open.is_empty() {
-        let operations = harness.open.values().filter(|request| matches!(request, Request::RunOperation(_))).count();
+        let operations = harness.open.values().filter(|request| is_operation(request)).count();
         assert!(operations <= 1);
         scrubbed += operations;
         // Reads first: they must not wait behind an operation.
-        let next =
-            harness.open.iter().find(|(_, r)| !matches!(r, Request::RunOperation(_))).or(harness.open.iter().next());
+        let next = harness.open.iter().find(|(_, request)| !is_operation(request)).or(harness.open.iter().next());
         let id = *next.expect("an open request").0;
         harness.answer(id);
         harness.watch();

@@ -188,9 +188,28 @@ fn deleted_claim_is_not_written_after_the_list() {
 }
 
 #[test]
-fn lists_count_as_requests() {
-    let harness = protecting(DELETED, Config { requests_max: 1, ..Config::default() });
-    assert_eq!(harness.engine.in_flight(), (2, 0));
+fn lists_count_as_requests_and_wait_for_capacity() {
+    let mut harness = protecting(DELETED, Config { requests_max: 1, ..Config::default() });
+    assert_eq!(harness.engine.in_flight(), (1, 0));
+    assert_eq!(listed(&harness), ["default"]);
+    while listed(&harness) != ["other"] {
+        harness.answer_only();
+        assert_eq!(harness.open.len(), 1, "one request at a time: {:?}", harness.open);
+    }
+}
+
+/// At the first start with many namespaces, the API server is not flooded with lists.
+#[test]
+fn lists_of_many_namespaces_do_not_exceed_the_request_limit() {
+    let state: String = (0..2000).map(|n| format!("pvc ns{n:04}/c#u{n} 1Gi Pending protected deleting\n")).collect();
+    let mut harness = start(&state);
+    let mut most = 0;
+    while let Some((&id, _)) = harness.open.iter().next() {
+        most = most.max(harness.open.len());
+        harness.answer(id);
+    }
+    assert_eq!(most, Config::default().requests_max, "the limit is reached, and not exceeded");
+    assert_eq!(harness.rendered(), "", "all claims are deleted");
 }
 
 /// With capacity for one list only, claims are decided in order, and none is dropped.

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bindery_engine::{Config, Input};
 use bindery_model::Kind;
+use bindery_rules_api::Timed;
 use bindery_simulation::notation;
 
-use crate::harness::{Harness, PAIR, PAIR_BOUND};
+use crate::harness::{Harness, PAIR, PAIR_BOUND, claim_key};
 
 #[test]
 fn nothing_is_decided_before_all_kinds_are_listed_and_leadership_is_acquired() {
@@ -58,4 +59,25 @@ fn new_volume_is_bound_to_a_waiting_claim_without_being_marked_available() {
     harness.answer_all();
     assert_eq!(harness.rendered(), notation::normalize(PAIR_BOUND));
     assert_eq!(harness.cluster.effects, 4);
+}
+
+/// Nothing is remembered about objects that are deleted while another instance leads.
+#[test]
+fn standby_remembers_neither_measurements_nor_events() {
+    let state = "sc slow example.com/slow
+                 pvc c#u 1Gi Pending class=slow
+                 pvc d#w 1Gi Pending";
+    let mut harness = Harness::start(state);
+    harness.answer_all();
+    assert!(harness.engine.is_timing(Timed::Provision, &claim_key("c")));
+    let published = harness.events.len();
+    assert!(published > 0);
+    harness.handle(Input::Leader(false));
+    assert!(!harness.engine.is_timing(Timed::Provision, &claim_key("c")));
+    harness.cluster.remove(&claim_key("c"));
+    harness.watch();
+    harness.handle(Input::Leader(true));
+    harness.answer_all();
+    assert!(!harness.engine.is_timing(Timed::Provision, &claim_key("c")));
+    assert!(harness.events.len() > published, "events are published again, as after a restart");
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bindery_cache::Cache;
 use bindery_model::{
-    Annotation, Capacity, ClaimKey, Class, CsiNode, Name, Node, NodeDriver, Object, Pod, PodKey, Taint, Topologies,
-    Volume,
+    Annotation, Capacity, ClaimKey, Class, CsiNode, Kind, Name, Node, NodeDriver, Object, ObjectKey, Pod, PodKey,
+    Taint, Topologies, Volume,
 };
 
 /// An edit of one object.
@@ -44,6 +44,32 @@ pub(super) enum Edit {
 }
 
 impl Edit {
+    /// The object that it changes.
+    pub fn target(&self) -> ObjectKey {
+        match self {
+            Edit::Label { node, .. }
+            | Edit::Untaint { node, .. }
+            | Edit::Uncordon(node)
+            | Edit::RaiseAllocatable { node, .. } => ObjectKey::cluster(Kind::Node, node.clone()),
+            Edit::DeletePod(pod)
+            | Edit::DropPodAffinity(pod)
+            | Edit::DropSpread(pod, _)
+            | Edit::Ungate(pod)
+            | Edit::AssumeBound { pod, .. } => pod.clone().into(),
+            Edit::UnselectNode(claim) => claim.clone().into(),
+            Edit::CreateVolume(volume) => ObjectKey::volume(volume.name().clone()),
+            Edit::PublishCapacity(capacity) => ObjectKey {
+                kind: Kind::Capacity,
+                namespace: capacity.meta.namespace.clone(),
+                name: capacity.meta.name.clone(),
+            },
+            Edit::AllowAllTopologies(class) => ObjectKey::cluster(Kind::Class, class.clone()),
+            Edit::InstallDriver { node, .. } | Edit::DropVolumeLimits(node) => {
+                ObjectKey::cluster(Kind::CsiNode, node.clone())
+            }
+        }
+    }
+
     /// Applies the edit. Objects that do not exist are skipped.
     pub fn apply(&self, draft: &mut Cache) {
         match self {
@@ -100,6 +126,15 @@ impl Edit {
     }
 }
 
+/// Undoes the edits of an object, given in the state before them; `None` if it did not exist.
+pub(super) fn restore(draft: &mut Cache, key: &ObjectKey, before: Option<Object>) {
+    match before {
+        // An edited object has no version, so that every state replaces it.
+        Some(object) => draft.answered(object),
+        None => draft.watched_deleted(key, 0),
+    };
+}
+
 /// Metadata without a version, which always replaces the cached object.
 fn unversioned(meta: &bindery_model::Meta) -> bindery_model::Meta {
     bindery_model::Meta { version: 0, ..meta.clone() }
@@ -125,4 +160,57 @@ fn change_csi(draft: &mut Cache, name: &Name, change: impl FnOnce(&mut CsiNode))
     csi.meta.name = name.clone();
     csi.meta.version = 0;
     draft.watched(Object::CsiNode(Arc::new(csi)));
+}
+
+#[cfg(test)]
+mod tests {
+    use bindery_model::Kind;
+
+    use super::*;
+
+    fn cluster() -> Cache {
+        let mut known = Cache::new(bindery_matching::INDEX_POLICY);
+        let objects = [
+            (Kind::Node, r#"{"metadata":{"name":"n","uid":"n","resourceVersion":"3"},"spec":{"unschedulable":true}}"#),
+            (Kind::Class, r#"{"metadata":{"name":"s","uid":"s","resourceVersion":"4"},"provisioner":"p"}"#),
+            (
+                Kind::Pod,
+                r#"{"metadata":{"namespace":"d","name":"p","uid":"p","resourceVersion":"5"},"spec":{"schedulingGates":[{"name":"g"}]}}"#,
+            ),
+            (Kind::Pod, r#"{"metadata":{"namespace":"d","name":"q","uid":"q","resourceVersion":"9"}}"#),
+        ];
+        for (kind, json) in objects {
+            known.watched(Object::from_json(kind, json.as_bytes()).expect("a valid object"));
+        }
+        known
+    }
+
+    fn objects(known: &Cache) -> Vec<Object> {
+        let keys = Kind::ALL.into_iter().flat_map(|kind| known.keys_after(kind, None, usize::MAX));
+        keys.filter_map(|key| known.object(&key)).collect()
+    }
+
+    #[test]
+    fn restored_objects_are_as_before_the_edit() {
+        let known = cluster();
+        let (node, pod) = (Name::from("n"), PodKey { namespace: "d".into(), name: "p".into() });
+        let edits = [
+            Edit::Uncordon(node.clone()),
+            Edit::Label { node: node.clone(), key: "k".into(), value: Some("v".into()) },
+            Edit::Ungate(pod.clone()),
+            Edit::DeletePod(pod),
+            Edit::CreateVolume(Box::default()),
+            Edit::PublishCapacity(Box::default()),
+            Edit::InstallDriver { node, driver: "csi".into() },
+        ];
+        let mut draft = known.draft();
+        // Twice, because a restored object must be as editable as the original.
+        for edit in edits.iter().chain(&edits) {
+            let before = draft.object(&edit.target());
+            edit.apply(&mut draft);
+            assert_ne!(objects(&draft), objects(&known), "{edit:?} changes something");
+            restore(&mut draft, &edit.target(), before);
+            assert_eq!(objects(&draft), objects(&known), "{edit:?} is undone");
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! The smallest change that would make a pod schedulable. For every node, each obstacle gets a
 //! remedy. The smallest proposal is applied to a copy of the cache, and is reported only if the
-//! scheduler then accepts the node.
+//! scheduler then accepts the node. The cache is copied once for all proposals.
 
 mod edit;
 mod remedies;
 
 use bindery_cache::Cache;
-use bindery_model::{Kind, Name, Object, PodKey};
+use bindery_model::{Name, PodKey};
 use bindery_scheduler::Evaluation;
 
 use crate::Change;
@@ -57,30 +57,27 @@ pub(crate) fn find(placement: &PodPlacement<'_>, all: &[NodeOutlook<'_>]) -> Opt
     let mut proposals: Vec<Proposal<'_>> =
         all.iter().take(NODES_MAX).filter_map(|outlook| remedies::proposal(placement, outlook)).collect();
     proposals.sort_by(|a, b| a.size().cmp(&b.size()));
-    let works = |proposal: &&Proposal<'_>| works(placement.known, &placement.pod.key(), proposal);
-    let smallest = proposals.iter().take(TRIES_MAX).find(works)?;
+    proposals.truncate(TRIES_MAX);
+    if proposals.is_empty() {
+        return None;
+    }
+    let mut draft = placement.known.draft();
+    let smallest = proposals.iter().find(|proposal| works(&mut draft, &placement.pod.key(), proposal))?;
     Some(Change {
         node: smallest.node.to_string(),
         steps: smallest.steps.iter().map(|step| step.text.clone()).collect(),
     })
 }
 
-/// Whether the scheduler accepts the node after the change.
-fn works(known: &Cache, pod: &PodKey, proposal: &Proposal<'_>) -> bool {
-    let mut draft = copy(known);
-    for edit in proposal.steps.iter().flat_map(|step| &step.edits) {
-        edit.apply(&mut draft);
-    }
-    let (Some(pod), Some(node)) = (draft.pod(pod), draft.node(proposal.node)) else { return false };
-    !pod.scheduling.is_gated && Evaluation::is_suitable(&draft, pod, node)
-}
-
-/// A copy of the cache that can be edited.
-fn copy(known: &Cache) -> Cache {
-    let mut copy = Cache::new(known.policy());
-    for kind in Kind::ALL {
-        let objects: Vec<Object> = known.keys(kind).iter().filter_map(|key| known.object(key)).collect();
-        copy.listed(kind, known.watched_version(kind), objects);
-    }
-    copy
+/// Whether the scheduler accepts the node after the change. The draft is as before afterwards.
+fn works(draft: &mut Cache, pod: &PodKey, proposal: &Proposal<'_>) -> bool {
+    let edits = || proposal.steps.iter().flat_map(|step| &step.edits);
+    let before: Vec<_> = edits().map(Edit::target).map(|key| (draft.object(&key), key)).collect();
+    edits().for_each(|edit| edit.apply(draft));
+    let works = match (draft.pod(pod), draft.node(proposal.node)) {
+        (Some(pod), Some(node)) => !pod.scheduling.is_gated && Evaluation::is_suitable(draft, pod, node),
+        (None, _) | (_, None) => false,
+    };
+    before.into_iter().for_each(|(object, key)| edit::restore(draft, &key, object));
+    works
 }

@@ -22,6 +22,14 @@ fn wanted(capacities: &[(&str, &str, Capacity)]) -> BTreeMap<(String, Segment), 
     capacities.iter().map(|(class, zone, capacity)| ((class.to_string(), segment(zone)), *capacity)).collect()
 }
 
+fn writes_of(
+    identity: &Identity,
+    wanted: &BTreeMap<(String, Segment), Capacity>,
+    existing: &[Value],
+) -> Vec<CapacityWrite> {
+    plan(identity, wanted, existing).into_iter().map(|(_, write)| write).collect()
+}
+
 fn known(bytes: i64) -> Capacity {
     Capacity::Known { bytes, maximum: None }
 }
@@ -61,9 +69,11 @@ fn missing_objects_are_created() {
         "capacity": "5Gi",
         "maximumVolumeSize": "1Gi",
     });
-    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", capacity)]), &[]), [CapacityWrite::Create(expected)]);
+    assert_eq!(writes_of(&identity(), &wanted(&[("fast", "z1", capacity)]), &[]), [CapacityWrite::Create(expected)]);
     let everywhere = BTreeMap::from([(("fast".to_owned(), Segment::new()), known(0))]);
-    let [CapacityWrite::Create(object)] = &plan(&identity(), &everywhere, &[])[..] else { panic!("one is created") };
+    let [CapacityWrite::Create(object)] = &writes_of(&identity(), &everywhere, &[])[..] else {
+        panic!("one is created")
+    };
     assert_eq!((&object["nodeTopology"], &object["capacity"]), (&json!({}), &json!("0")), "zero is published, too");
 }
 
@@ -71,19 +81,19 @@ fn missing_objects_are_created() {
 fn current_objects_are_left_alone_and_outdated_ones_patched() {
     let published = [published("a", "fast", "z1", "1073741824")];
     assert_eq!(
-        plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &published),
+        writes_of(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &published),
         [],
         "same quantity, other notation"
     );
-    assert_eq!(plan(&identity(), &wanted(&[("fast", "z1", Capacity::Unknown)]), &published), []);
+    assert_eq!(writes_of(&identity(), &wanted(&[("fast", "z1", Capacity::Unknown)]), &published), []);
     let path = "/apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities/a".to_owned();
     let metadata = json!({"uid": "u-a", "resourceVersion": "7"});
     let body = json!({"metadata": metadata, "capacity": "2Gi", "maximumVolumeSize": null});
-    let changed = plan(&identity(), &wanted(&[("fast", "z1", known(2 * GIB))]), &published);
+    let changed = writes_of(&identity(), &wanted(&[("fast", "z1", known(2 * GIB))]), &published);
     assert_eq!(changed, [CapacityWrite::Patch(Patch { path, body })]);
     let mut orphan = published[0].clone();
     orphan["metadata"]["ownerReferences"] = json!([{"uid": "8"}]);
-    let changed = plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &[orphan]);
+    let changed = writes_of(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &[orphan]);
     let [CapacityWrite::Patch(patch)] = &changed[..] else { panic!("the owner is added: {changed:?}") };
     assert_eq!(patch.body["metadata"]["ownerReferences"], json!([{"uid": "8"}, identity().owner]));
 }
@@ -99,7 +109,7 @@ fn unwanted_and_duplicate_objects_are_deleted() {
         published("d", "fast", "z2", "1Gi"),
         nowhere,
     ];
-    let writes = plan(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &published);
+    let writes = writes_of(&identity(), &wanted(&[("fast", "z1", known(GIB))]), &published);
     assert_eq!(writes, ["b", "c", "d", "e"].map(deleted));
-    assert_eq!(plan(&identity(), &BTreeMap::new(), &published).len(), 5);
+    assert_eq!(writes_of(&identity(), &BTreeMap::new(), &published).len(), 5);
 }
