@@ -118,6 +118,8 @@ pub enum Task {
     Prepare,
     /// [`Operation::CreateStorage`].
     CreateStorage,
+    /// Creating the provisioning record for a claim.
+    SaveRecord,
     /// Creating the PersistentVolume for storage that was created.
     SaveVolume,
     /// [`Operation::DiscardStorage`].

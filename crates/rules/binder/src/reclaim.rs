@@ -247,6 +247,7 @@ fn delete_failed(volume: &Volume, failure: &Failure) -> Verdict {
         FailureEffect::Nothing
         | FailureEffect::Unknown
         | FailureEffect::Reschedule
+        | FailureEffect::Absent
         | FailureEffect::Infeasible
         | FailureEffect::NameTaken
         | FailureEffect::NotOurs

@@ -60,7 +60,8 @@ fn bind_target(claim: &Claim, write: &Write) -> Option<Name> {
             | Edit::Volume(_)
             | Edit::VolumeStatus(_)
             | Edit::PodStatus(_)
-            | Edit::Protection(_),
+            | Edit::Protection(_)
+            | Edit::Record(_),
         ) => claim.volume.clone(),
     }
 }

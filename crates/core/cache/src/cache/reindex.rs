@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bindery_model::{
     Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Name, Node, ObjectKey,
-    Pod, PodKey, Volume,
+    Pod, PodKey, Record, Volume,
 };
 
 use crate::node_pods::PodState;
@@ -22,6 +22,7 @@ impl Indexed for AttributesClass {}
 impl Indexed for Node {}
 impl Indexed for CsiNode {}
 impl Indexed for CsiDriver {}
+impl Indexed for Record {}
 
 impl Indexed for Claim {
     fn reindex(cache: &mut Cache, key: &ClaimKey, before: Option<&Arc<Claim>>, after: Option<&Arc<Claim>>) {
@@ -194,7 +195,8 @@ impl Cache {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => {}
+            | Kind::Attachment
+            | Kind::Record => {}
         }
     }
 

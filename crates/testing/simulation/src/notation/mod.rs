@@ -70,7 +70,8 @@ pub fn render(cluster: &SimulatedCluster) -> String {
             | Object::CsiNode(_)
             | Object::CsiDriver(_)
             | Object::Capacity(_)
-            | Object::Attachment(_) => None,
+            | Object::Attachment(_)
+            | Object::Record(_) => None,
         })
         .collect();
     lines.sort();

@@ -157,7 +157,8 @@ impl ChaosRun {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => false,
+            | Kind::Attachment
+            | Kind::Record => false,
         }
     }
 
