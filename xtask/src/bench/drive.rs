@@ -101,7 +101,12 @@ pub fn drive(pairs: usize) -> Drive {
                 }
                 // The engine continues at once.
                 Output::TickAt(moment) if moment <= at => inputs.push_back(Input::Tick),
-                _ => {}
+                Output::Send(..)
+                | Output::Publish(_)
+                | Output::TickAt(_)
+                | Output::Decided(_)
+                | Output::Measured(_)
+                | Output::Rejected(_) => {}
             }
         }
     }

@@ -77,7 +77,7 @@ impl Meter {
             match output {
                 Output::TickAt(moment) => self.tick_at = Some(moment),
                 Output::Send(..) => self.sent += 1,
-                _ => {}
+                Output::Publish(_) | Output::Decided(_) | Output::Measured(_) | Output::Rejected(_) => {}
             }
         }
     }
