@@ -29,7 +29,8 @@ fn main() {
             drive.bound,
             drive.took.as_secs_f64() * 1e6 / drive.writes as f64
         );
-    }    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
+    }
+    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
     let mut explained = Duration::MAX;
     let bound = meter::best(ROUNDS, || large::bound(&mut explained));
     let selecting = meter::best(ROUNDS, large::selecting);
