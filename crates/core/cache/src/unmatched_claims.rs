@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use bindery_model::{AccessSet, Claim, ClaimKey};
+use bindery_model::{AccessSet, Claim, ClaimKey, Labels, Selector, Volume};
 use rustc_hash::FxHashMap;
 
 use crate::MatchKey;
@@ -22,25 +22,46 @@ impl RankedClaim {
     }
 }
 
-/// Claims that need a volume, by match key, then by access modes and request.
+/// What claims of one group require of a volume besides its match key and size.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Requirements {
+    modes: AccessSet,
+    /// An invalid selector matches nothing.
+    selector: Option<Box<Result<Selector, String>>>,
+}
+
+impl Requirements {
+    fn of(claim: &Claim) -> Requirements {
+        Requirements { modes: claim.modes.set(), selector: claim.selector.clone() }
+    }
+
+    fn are_met(&self, modes: AccessSet, labels: &Labels) -> bool {
+        let matches = |selector: &Result<Selector, String>| selector.as_ref().is_ok_and(|it| it.matches(labels));
+        modes.contains(self.modes) && self.selector.as_deref().is_none_or(matches)
+    }
+}
+
+/// Claims that need a volume, by match key, then by access modes, selector and request. Claims with
+/// equal selectors are in one group, so that a selector is tested once for all of them.
 #[derive(Debug, Clone, Default)]
 pub struct UnmatchedClaims {
-    groups: FxHashMap<MatchKey, FxHashMap<AccessSet, BTreeSet<RankedClaim>>>,
+    groups: FxHashMap<MatchKey, FxHashMap<Requirements, BTreeSet<RankedClaim>>>,
 }
 
 impl UnmatchedClaims {
     pub(crate) fn insert(&mut self, claim: &Claim) {
         let groups = self.groups.entry(MatchKey::of_claim(claim)).or_default();
-        groups.entry(claim.modes.set()).or_default().insert(RankedClaim::of(claim));
+        groups.entry(Requirements::of(claim)).or_default().insert(RankedClaim::of(claim));
     }
 
     pub(crate) fn remove(&mut self, claim: &Claim) {
         let key = MatchKey::of_claim(claim);
         let Some(groups) = self.groups.get_mut(&key) else { return };
-        let Some(claims) = groups.get_mut(&claim.modes.set()) else { return };
+        let requirements = Requirements::of(claim);
+        let Some(claims) = groups.get_mut(&requirements) else { return };
         claims.remove(&RankedClaim::of(claim));
         if claims.is_empty() {
-            groups.remove(&claim.modes.set());
+            groups.remove(&requirements);
         }
         if groups.is_empty() {
             self.groups.remove(&key);
@@ -49,16 +70,11 @@ impl UnmatchedClaims {
 
     /// The claim to hand a volume to: among the acceptable ones, the one with the largest request
     /// that fits, so that small claims do not take large volumes; then the first by key.
-    pub fn largest(
-        &self,
-        key: &MatchKey,
-        modes: AccessSet,
-        capacity_nanos: i128,
-        mut accept: impl FnMut(&ClaimKey) -> bool,
-    ) -> Option<&ClaimKey> {
-        let groups = self.groups.get(key)?;
-        let most = RankedClaim { request_nanos: Reverse(capacity_nanos), key: ClaimKey::default() };
-        let served = groups.iter().filter(|(needed, _)| modes.contains(**needed));
+    pub fn largest(&self, volume: &Volume, mut accept: impl FnMut(&ClaimKey) -> bool) -> Option<&ClaimKey> {
+        let groups = self.groups.get(&MatchKey::of_volume(volume))?;
+        let most = RankedClaim { request_nanos: Reverse(volume.size().nanos()), key: ClaimKey::default() };
+        let modes = volume.modes.set();
+        let served = groups.iter().filter(|(required, _)| required.are_met(modes, &volume.labels));
         let best = served.filter_map(|(_, claims)| claims.range(&most..).find(|claim| accept(&claim.key))).min();
         best.map(|claim| &claim.key)
     }

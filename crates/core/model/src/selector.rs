@@ -9,17 +9,17 @@ use crate::{Labels, Name};
 
 /// A label selector: labels match if they meet all requirements. An empty selector matches
 /// everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selector(Vec<Requirement>);
 
 /// A requirement on one label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Requirement {
     key: Name,
     test: Test,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Test {
     In(Box<[Name]>),
     NotIn(Box<[Name]>),

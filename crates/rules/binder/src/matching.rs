@@ -36,10 +36,5 @@ pub fn taker<'a>(known: &'a Cache, volume: &Volume, skip: impl Fn(&ClaimKey) -> 
                 request.is_ok_and(|request| mismatch(&request, volume).is_none())
             })
     };
-    known.unmatched_claims().largest(
-        &MatchKey::of_volume(volume),
-        volume.modes.set(),
-        volume.size().nanos(),
-        would_take,
-    )
+    known.unmatched_claims().largest(volume, would_take)
 }
