@@ -21,7 +21,8 @@
 //!   The steps without faults form no cycle, so every run without further faults gets there.
 //!
 //! Limits: a restarted instance lists all kinds at once and without staleness; time passes only when
-//! nothing else can happen, except for [`Faults::early_timers`]; lost reads are not distinguished
+//! nothing else can happen, except for [`Faults::early_timers`]; a watch reports at once what the
+//! instance already knows from an answer; nothing is overtaken by more than [`Scenario::lag`] changes; lost reads are not distinguished
 //! from late ones; there is no resync, so every wake must be right. This crate contains no rules. It
 //! is used in tests only.
 
@@ -34,4 +35,4 @@ mod world;
 pub use instance::Rules;
 pub use search::{Counterexample, Explored, Model, explore};
 pub use server::{Server, Stored};
-pub use world::{Faults, Scenario, Step, UserAction, World};
+pub use world::{EndCheck, Faults, Scenario, Step, UserAction, World};
