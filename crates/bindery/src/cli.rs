@@ -27,7 +27,7 @@ pub enum Command {
     /// Provision volumes, and reclaim released ones
     Provisioner(provisioner::Args),
     /// Run an embedded API server and every controller in one process; no cluster is needed
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Run the embedded API server only
     ///
     /// Objects are kept in memory, or on disk with --data-dir.
@@ -66,7 +66,7 @@ impl Command {
     /// How the command logs unless flags say otherwise.
     pub fn log_profile(&self) -> LogProfile {
         // The demo prints the decisions itself.
-        if matches!(self, Command::Up(up::Args { demo: true, .. })) {
+        if matches!(self, Command::Up(args) if args.demo) {
             return LogProfile::ErrorsOnly;
         }
         if self.daemon_name().is_some() { LogProfile::Daemon } else { LogProfile::OneShot }

@@ -55,7 +55,7 @@ fn run(command: Command) -> Result<(), String> {
             Command::Controller(args) => controller::run(*args).await,
             Command::Scheduler(args) => scheduler::run(*args).await,
             Command::Provisioner(args) => provisioner::run(args).await,
-            Command::Up(args) => up::run(args).await,
+            Command::Up(args) => up::run(*args).await,
             Command::Apiserver(args) => apiserver::run(*args).await,
             Command::Explain(args) => explain::run(*args).await,
             Command::Version(args) => version::run(&args),

@@ -52,12 +52,19 @@ pub fn of(name: &str) -> Vec<Permission> {
 
 /// The permissions that an engine needs, and a candidate for a lease.
 pub fn needed(engine: &Engine, lease: Option<&LeaseConfig>) -> Vec<Permission> {
-    let mut needed: Vec<Permission> = engine.watches().iter().flat_map(|kind| Permission::to_watch(*kind)).collect();
+    let watches = engine.watches().iter().filter(|kind| kind.is_served());
+    let mut needed: Vec<Permission> = watches.flat_map(|kind| Permission::to_watch(*kind)).collect();
     needed.extend(engine.controllers().flat_map(of));
     needed.extend(lease.into_iter().flat_map(of_lease));
     needed.sort();
     needed.dedup();
     needed
+}
+
+/// The permissions to store provisioning records in a namespace.
+pub fn of_records(namespace: &str) -> [Permission; 4] {
+    ["list", "watch", "create", "patch"]
+        .map(|verb| Permission { namespace: namespace.to_owned(), ..Permission::cluster(verb, "", "configmaps") })
 }
 
 fn of_lease(lease: &LeaseConfig) -> [Permission; 3] {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bindery_cache::Cache;
 use bindery_matching::INDEX_POLICY;
 use bindery_model::{Kind, Object};
-use bindery_runtime::{Api, list};
+use bindery_runtime::{Api, list, list_records};
 use kube::Client;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl Default for Snapshot {
 pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
     let api = Api::new(client, CALL_DEADLINE, None);
     let mut snapshot = Snapshot::default();
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_served()) {
         match list(&api, kind).await {
             Ok((version, objects)) => {
                 snapshot.known.listed(kind, version.parse().unwrap_or(0), objects);
@@ -50,6 +50,15 @@ pub async fn of_cluster(client: Client) -> Result<Snapshot, String> {
                 snapshot.warnings.push(warning);
             }
             Err(error) => return Err(format!("cannot list {}s: {error}", kind.as_str())),
+        }
+    }
+    match list_records(&api).await {
+        Ok((version, records)) => {
+            snapshot.known.listed(Kind::Record, version, records);
+        }
+        Err(error) => {
+            let warning = format!("cannot list ConfigMaps, continuing without provisioning records: {error}");
+            snapshot.warnings.push(warning);
         }
     }
     Ok(snapshot)

@@ -53,7 +53,7 @@ impl Answerer {
             Edit::ClaimStatus(edit) => of_claim(&|claim| edit.apply(claim), &mut self.claims),
             Edit::Volume(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
             Edit::VolumeStatus(edit) => of_volume(&|volume| edit.apply(volume), &mut self.volumes),
-            Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) => {
+            Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) | Edit::Record(_) => {
                 panic!("the binder sends no such write")
             }
         }

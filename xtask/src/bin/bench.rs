@@ -1,6 +1,11 @@
 //! Measures the decision core. Started by `cargo xtask bench core` as a release build.
 
-use xtask::bench::{choose, drive, large};
+use std::time::Duration;
+
+use xtask::bench::{choose, drive, large, meter};
+
+/// How often the large cluster is measured.
+const ROUNDS: usize = 3;
 
 fn main() {
     println!("Choosing a volume for a claim, whole decisions on one core:");
@@ -24,10 +29,12 @@ fn main() {
             drive.bound,
             drive.took.as_secs_f64() * 1e6 / drive.writes as f64
         );
-    }    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
-    let (mut phases, explained) = large::bound();
-    phases.extend(large::selecting());
-    for (name, calls) in phases {
+    }
+    println!("One engine with {} claims and as many volumes, calls of the engine task:", large::PAIRS);
+    let mut explained = Duration::MAX;
+    let bound = meter::best(ROUNDS, || large::bound(&mut explained));
+    let selecting = meter::best(ROUNDS, large::selecting);
+    for (name, calls) in bound.into_iter().chain(selecting) {
         println!(
             "  {name:<26} {:>7} calls  longest {:>9.3} ms  all {:>9.3} ms",
             calls.count,

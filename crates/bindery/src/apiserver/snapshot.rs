@@ -26,9 +26,9 @@ pub async fn run(args: Args) -> Result<(), String> {
     let cluster = args.cluster.load().await?;
     let failed = |error: &dyn std::fmt::Display| format!("cannot read a snapshot from {cluster}: {error}");
     let request = Request::get("/snapshot").body(Vec::new()).map_err(|error| failed(&error))?;
-    let stream = cluster.client()?.request_stream(request).await.map_err(|error| match error {
-        kube::Error::Api(status) if status.code == 404 => failed(&"it is not an API server of bindery"),
-        error => failed(&connection_error(&error)),
+    let stream = cluster.client()?.request_stream(request).await.map_err(|error| {
+        let is_other_server = matches!(&error, kube::Error::Api(status) if status.code == 404);
+        if is_other_server { failed(&"it is not an API server of bindery") } else { failed(&connection_error(&error)) }
     })?;
     let mut lines = stream.lines();
     let mut next = async || lines.next().await.transpose().map_err(|error| failed(&error));

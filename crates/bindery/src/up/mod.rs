@@ -11,7 +11,7 @@ use bindery_binder::Config as BinderConfig;
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::Quantity;
 use bindery_provisioner_sdk::{Config, InTreeWorker, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, RunOperation, shutdown_signal};
+use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Observer, Records, RunOperation, shutdown_signal};
 use bindery_scheduler::Scheduler;
 use bindery_simulated_nodes::{DRIVER, Driver, NODES_MAX};
 use kube::Client;
@@ -97,13 +97,19 @@ fn start_controllers(
     }
     let engine = Engine::new(EngineConfig::default(), sets);
     tracing::info!(enabled = engine.controllers().collect::<Vec<_>>().join(","), nodes, "controllers configured");
-    let mut host = EngineHost::start(&api, engine, &observer, |events| {
+    let records = driver.is_some().then(|| Records::new(api.clone(), "kube-system", DRIVER));
+    let store = records.as_ref().map(|(records, _)| records.clone());
+    let worker = |events| {
         let in_tree: Arc<dyn RunOperation> = Arc::new(InTreeWorker::new(api.clone(), events, observer.clone()));
-        match driver.clone() {
-            Some(driver) => Arc::new(ProvisioningWorker::new(api.clone(), Arc::new(driver)).with_in_tree(in_tree)),
+        match driver.clone().zip(store) {
+            Some((driver, records)) => {
+                let worker = ProvisioningWorker::new(api.clone(), Arc::new(driver));
+                Arc::new(worker.with_in_tree(in_tree).with_records(records))
+            }
             None => in_tree,
         }
-    });
+    };
+    let mut host = EngineHost::start_with_records(&api, engine, &observer, worker, records);
     host.set_leader(true)?;
     if let Some(driver) = driver {
         host.spawn("the simulated CSI driver", driver.run(api.clone()));

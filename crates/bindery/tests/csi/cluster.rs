@@ -110,7 +110,6 @@ impl Cluster {
     async fn snapshot(&self) -> Value {
         let (mut volumes, mut claims) = (self.server.list(VOLUMES).await, self.server.list(CLAIMS).await);
         for object in volumes.iter_mut().chain(&mut claims) {
-            crate::end::forget_intent(object);
             for field in ["resourceVersion", "managedFields"] {
                 object["metadata"][field] = Value::Null;
             }

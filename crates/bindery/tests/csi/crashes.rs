@@ -18,6 +18,7 @@ const CREATE: &str = "CreateVolume";
 const DELETE: &str = "DeleteVolume";
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 const KEY: &str = "topology.example.com/node";
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const NODES: [&str; 2] = ["n1", "n2"];
 /// Probe, GetPluginInfo, GetPluginCapabilities, ControllerGetCapabilities.
 const IDENTITY_CALLS: usize = 4;
@@ -41,7 +42,7 @@ struct Scenario {
 const STORY: Scenario =
     Scenario { name: "made", create: "ok", delete: "ok", calls: &[CREATE, DELETE], chooses: false, deleted: false };
 
-const SCENARIOS: [Scenario; 8] = [
+const SCENARIOS: [Scenario; 9] = [
     STORY,
     Scenario { name: "small", create: "small,ok", calls: &[CREATE, DELETE, CREATE, DELETE], ..STORY },
     Scenario {
@@ -65,6 +66,14 @@ const SCENARIOS: [Scenario; 8] = [
         name: "deleted",
         create: "small,unsure,ok",
         calls: &[CREATE, DELETE, CREATE, CREATE, DELETE],
+        deleted: true,
+        ..STORY
+    },
+    // The first answer is lost, and later errors say nothing about the volume.
+    Scenario {
+        name: "denied",
+        create: "unsure,UNAUTHENTICATED,INTERNAL,ok",
+        calls: &[CREATE, CREATE, CREATE, CREATE, DELETE],
         deleted: true,
         ..STORY
     },
@@ -141,6 +150,8 @@ struct Seen {
     volumes: BTreeSet<String>,
     /// The handles of the volumes that exist in the driver.
     made: BTreeSet<String>,
+    /// Whether there is a provisioning record.
+    is_recorded: bool,
 }
 
 impl<'a> Lane<'a> {
@@ -257,12 +268,14 @@ impl<'a> Lane<'a> {
     async fn look(&self, run: &Run) -> Seen {
         let claim = self.server.get(&format!("{CLAIMS}/{}", run.claim)).await.ok();
         let volumes = self.server.list(VOLUMES).await;
+        let pages = self.server.list(CONFIG_MAPS).await;
         let is_its = |volume: &&Value| text(&volume["spec"]["claimRef"]["name"]) == run.claim;
         let handle = |volume: &Value| text(&volume["spec"]["csi"]["volumeHandle"]).to_owned();
         Seen {
             claim,
             volumes: volumes.iter().filter(is_its).map(handle).collect(),
             made: self.driver.volumes().into_keys().collect(),
+            is_recorded: pages.iter().any(|page| page["data"].get(&run.uid).is_some()),
         }
     }
 
@@ -297,9 +310,8 @@ impl Seen {
     /// Whether the claim is bound and provisioning is complete.
     fn is_bound(&self) -> bool {
         self.claim.as_ref().is_some_and(|claim| {
-            let metadata = &claim["metadata"];
-            let is_intended = metadata["annotations"].get("bindery.dev/provisioning").is_some();
-            claim["status"]["phase"] == "Bound" && !is_intended && metadata.get("deletionTimestamp").is_none()
+            let is_deleting = claim["metadata"].get("deletionTimestamp").is_some();
+            claim["status"]["phase"] == "Bound" && !self.is_recorded && !is_deleting
         })
     }
 
@@ -309,7 +321,7 @@ impl Seen {
     }
 
     fn is_nothing(&self) -> bool {
-        self.claim.is_none() && self.volumes.is_empty() && self.made.is_empty()
+        self.claim.is_none() && self.volumes.is_empty() && self.made.is_empty() && !self.is_recorded
     }
 }
 

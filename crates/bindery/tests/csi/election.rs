@@ -37,7 +37,7 @@ fn the_lease_is_renewed_and_released_however_much_work_is_queued() {
         let args = ["provisioner", "csi", &kubeconfig, &address].into_iter().chain(election);
         let mut provisioner =
             test_cluster.start_program(env!("CARGO_BIN_EXE_bindery"), args).expect("a provisioner starts");
-        create_claims(&server).await;
+        create_claims(&server, DRIVER, CLAIMS_AT_ONCE).await;
         until(&[&provisioner], "storage is created", async || !driver.calls().is_empty()).await;
 
         let mut renewals = BTreeSet::new();
@@ -65,26 +65,26 @@ fn the_lease_is_renewed_and_released_however_much_work_is_queued() {
 }
 
 /// Creates claims to provision. No binder runs: the claims have the binder's annotation already.
-async fn create_claims(server: &Server) {
+pub async fn create_claims(server: &Server, driver: &str, count: usize) {
     let class = json!({
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "busy"}, "provisioner": DRIVER,
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "busy"}, "provisioner": driver,
     });
     server.create(CLASSES, &class).await.expect("a class");
     let node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {HOSTNAME: "n"}},
     });
     server.create("/api/v1/nodes", &node).await.expect("a node");
-    let drivers = json!([{"name": DRIVER, "nodeID": "n", "topologyKeys": [HOSTNAME]}]);
+    let drivers = json!([{"name": driver, "nodeID": "n", "topologyKeys": [HOSTNAME]}]);
     let on_node = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"}, "spec": {"drivers": drivers},
     });
     server.create("/apis/storage.k8s.io/v1/csinodes", &on_node).await.expect("a CSINode");
-    let claims = futures::stream::iter(0..CLAIMS_AT_ONCE).map(async |number| {
+    let claims = futures::stream::iter(0..count).map(async |number| {
         let claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {
                 "name": format!("c{number}"), "namespace": "default",
-                "annotations": {"volume.kubernetes.io/storage-provisioner": DRIVER},
+                "annotations": {"volume.kubernetes.io/storage-provisioner": driver},
             },
             "spec": {
                 "accessModes": ["ReadWriteOnce"], "storageClassName": "busy",

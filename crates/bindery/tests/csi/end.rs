@@ -11,24 +11,10 @@ use crate::state::{CLAIMS, EVENTS, VOLUMES, list, text};
 /// The fields that are compared.
 pub const PARTS: [&str; 3] = ["volumes", "claims", "calls"];
 
-/// Our provisioner's marks on a claim while the outcome of a call is unknown. See
-/// docs/differences.md.
-const INTENT: &str = "bindery.dev/provisioning";
-
 /// The end of a state.
 pub struct End<'a> {
     pub recorded: &'a Recorded,
     pub end: Value,
-}
-
-/// Removes our provisioner's marks from a claim.
-pub fn forget_intent(object: &mut Value) {
-    if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.remove(INTENT);
-    }
-    if let Some(finalizers) = object.pointer_mut("/metadata/finalizers").and_then(Value::as_array_mut) {
-        finalizers.retain(|finalizer| finalizer != INTENT);
-    }
 }
 
 /// The ends of all states, with the calls to the drivers.
@@ -108,8 +94,7 @@ fn described_volume(mut volume: Value) -> Value {
     })
 }
 
-fn described_claim(mut claim: Value) -> Value {
-    forget_intent(&mut claim);
+fn described_claim(claim: Value) -> Value {
     let metadata = &claim["metadata"];
     json!({
         "annotations": metadata.get("annotations").cloned().unwrap_or_else(|| json!({})),

@@ -13,6 +13,7 @@ mod many;
 mod migrated;
 mod nodes;
 mod process;
+mod records;
 mod server;
 #[path = "../servers/mod.rs"]
 mod servers;

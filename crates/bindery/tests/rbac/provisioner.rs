@@ -80,6 +80,7 @@ fn start(test_cluster: &TestCluster, kubeconfig: &str, serving: &Serving, flags:
     let address = format!("--csi-address={}", serving.socket().display());
     let args = [
         "NAMESPACE=kube-system",
+        "POD_NAMESPACE=kube-system",
         "POD_NAME=csi-driver-1-a",
         "NODE_NAME=n1",
         env!("CARGO_BIN_EXE_bindery"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bindery_model::{
     Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Meta, Name, Node, Object,
-    ObjectKey, Pod, PodKey, Volume, for_each_kind,
+    ObjectKey, Pod, PodKey, Record, Volume, for_each_kind,
 };
 use rustc_hash::FxHashSet;
 
@@ -15,7 +15,9 @@ use self::reindex::Indexed;
 use crate::indices::{ClaimsByClass, MultiMap};
 use crate::object_store::{ObjectStore, Origin, StoreKey, Stored, Update};
 use crate::snapshot::Contents;
-use crate::{CapacityIndex, ClaimGroup, Counts, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims, VolumeGroup};
+use crate::{
+    CapacityIndex, ClaimGroup, Counts, FreeVolumes, IndexPolicy, NodePods, TopologyIndex, UnmatchedClaims, VolumeGroup,
+};
 
 /// A change that rules can see: the object before and after it. At least one of them is present.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +55,7 @@ pub struct Cache {
     drivers: ObjectStore<CsiDriver>,
     capacities: ObjectStore<Capacity>,
     attachments: ObjectStore<Attachment>,
+    records: ObjectStore<Record>,
 
     volumes_by_claim: MultiMap<ClaimKey, Name>,
     claims_by_volume: MultiMap<Name, ClaimKey>,
@@ -117,6 +120,7 @@ stores! {
     CsiDriver => drivers: Name;
     Capacity => capacities: (Name, Name);
     Attachment => attachments: Name;
+    Record => records: Name;
 }
 
 /// Calls the function for the type of a kind or of an object.
@@ -244,6 +248,7 @@ impl Cache {
             drivers: ObjectStore::default(),
             capacities: ObjectStore::default(),
             attachments: ObjectStore::default(),
+            records: ObjectStore::default(),
             volumes_by_claim: MultiMap::default(),
             claims_by_volume: MultiMap::default(),
             pods_by_claim: MultiMap::default(),
@@ -311,6 +316,11 @@ impl Cache {
     /// A CSIDriver.
     pub fn driver(&self, name: &Name) -> Option<&Arc<CsiDriver>> {
         self.drivers.get(name)
+    }
+
+    /// The provisioning record for the claim with this UID.
+    pub fn record(&self, claim_uid: &Name) -> Option<&Arc<Record>> {
+        self.records.get(claim_uid)
     }
 
     /// The VolumeAttachments of a node; by name.
@@ -498,6 +508,11 @@ impl Cache {
     /// Shows a pod as one of our writes will change it, until [`Cache::unassume`].
     pub fn assume_pod(&mut self, pod: Arc<Pod>) {
         self.assume(pod);
+    }
+
+    /// Shows a record as one of our writes will change it, until [`Cache::unassume`].
+    pub fn assume_record(&mut self, record: Arc<Record>) {
+        self.assume(record);
     }
 
     fn assume<T: InCache>(&mut self, object: Arc<T>) {

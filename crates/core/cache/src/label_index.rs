@@ -60,7 +60,8 @@ impl<S: Default> LabelIndex<S> {
             let values: FxHashSet<&Name> = values.iter().collect();
             values.into_iter().filter_map(|value| self.with_label.get(&(key.clone(), value.clone()))).collect()
         };
-        let required = selector.requirements().filter_map(|required| Some((required.key(), required.required_values()?)));
+        let required =
+            selector.requirements().filter_map(|required| Some((required.key(), required.required_values()?)));
         let rarest = required.map(with_one_of).min_by_key(|sets| sets.iter().map(|set| set.len()).sum::<usize>());
         match rarest {
             Some(combinations) => {

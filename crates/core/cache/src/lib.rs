@@ -17,18 +17,18 @@ mod node_pods;
 mod object_map;
 mod object_store;
 mod policy;
-mod snapshot;
 mod sized_volume;
+mod snapshot;
 mod topology_index;
 mod unmatched_claims;
 
 pub use cache::{Cache, Change};
 pub use counts::{ClaimGroup, Counts, Plugin, VolumeGroup};
-pub use snapshot::Snapshot;
 pub use free_volumes::{FreeVolumes, MatchKey};
 pub use listing::ListInProgress;
 pub use node_pods::{NodePods, NodeUsage, PodQueue};
 pub use policy::IndexPolicy;
+pub use snapshot::Snapshot;
 pub use topology_index::{
     Candidate, Candidates, CapacityIndex, ClassCapacity, ReachableVolumes, TopologyIndex, VolumeRequirements,
 };

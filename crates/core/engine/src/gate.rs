@@ -122,6 +122,11 @@ impl Gate {
         self.waiting_for_operation.push_back(work);
     }
 
+    /// Whether a key waits for an operation, and one may start.
+    pub fn has_operation_to_start(&self) -> bool {
+        self.admits_operation() && !self.waiting_for_operation.is_empty()
+    }
+
     /// The next key that waits for an operation, if one may start.
     pub fn next_for_operation(&mut self) -> Option<Work> {
         if self.admits_operation() { self.waiting_for_operation.pop_front() } else { None }

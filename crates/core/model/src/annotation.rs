@@ -43,9 +43,11 @@ annotations! {
     StorageProvisioner = "volume.kubernetes.io/storage-provisioner",
     /// On a claim: the beta key of the former, always written with it.
     BetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner",
-    /// On a claim: the provisioning intent of our provisioner. It records the parameters before the
-    /// first call, so that a retry uses the same ones, and is removed once the outcome is known.
+    /// On a claim: what earlier versions of our provisioner recorded before a call. It is not used.
     Provisioning = "bindery.dev/provisioning",
+    /// On a volume: the UID of the recycler pod that may scrub it. While it is present, no claim gets
+    /// the volume.
+    Scrubbing = "bindery.dev/scrubbing",
     /// On a volume: the provisioner that created it.
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",
     /// On a claim or a volume: the CSI driver that its in-tree plugin was migrated to.

@@ -4,7 +4,7 @@
 pub const PV_CONTROLLER: &str = "kubernetes.io/pv-controller";
 /// The external provisioner's, on a volume.
 pub const EXTERNAL_PROVISIONER: &str = "external-provisioner.volume.kubernetes.io/finalizer";
-/// Our provisioner's, on a claim: storage may have been provisioned that no volume refers to yet.
+/// That of earlier versions of our provisioner, on a claim that was being provisioned.
 pub const PROVISIONING: &str = "bindery.dev/provisioning";
 /// The external provisioner's, on a claim that is being cloned.
 pub const CLONING: &str = "provisioner.storage.kubernetes.io/cloning-protection";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, FieldError, Meta, Name, Node,
-    Pod, PodKey, Volume,
+    Pod, PodKey, Record, Volume,
 };
 
 /// The table of kinds: calls a macro with one row for each. A row is the name of the Rust type,
@@ -25,6 +25,7 @@ macro_rules! for_each_kind {
             CsiDriver, "CSIDriver", "/apis/storage.k8s.io/v1", "csidrivers", Cluster;
             Capacity, "CSIStorageCapacity", "/apis/storage.k8s.io/v1", "csistoragecapacities", Namespaced;
             Attachment, "VolumeAttachment", "/apis/storage.k8s.io/v1", "volumeattachments", Cluster;
+            Record, "ProvisioningRecord", "/apis/bindery.dev/v1", "provisioningrecords", Cluster;
         }
     };
 }
@@ -134,6 +135,11 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
+    /// Whether the API server serves it. Provisioning records are stored in ConfigMaps.
+    pub fn is_served(self) -> bool {
+        self != Kind::Record
+    }
+
     /// The `apiVersion` of its objects.
     pub fn api_version(self) -> &'static str {
         let (root, _) = self.root_and_plural();
@@ -170,6 +176,11 @@ impl ObjectKey {
     /// The key of a volume.
     pub fn volume(name: impl Into<Name>) -> ObjectKey {
         ObjectKey::cluster(Kind::Volume, name)
+    }
+
+    /// The key of the provisioning record for the claim with this UID.
+    pub fn record(claim_uid: impl Into<Name>) -> ObjectKey {
+        ObjectKey::cluster(Kind::Record, claim_uid)
     }
 
     /// The path of the collection that the object is in.

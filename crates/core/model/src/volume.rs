@@ -217,8 +217,14 @@ impl Volume {
     pub fn is_free(&self) -> bool {
         self.claim_ref.is_none()
             && !self.deleting
+            && !self.is_scrubbing()
             && self.field_error.is_none()
             && matches!(self.phase, VolumePhase::Available | VolumePhase::Pending)
+    }
+
+    /// Whether a recycler pod may be scrubbing it.
+    pub fn is_scrubbing(&self) -> bool {
+        self.annotations.has(Annotation::Scrubbing)
     }
 
     /// Whether its `spec.claimRef` names a claim, with the same UID or none: it is bound to the

@@ -2,7 +2,8 @@
 //! cache before the answer arrives, and so that a write touches nothing else.
 
 use bindery_model::{
-    AccessModes, Annotation, Annotations, Claim, ClaimPhase, ClaimRef, Name, Pod, Quantity, Volume, VolumePhase,
+    AccessModes, Annotation, Annotations, Attempt, Claim, ClaimPhase, ClaimRef, Name, Pod, Quantity, Record, Volume,
+    VolumePhase,
 };
 use serde_json::{Map, Value, json};
 
@@ -25,6 +26,8 @@ pub enum Edit {
     PodStatus(PodStatusEdit),
     /// The protection finalizer of a claim, a volume or an attributes class.
     Protection(ProtectionEdit),
+    /// A provisioning record.
+    Record(RecordEdit),
 }
 
 /// The type of a patch.
@@ -102,7 +105,7 @@ impl Edit {
     /// The subresource to patch, if any.
     pub fn subresource(&self) -> Option<&'static str> {
         match self {
-            Edit::Claim(_) | Edit::Volume(_) | Edit::Protection(_) => None,
+            Edit::Claim(_) | Edit::Volume(_) | Edit::Protection(_) | Edit::Record(_) => None,
             Edit::ClaimStatus(_) | Edit::ClaimReport(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) => Some("status"),
         }
     }
@@ -111,9 +114,12 @@ impl Edit {
     pub fn patch_type(&self) -> PatchType {
         match self {
             Edit::ClaimReport(_) | Edit::PodStatus(_) => PatchType::Strategic,
-            Edit::Claim(_) | Edit::ClaimStatus(_) | Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::Protection(_) => {
-                PatchType::Merge
-            }
+            Edit::Claim(_)
+            | Edit::ClaimStatus(_)
+            | Edit::Volume(_)
+            | Edit::VolumeStatus(_)
+            | Edit::Protection(_)
+            | Edit::Record(_) => PatchType::Merge,
         }
     }
 
@@ -127,6 +133,7 @@ impl Edit {
             Edit::VolumeStatus(edit) => status_patch(edit.patch()),
             Edit::PodStatus(edit) => status_patch(edit.patch(now)),
             Edit::Protection(edit) => edit.patch(),
+            Edit::Record(edit) => edit.patch(now),
         }
     }
 }
@@ -253,6 +260,35 @@ impl VolumeEdit {
             patch.insert("spec".into(), spec.into());
         }
         patch
+    }
+}
+
+/// Changes of a provisioning record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordEdit {
+    /// Another attempt begins. The outcome of the earlier ones is unknown.
+    Begin(Attempt),
+    /// It is certain what the storage has created: the record is removed.
+    Remove,
+}
+
+impl RecordEdit {
+    /// Applies the edit to a record.
+    pub fn apply(&self, record: &mut Record) {
+        match self {
+            RecordEdit::Begin(attempt) => (record.attempt, record.outcome_unknown) = (attempt.clone(), true),
+            RecordEdit::Remove => record.deleting = true,
+        }
+    }
+
+    fn patch(&self, now: &str) -> Map<String, Value> {
+        let patch = match self {
+            RecordEdit::Begin(attempt) => {
+                [("attempt".to_owned(), json!(attempt)), ("outcomeUnknown".to_owned(), true.into())].to_vec()
+            }
+            RecordEdit::Remove => [("metadata".to_owned(), json!({"deletionTimestamp": now}))].to_vec(),
+        };
+        patch.into_iter().collect()
     }
 }
 

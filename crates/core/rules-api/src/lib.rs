@@ -27,13 +27,16 @@ mod rule;
 mod ruleset;
 mod verdict;
 
-pub use edit::{ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RefEdit, VolumeEdit, VolumeStatusEdit};
+pub use bindery_model::Attempt;
+pub use edit::{
+    ClaimEdit, ClaimStatusEdit, Edit, PatchType, PodStatusEdit, RecordEdit, RefEdit, VolumeEdit, VolumeStatusEdit,
+};
 pub use event::Event;
 pub use live_reads::{Failure, FailureEffect, LiveReads, OperationOutput};
-pub use operation::{HOST_PATH_PLUGIN, Operation, Recycle, Task, check_deletable_path};
+pub use operation::{HOST_PATH_PLUGIN, Operation, Recycle, RecycleStep, RecyclerPod, Task, check_deletable_path};
 pub use proof::{NotReleased, ReleaseProof};
 pub use protection::{NotUnused, ProtectedObject, ProtectionEdit, UnusedProof, users};
-pub use provisioning::{Accessibility, Attempt, ProvisionRequest, Term};
+pub use provisioning::{Accessibility, ProvisionRequest, Recorded, Term};
 pub use report::{ClaimReport, ConditionEdit, ConditionType, Expansion};
 pub use request::{Bind, Create, Delete, Listing, RejectionEvent, Request, Write};
 pub use rule::Rule;

@@ -21,6 +21,8 @@ pub enum FailureEffect {
     Reschedule,
     /// Nothing was created, and the same request is unlikely ever to succeed.
     Infeasible,
+    /// Nothing exists under that name, also not from an earlier call.
+    Absent,
     /// Nothing was created, because something else has that name. An earlier call with other
     /// parameters may have created it.
     NameTaken,
@@ -82,6 +84,7 @@ pub struct LiveReads {
     lists: Vec<(Listing, Arc<[Object]>)>,
     outcomes: Vec<(Task, Result<OperationOutput, Failure>)>,
     hand_offs: Vec<ObjectKey>,
+    written: Vec<(ObjectKey, u64)>,
     pauses: usize,
 }
 
@@ -101,6 +104,17 @@ impl LiveReads {
     /// Records the outcome of an operation, or of the creation of an object.
     pub fn note_outcome(&mut self, task: Task, outcome: Result<OperationOutput, Failure>) {
         self.outcomes.push((task, outcome));
+    }
+
+    /// Records that a write of this key was confirmed, and the version that it gave the object.
+    pub fn note_written(&mut self, key: ObjectKey, version: u64) {
+        self.written.retain(|(known, _)| *known != key);
+        self.written.push((key, version));
+    }
+
+    /// The version that the last confirmed write of this key gave an object.
+    pub fn written_version(&self, key: &ObjectKey) -> Option<u64> {
+        self.written.iter().find(|(known, _)| known == key).map(|(_, version)| *version)
     }
 
     /// Records a hand-off to another key.
@@ -123,7 +137,8 @@ impl LiveReads {
         self.pauses
     }
 
-    /// Drops reads, lists and hand-offs, which a later change may have made stale. Outcomes stay.
+    /// Drops reads, lists and hand-offs, which a later change may have made stale. Outcomes and
+    /// confirmed writes stay.
     pub fn clear_reads(&mut self) {
         self.reads.clear();
         self.lists.clear();
@@ -136,6 +151,7 @@ impl LiveReads {
             && self.lists.is_empty()
             && self.outcomes.is_empty()
             && self.hand_offs.is_empty()
+            && self.written.is_empty()
             && self.pauses == 0
     }
 
@@ -149,6 +165,7 @@ impl LiveReads {
             (task, format!("{outcome:?}")).hash(state);
         }
         (&self.hand_offs, self.pauses).hash(state);
+        digest_unordered(self.written.iter(), state);
     }
 
     fn read(&self, key: &ObjectKey) -> Option<Option<&Object>> {

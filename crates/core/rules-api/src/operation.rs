@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use bindery_model::{Annotation, ClaimKey, Name, ObjectKey};
-use serde_json::Value;
+use bindery_model::{Annotation, ClaimKey, Meta, Name, ObjectKey};
+use serde_json::{Value, json};
 
-use crate::{ProvisionRequest, ReleaseProof};
+use crate::{OperationOutput, ProvisionRequest, ReleaseProof};
 
 /// The name of the in-tree host-path plugin, which provisions directories on the controller's host.
 pub const HOST_PATH_PLUGIN: &str = "kubernetes.io/host-path";
@@ -37,18 +37,78 @@ pub enum Operation {
     /// Delete the backing storage of a released volume, which this provisioner created.
     DeleteStorage(ReleaseProof, Name),
     /// Scrub a released volume with a pod.
-    Recycle(Recycle),
+    Recycle(Box<Recycle>),
 }
 
-/// A released volume to scrub.
+/// A step of scrubbing a released volume.
+///
+/// The pod's name is derived from the volume's, so that there is at most one pod. It is created with
+/// a scheduling gate, the volume is marked with its UID by a conditional write, and only then is the
+/// gate removed. So whenever a pod of a volume can run, the volume is marked, no matter how many
+/// instances work at the same time; and only the end of the pod with that UID ends the mark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recycle {
-    /// Proof that the volume's claim no longer needs the data.
-    pub proof: ReleaseProof,
+    /// What to do.
+    pub step: RecycleStep,
+    /// The volume.
+    pub volume: Meta,
     /// The pod that scrubs the volume, as JSON. Its events are published on the volume.
     pub pod: Value,
     /// The source component of those events.
     pub component: &'static str,
+}
+
+/// What to do with the recycler pod of a volume.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RecycleStep {
+    /// Create the pod. It does not run yet. A pod with the UID that the volume is marked with is
+    /// kept; any other one of that name is deleted, and the operation fails. The output is a
+    /// [`RecyclerPod`].
+    CreatePod {
+        /// The UID that the volume is marked with, as read live.
+        marked: Option<Name>,
+    },
+    /// Let the pod run whose UID the volume is marked with, wait until it has succeeded, and delete
+    /// it. It takes proof, made after the volume was marked, that no claim needs the data. The
+    /// output is a [`RecyclerPod`].
+    RunPod(ReleaseProof),
+    /// Delete the pod, whatever its UID, and succeed once it is gone. The output is the mark, as a
+    /// [`RecyclerPod`].
+    DeletePod {
+        /// The UID that the volume is marked with.
+        marked: Name,
+    },
+}
+
+impl Recycle {
+    /// The name of the scheduling gate that keeps the pod from running before the volume is marked.
+    pub const GATE: &'static str = "bindery.dev/volume-not-marked";
+
+    /// The output for a pod with this UID.
+    pub fn output(&self, uid: &str) -> OperationOutput {
+        let replaces = match &self.step {
+            RecycleStep::CreatePod { marked } => marked.as_deref(),
+            RecycleStep::RunPod(_) | RecycleStep::DeletePod { .. } => None,
+        };
+        OperationOutput::of(json!({"uid": uid, "replaces": replaces}))
+    }
+}
+
+/// The output of a step of scrubbing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecyclerPod {
+    /// The pod's UID.
+    pub uid: Name,
+    /// The UID that the volume was marked with before the pod was created.
+    pub replaces: Option<Name>,
+}
+
+impl RecyclerPod {
+    /// Reads an output of [`Recycle::output`].
+    pub fn from_output(output: &Value) -> RecyclerPod {
+        let name = |field: &str| output[field].as_str().map(Name::from);
+        RecyclerPod { uid: name("uid").unwrap_or_default(), replaces: name("replaces") }
+    }
 }
 
 /// What an outcome in [`crate::LiveReads`] belongs to: an operation, or the creation of an object.
@@ -58,14 +118,20 @@ pub enum Task {
     Prepare,
     /// [`Operation::CreateStorage`].
     CreateStorage,
+    /// Creating the provisioning record for a claim.
+    SaveRecord,
     /// Creating the PersistentVolume for storage that was created.
     SaveVolume,
     /// [`Operation::DiscardStorage`].
     DiscardStorage,
     /// [`Operation::DeleteStorage`].
     DeleteStorage,
-    /// [`Operation::Recycle`].
+    /// [`RecycleStep::CreatePod`].
+    CreateRecyclerPod,
+    /// [`RecycleStep::RunPod`].
     Recycle,
+    /// [`RecycleStep::DeletePod`].
+    DeleteRecyclerPod,
     /// Creating the claim of an ephemeral volume, by the volume's index in its pod.
     CreateClaim(usize),
 }
@@ -78,7 +144,11 @@ impl Operation {
             Operation::CreateStorage(..) => Task::CreateStorage,
             Operation::DiscardStorage(..) => Task::DiscardStorage,
             Operation::DeleteStorage(..) => Task::DeleteStorage,
-            Operation::Recycle(_) => Task::Recycle,
+            Operation::Recycle(recycle) => match &recycle.step {
+                RecycleStep::CreatePod { .. } => Task::CreateRecyclerPod,
+                RecycleStep::RunPod(_) => Task::Recycle,
+                RecycleStep::DeletePod { .. } => Task::DeleteRecyclerPod,
+            },
         }
     }
 
@@ -88,7 +158,7 @@ impl Operation {
             Operation::Prepare(request) | Operation::CreateStorage(request, _) => request.claim.clone().into(),
             Operation::DiscardStorage(claim, _) => claim.clone().into(),
             Operation::DeleteStorage(proof, _) => ObjectKey::volume(proof.name().clone()),
-            Operation::Recycle(recycle) => ObjectKey::volume(recycle.proof.name().clone()),
+            Operation::Recycle(recycle) => ObjectKey::volume(recycle.volume.name.clone()),
         }
     }
 
@@ -123,7 +193,12 @@ impl Operation {
             Operation::DiscardStorage(claim, volume) => format!("discard-{claim}[{}]", volume["metadata"]["name"]),
             Operation::DeleteStorage(proof, _) => format!("delete-{}[{}]", proof.name(), proof.volume().uid),
             Operation::Recycle(recycle) => {
-                format!("recycle-{}[{}]", recycle.proof.name(), recycle.proof.volume().uid)
+                let step = match &recycle.step {
+                    RecycleStep::CreatePod { .. } => "prepare-recycle",
+                    RecycleStep::RunPod(_) => "recycle",
+                    RecycleStep::DeletePod { .. } => "stop-recycle",
+                };
+                format!("{step}-{}[{}]", recycle.volume.name, recycle.volume.uid)
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Proof that a released volume can be deleted or scrubbed without losing data that a claim needs.
 
-use bindery_model::{Meta, Name, ReclaimPolicy, Volume};
+use bindery_model::{Annotation, Meta, Name, ReclaimPolicy, Volume};
 
 use crate::LiveReads;
 
@@ -11,6 +11,7 @@ use crate::LiveReads;
 pub struct ReleaseProof {
     volume: Meta,
     policy: ReclaimPolicy,
+    recycler_pod: Option<Name>,
 }
 
 /// Why there is no proof.
@@ -37,6 +38,7 @@ impl ReleaseProof {
         let is_same = live.meta.uid == volume.meta.uid
             && live.claim_ref == volume.claim_ref
             && live.policy == volume.policy
+            && live.annotations.get(Annotation::Scrubbing) == volume.annotations.get(Annotation::Scrubbing)
             && live.field_error.is_none();
         let Some(claim_ref) = live.claim_ref.as_ref().filter(|claim| is_same && !claim.uid.is_empty()) else {
             return Err(NotReleased::VolumeChanged);
@@ -53,13 +55,22 @@ impl ReleaseProof {
         };
         match claim {
             Some(claim) if may_use(claim) => Err(NotReleased::ClaimExists),
-            Some(_) | None => Ok(ReleaseProof { volume: live.meta.clone(), policy: live.policy.clone() }),
+            Some(_) | None => Ok(ReleaseProof {
+                volume: live.meta.clone(),
+                policy: live.policy.clone(),
+                recycler_pod: live.annotations.get(Annotation::Scrubbing).cloned(),
+            }),
         }
     }
 
     /// The volume's metadata as read live.
     pub fn volume(&self) -> &Meta {
         &self.volume
+    }
+
+    /// The UID of the recycler pod that may scrub the volume, as read live.
+    pub fn recycler_pod(&self) -> Option<&Name> {
+        self.recycler_pod.as_ref()
     }
 
     /// The volume's name.

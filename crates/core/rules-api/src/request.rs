@@ -1,12 +1,12 @@
 //! Requests are values first and sent later. Each carries its preconditions.
 
 use bindery_model::event::{EventType, Reason};
-use bindery_model::{Claim, Kind, Meta, Name, ObjectKey, Pod, ReclaimPolicy, Volume};
+use bindery_model::{Claim, Kind, Meta, Name, ObjectKey, Pod, ReclaimPolicy, Record, Volume};
 use serde_json::{Value, json};
 
 use crate::{
-    ClaimReport, Edit, Event, Operation, PodStatusEdit, ProtectedObject, ProtectionEdit, ReleaseProof, Rule, Task,
-    UnusedProof,
+    ClaimReport, Edit, Event, Operation, PodStatusEdit, ProtectedObject, ProtectionEdit, RecordEdit, ReleaseProof,
+    Rule, Task, UnusedProof,
 };
 
 /// A request that a verdict contains. A key has at most one in flight.
@@ -135,6 +135,11 @@ impl Write {
     pub fn volume(purpose: &'static Rule, volume: &Volume, edit: Edit) -> Write {
         debug_assert!(matches!(edit, Edit::Volume(_) | Edit::VolumeStatus(_)), "the edit must be for a volume");
         Write::new(purpose, ObjectKey::volume(volume.name().clone()), &volume.meta, edit)
+    }
+
+    /// Changes or removes a provisioning record.
+    pub fn record(purpose: &'static Rule, record: &Record, edit: RecordEdit) -> Write {
+        Write::new(purpose, ObjectKey::record(record.meta.name.clone()), &record.meta, Edit::Record(edit))
     }
 
     fn new(purpose: &'static Rule, target: ObjectKey, meta: &Meta, edit: Edit) -> Write {

@@ -4,11 +4,12 @@
 use bindery_fields::Schema;
 use bindery_fields::patch::strategic_merge_patch;
 use bindery_model::{
-    AccessMode, AccessModes, Annotation, Claim, ClaimKey, ClaimPhase, ClaimRef, Name, Quantity, Volume, VolumePhase,
+    AccessMode, AccessModes, Annotation, Attempt, Claim, ClaimKey, ClaimPhase, ClaimRef, Name, Quantity, Record,
+    Volume, VolumePhase,
 };
 use bindery_rules_api::{
-    ClaimEdit, ClaimReport, ClaimStatusEdit, ConditionEdit, ConditionType, Edit, Expansion, PatchType, RefEdit, Rule,
-    VolumeEdit, VolumeStatusEdit, Write,
+    ClaimEdit, ClaimReport, ClaimStatusEdit, ConditionEdit, ConditionType, Edit, Expansion, PatchType, RecordEdit,
+    RefEdit, Rule, VolumeEdit, VolumeStatusEdit, Write,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -227,12 +228,15 @@ fn own_fields(edit: &Edit) -> Vec<String> {
         Edit::VolumeStatus(_) => &["/status/phase", "/status/message"],
         Edit::PodStatus(_) => &["/status/nominatedNodeName", "/status/conditions"],
         Edit::Protection(_) => &["/metadata/finalizers"],
+        Edit::Record(_) => &["/attempt", "/outcomeUnknown", "/metadata/deletionTimestamp"],
     };
     let annotations: Vec<String> = match edit {
         Edit::Claim(edit) => edit.annotations.iter().map(annotation).collect(),
         Edit::Volume(edit) => edit.annotations.iter().map(annotation).collect(),
         Edit::ClaimReport(report) => report.annotations.iter().map(annotation).collect(),
-        Edit::ClaimStatus(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Protection(_) => Vec::new(),
+        Edit::ClaimStatus(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Protection(_) | Edit::Record(_) => {
+            Vec::new()
+        }
     };
     fields.iter().map(|field| (*field).to_owned()).chain(annotations).collect()
 }
@@ -298,7 +302,8 @@ proptest! {
             | Edit::Volume(_)
             | Edit::VolumeStatus(_)
             | Edit::PodStatus(_)
-            | Edit::Protection(_) => {
+            | Edit::Protection(_)
+            | Edit::Record(_) => {
                 unreachable!("not a claim edit")
             }
         }
@@ -344,7 +349,8 @@ proptest! {
             | Edit::ClaimStatus(_)
             | Edit::ClaimReport(_)
             | Edit::PodStatus(_)
-            | Edit::Protection(_) => {
+            | Edit::Protection(_)
+            | Edit::Record(_) => {
                 unreachable!("not a volume edit")
             }
         }
@@ -352,4 +358,26 @@ proptest! {
         prop_assert_eq!((write.uid(), write.version()), (&seen.meta.uid, seen.meta.version));
         prop_assert_eq!(volume(&patched(&before, &write)), expected);
     }
+}
+
+#[test]
+fn record_patch_and_edit_have_the_same_result() {
+    let before = json!({
+        "metadata": {"name": "u1", "uid": "u1", "resourceVersion": "7"},
+        "claim": {"namespace": "ns", "name": "c"},
+        "attempt": {"instance": "a", "number": 1},
+        "request": {"volume": "pvc-u1"},
+    });
+    let record = |json: &Value| Record::from_json(json.to_string().as_bytes()).expect("it has a name");
+    let attempt = Attempt { instance: "b".into(), number: 2 };
+    for edit in [RecordEdit::Begin(attempt), RecordEdit::Remove] {
+        let seen = record(&before);
+        let mut expected = seen.clone();
+        edit.apply(&mut expected);
+        assert_ne!(expected, seen);
+        assert_eq!(record(&patched(&before, &Write::record(&PURPOSE, &seen, edit))), expected);
+    }
+    let mut stored = record(&before).content();
+    stored["metadata"] = before["metadata"].clone();
+    assert_eq!(record(&stored), record(&before), "a record is stored completely");
 }

@@ -12,8 +12,8 @@ pub(crate) fn create_failure(status: &Status, other_node_possible: bool) -> Fail
         Code::ResourceExhausted if other_node_possible => FailureEffect::Reschedule,
         Code::InvalidArgument => FailureEffect::Infeasible,
         Code::AlreadyExists => FailureEffect::NameTaken,
-        Code::ResourceExhausted
-        | Code::Ok
+        Code::ResourceExhausted => FailureEffect::Absent,
+        Code::Ok
         | Code::Unknown
         | Code::NotFound
         | Code::PermissionDenied
@@ -74,7 +74,7 @@ mod tests {
             (Code::NotFound, "NotFound", FailureEffect::Nothing, FailureEffect::Nothing),
             (Code::AlreadyExists, "AlreadyExists", FailureEffect::NameTaken, FailureEffect::NameTaken),
             (Code::PermissionDenied, "PermissionDenied", FailureEffect::Nothing, FailureEffect::Nothing),
-            (Code::ResourceExhausted, "ResourceExhausted", FailureEffect::Nothing, FailureEffect::Reschedule),
+            (Code::ResourceExhausted, "ResourceExhausted", FailureEffect::Absent, FailureEffect::Reschedule),
             (Code::FailedPrecondition, "FailedPrecondition", FailureEffect::Nothing, FailureEffect::Nothing),
             (Code::Aborted, "Aborted", FailureEffect::Unknown, FailureEffect::Unknown),
             (Code::OutOfRange, "OutOfRange", FailureEffect::Nothing, FailureEffect::Nothing),

@@ -173,6 +173,7 @@ impl NodeAssignment {
             uid: unassigned.uid.clone(),
             version: 0,
             class: unassigned.class.clone(),
+            class_version: 0,
             provisioner: text_or_empty(class, "/provisioner").into(),
             volume: unassigned.volume.clone(),
             has_finalizer: true,

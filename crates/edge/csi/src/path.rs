@@ -25,6 +25,11 @@ pub(crate) fn claim(namespace: &str, name: &str) -> Result<String, String> {
     object("/api/v1", Some(namespace), "persistentvolumeclaims", name)
 }
 
+pub(crate) fn claims(namespace: &str) -> Result<String, String> {
+    segment(namespace)?;
+    Ok(format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims"))
+}
+
 pub(crate) fn volume(name: &str) -> Result<String, String> {
     object("/api/v1", None, "persistentvolumes", name)
 }

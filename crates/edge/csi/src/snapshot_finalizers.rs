@@ -9,14 +9,16 @@ use crate::fields::{has_finalizer, list, text, text_or_empty};
 use crate::objects::ObjectClient;
 use crate::path;
 use crate::prepare::SNAPSHOT_FINALIZER;
+use bindery_runtime::Records;
 
 /// The collections to list.
 const SNAPSHOTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshots";
 const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
 
-/// Removes our finalizer from all snapshots that no pending claim is restored from. Claims are
-/// listed after snapshots: a finalizer is only added for a claim that existed already.
-pub async fn remove_stale_snapshot_finalizers(objects: &dyn ObjectClient) {
+/// Removes our finalizer from all snapshots that no pending claim is restored from, and no recorded
+/// request of a claim that was deleted. Claims are listed after snapshots: a finalizer is only added
+/// for a claim that existed already.
+pub async fn remove_stale_snapshot_finalizers(objects: &dyn ObjectClient, records: &Records) {
     let snapshots = match objects.get(SNAPSHOTS).await {
         ReadResult::Object(snapshots) => snapshots,
         ReadResult::Missing(error) | ReadResult::Failed(error) => {
@@ -30,19 +32,40 @@ pub async fn remove_stale_snapshot_finalizers(objects: &dyn ObjectClient) {
         return;
     }
     let ReadResult::Object(claims) = objects.get(CLAIMS).await else { return };
-    for patch in stale(&protected, items(&claims)) {
+    let claims = [items(&claims), &recorded_claims(records)].concat();
+    for patch in stale(&protected, &claims) {
         apply(objects, &patch).await;
     }
 }
 
-/// Removes our finalizer from the snapshot that a claim was restored from. If this fails, the next
-/// run of [`remove_stale_snapshot_finalizers`] does it.
-pub(crate) async fn remove_from(objects: &dyn ObjectClient, namespace: &str, name: &str) {
+/// The claims of all recorded requests, which may have been deleted.
+pub(crate) fn recorded_claims(records: &Records) -> Vec<Value> {
+    records.all().iter().map(|record| record.request["found"]["claim"].clone()).collect()
+}
+
+/// Removes our finalizer from the snapshot that a claim was restored from, unless another claim of
+/// the namespace or a recorded one is being restored from it. If this fails, the next run of
+/// [`remove_stale_snapshot_finalizers`] does it.
+pub(crate) async fn remove_from(
+    objects: &dyn ObjectClient,
+    namespace: &str,
+    name: &str,
+    restored: &str,
+    recorded: &[Value],
+) {
     let Ok(at) = path::snapshot(namespace, name) else { return };
     let ReadResult::Object(snapshot) = objects.get(&at).await else { return };
-    if has_finalizer(&snapshot, SNAPSHOT_FINALIZER) {
-        apply(objects, &without_finalizer(&at, &snapshot)).await;
+    if !has_finalizer(&snapshot, SNAPSHOT_FINALIZER) {
+        return;
     }
+    let Ok(collection) = path::claims(namespace) else { return };
+    let ReadResult::Object(claims) = objects.get(&collection).await else { return };
+    let is_other = |claim: &&Value| text_or_empty(claim, "/metadata/uid") != restored;
+    let mut others = items(&claims).iter().chain(recorded).filter(is_other).filter_map(source);
+    if others.any(|other| other == (namespace.to_owned(), name.to_owned())) {
+        return;
+    }
+    apply(objects, &without_finalizer(&at, &snapshot)).await;
 }
 
 async fn apply(objects: &dyn ObjectClient, patch: &Patch) {
@@ -98,8 +121,12 @@ fn items(list: &Value) -> &[Value] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Mutex;
+
+    use futures::future::{BoxFuture, ready};
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn only_finalizers_that_no_pending_claim_needs_are_removed() {
@@ -130,5 +157,48 @@ mod tests {
         assert!(stale[2].path.contains("/ns/"), "the snapshot in the other namespace is needed");
         let metadata = json!({"uid": "1", "resourceVersion": "2", "finalizers": ["x/y"]});
         assert_eq!(stale[0].body, json!({"metadata": metadata}));
+    }
+
+    /// A snapshot with our finalizer, and claims.
+    struct Objects {
+        claims: Vec<Value>,
+        patched: Mutex<usize>,
+    }
+
+    impl ObjectClient for Objects {
+        fn get<'a>(&'a self, path: &'a str) -> BoxFuture<'a, ReadResult> {
+            let found = match path.ends_with("/persistentvolumeclaims") {
+                true => json!({"items": self.claims}),
+                false => json!({"metadata": {"uid": "1", "resourceVersion": "2", "finalizers": [SNAPSHOT_FINALIZER]}}),
+            };
+            Box::pin(ready(ReadResult::Object(found)))
+        }
+
+        fn patch<'a>(&'a self, _: &'a Patch) -> BoxFuture<'a, WriteResult> {
+            *self.patched.lock().expect("no test panics with the lock") += 1;
+            Box::pin(ready(WriteResult::Object(Value::Null)))
+        }
+    }
+
+    #[tokio::test]
+    async fn snapshot_keeps_its_finalizer_while_another_claim_is_restored_from_it() {
+        let claim = |uid: &str, phase: &str, field: &str, name: &str| {
+            let source = json!({"kind": "VolumeSnapshot", "name": name});
+            json!({"metadata": {"namespace": "ns", "uid": uid}, "spec": {field: source}, "status": {"phase": phase}})
+        };
+        let removed = async |claims: Vec<Value>, recorded: Vec<Value>| {
+            let objects = Objects { claims, patched: Mutex::new(0) };
+            remove_from(&objects, "ns", "snap", "u1", &recorded).await;
+            objects.patched.into_inner().expect("no test panics with the lock")
+        };
+        let own = claim("u1", "Pending", "dataSource", "snap");
+        let done = claim("u2", "Bound", "dataSource", "snap");
+        let elsewhere = claim("u3", "Pending", "dataSource", "other");
+        assert_eq!(removed(vec![own.clone(), done, elsewhere], vec![own.clone()]).await, 1, "nothing else needs it");
+        for field in ["dataSource", "dataSourceRef"] {
+            let other = claim("u4", "Pending", field, "snap");
+            assert_eq!(removed(vec![own.clone(), other.clone()], vec![]).await, 0, "a claim needs it");
+            assert_eq!(removed(vec![own.clone()], vec![other]).await, 0, "the request of a deleted claim needs it");
+        }
     }
 }

@@ -21,6 +21,7 @@ use crate::setup::Setup;
 use crate::snapshot_finalizers;
 use crate::volume::{self, UnusableVolume};
 use bindery_provisioner_sdk::{Failure, FailureEffect, ProvisionContext, Storage};
+use bindery_runtime::Records;
 
 /// How often deleting an unusable volume is attempted.
 const DELETE_ATTEMPTS: usize = 5;
@@ -31,12 +32,20 @@ pub struct Csi {
     driver: Driver,
     objects: Arc<dyn ObjectClient>,
     changes: Arc<CapacityChanges>,
+    records: Option<Records>,
 }
 
 impl Csi {
     /// Uses `driver` as `setup` says, and reads objects through `objects`.
     pub fn new(setup: Setup, driver: Driver, objects: Arc<dyn ObjectClient>) -> Csi {
-        Csi { setup, driver, objects, changes: Arc::default() }
+        Csi { setup, driver, objects, changes: Arc::default(), records: None }
+    }
+
+    /// Data sources of recorded requests stay protected.
+    #[must_use]
+    pub fn with_records(mut self, records: Records) -> Csi {
+        self.records = Some(records);
+        self
     }
 
     /// What may have changed the available capacity.
@@ -115,11 +124,16 @@ impl Csi {
         }
     }
 
-    /// Removes the finalizer from the snapshot that the claim was restored from.
+    /// Removes the finalizer from the snapshot that the claim was restored from, unless another
+    /// claim is being restored from it. From another namespace, the next sweep does it.
     async fn release_snapshot(&self, ask: ProvisionContext<'_>) {
         let source = &ask.claim["spec"]["dataSource"];
-        if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str()) {
-            snapshot_finalizers::remove_from(&*self.objects, &ask.request.claim.namespace, name).await;
+        if let (Some("VolumeSnapshot"), Some(name)) = (source["kind"].as_str(), source["name"].as_str())
+            && !self.setup.cross_namespace
+        {
+            let recorded = self.records.as_ref().map(snapshot_finalizers::recorded_claims).unwrap_or_default();
+            let namespace = &ask.request.claim.namespace;
+            snapshot_finalizers::remove_from(&*self.objects, namespace, name, &ask.request.uid, &recorded).await;
         }
     }
 
@@ -166,7 +180,7 @@ async fn delete_unusable(
     let UnusableVolume { error, handle, orphaned } = unusable;
     let Some(volume_id) = handle else { return Failure::unknown(error) };
     match delete_with_retries(driver, DeleteVolumeRequest { volume_id, secrets }).await {
-        Ok(()) => Failure::new(error),
+        Ok(()) => Failure::new(error).with(FailureEffect::Absent),
         Err(why) => Failure::unknown(format!("{error}. {orphaned} {name} failed, volume is orphaned: {why}")),
     }
 }

@@ -123,6 +123,12 @@ impl Api {
 
     /// Sends a request and waits for the response.
     pub async fn call(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
+        self.admit().await?;
+        self.call_admitted(request).await
+    }
+
+    /// Waits until the rate limit admits a call. Fails if the program stops before.
+    pub async fn admit(&self) -> Result<(), Lost> {
         if let Some(rate) = &self.rate {
             let mut stops = self.stops.subscribe();
             tokio::select! {
@@ -130,6 +136,11 @@ impl Api {
                 _ = stops.wait_for(|stops| *stops) => return Err(Lost("the program is stopping".into())),
             }
         }
+        Ok(())
+    }
+
+    /// Sends a request that the rate limit has admitted, and waits for the response.
+    pub async fn call_admitted(&self, request: http::Request<Vec<u8>>) -> Result<Reply, Lost> {
         let call = async {
             let response =
                 self.client.send(request.map(Body::from)).await.map_err(|error| Lost(connection_error(&error)))?;

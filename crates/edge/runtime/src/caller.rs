@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::{Answer, RequestError};
-use bindery_model::{Object, ObjectKey};
+use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{Bind, Create, Delete, Listing, PatchType, Request, Write};
 use http::StatusCode;
 use jiff::Timestamp;
@@ -15,6 +15,7 @@ use crate::api::{Api, Lost, Reply};
 use crate::events::wire_time;
 use crate::list;
 use crate::operation::RunOperation;
+use crate::records::Records;
 
 /// The delay when an overloaded server sends no Retry-After.
 const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -24,12 +25,20 @@ const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
 pub struct Caller {
     api: Arc<Api>,
     worker: Arc<dyn RunOperation>,
+    records: Option<Records>,
 }
 
 impl Caller {
     /// A caller for an API server. Operations are run by the worker.
     pub fn new(api: Arc<Api>, worker: Arc<dyn RunOperation>) -> Caller {
-        Caller { api, worker }
+        Caller { api, worker, records: None }
+    }
+
+    /// Stores provisioning records there.
+    #[must_use]
+    pub fn with_records(mut self, records: Option<Records>) -> Caller {
+        self.records = records;
+        self
     }
 
     /// Cancels the requests that wait for the rate limit.
@@ -39,6 +48,9 @@ impl Caller {
 
     /// Sends a request and returns the answer.
     pub async fn send(&self, request: Request) -> Answer {
+        if let Some(records) = self.records.as_ref().filter(|_| is_about_record(&request)) {
+            return records.send(&request).await;
+        }
         match request {
             Request::Write(write) => self.write(&write).await,
             Request::Create(create) => self.create(&create).await,
@@ -164,10 +176,15 @@ impl Caller {
     }
 }
 
+/// Whether a request reads or writes a provisioning record. Operations are about claims.
+fn is_about_record(request: &Request) -> bool {
+    !matches!(request, Request::RunOperation(_)) && request.target().kind == Kind::Record
+}
+
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 /// The meaning of an error response.
-fn request_error(reply: &Reply, may_have_changed: bool) -> RequestError {
+pub(crate) fn request_error(reply: &Reply, may_have_changed: bool) -> RequestError {
     match reply.status {
         StatusCode::NOT_FOUND => RequestError::NotFound,
         StatusCode::CONFLICT if reply.reason() == "AlreadyExists" => RequestError::AlreadyExists,

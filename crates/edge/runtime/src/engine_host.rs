@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_engine::Engine;
+use bindery_model::Kind;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::{Api, Caller, EngineTask, EventSink, Message, Observer, RunOperation, WatchStatus, change_queue, watch};
+use crate::watch::watch_claims;
+use crate::{
+    Api, Caller, EngineTask, EventSink, Message, Observer, RecordTask, Records, RunOperation, WatchStatus, change_queue,
+};
 
 /// The running tasks of an engine. Dropping it stops them.
 pub struct EngineHost {
@@ -36,15 +40,32 @@ impl EngineHost {
         observer: &Arc<dyn Observer>,
         worker: impl FnOnce(EventSink) -> Arc<dyn RunOperation>,
     ) -> EngineHost {
+        EngineHost::start_with_records(api, engine, observer, worker, None)
+    }
+
+    /// The same for an engine that provisions. Its records are stored by the given task.
+    pub fn start_with_records(
+        api: &Arc<Api>,
+        engine: Engine,
+        observer: &Arc<dyn Observer>,
+        worker: impl FnOnce(EventSink) -> Arc<dyn RunOperation>,
+        records: Option<(Records, RecordTask)>,
+    ) -> EngineHost {
+        let (records, record_task) = records.unzip();
+        let pending = records.as_ref().map(|records: &Records| records.pending_claims().clone());
         let (outbox, inbox) = unbounded_channel();
         let (events, write_events) = EventSink::new(api.clone());
-        let caller = Caller::new(api.clone(), worker(events.clone()));
+        let caller = Caller::new(api.clone(), worker(events.clone())).with_records(records);
         let kinds = engine.watches().to_vec();
         let (sender, changes) = change_queue();
         let task = EngineTask::new(engine, caller, events.clone(), inbox, changes, observer.clone());
         let mut host = EngineHost { outbox, events, watches: WatchStatus::default(), tasks: JoinSet::new() };
-        for kind in kinds {
-            host.spawn("a watch", watch(api.clone(), kind, sender.clone(), host.watches.clone()));
+        if let Some(task) = record_task {
+            host.spawn("the provisioning records", task.run(sender.clone(), host.watches.clone()));
+        }
+        for kind in kinds.into_iter().filter(|kind| kind.is_served()) {
+            let pending = pending.clone().filter(|_| kind == Kind::Claim);
+            host.spawn("a watch", watch_claims(api.clone(), kind, sender.clone(), host.watches.clone(), pending));
         }
         host.spawn(ENGINE, task.run());
         host.spawn("the event sink", write_events);

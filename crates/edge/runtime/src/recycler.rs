@@ -1,4 +1,8 @@
-//! The recycler: scrubs a volume with a pod, which is created, watched until it ends, and deleted.
+//! The recycler: scrubs a volume with a pod, which is created with a scheduling gate, released from
+//! it once the volume is marked, watched until it ends, and deleted. [`Recycle`] says why.
+//!
+//! A pod that the API server no longer has is taken for ended. This does not hold for pods that were
+//! deleted by force, or whose node was lost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,12 +10,12 @@ use std::time::Duration;
 
 use bindery_model::ObjectKey;
 use bindery_model::event::{EventType, Reason};
-use bindery_rules_api::{Event, Failure, Operation, OperationOutput, Recycle};
+use bindery_rules_api::{Event, Failure, Operation, OperationOutput, Recycle, RecycleStep};
 use futures::future::BoxFuture;
 use http::StatusCode;
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::request::Request as Call;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::api::{Api, Reply};
@@ -42,23 +46,42 @@ impl RunOperation for Recycler {
                 return Err(Failure::new("the recycler only recycles volumes"));
             };
             tracing::info!(operation = name, "operation started");
-            let outcome = scrub(&self.api, &self.events, &recycle).await;
+            let outcome = step(&self.api, &self.events, &recycle).await;
             match &outcome {
-                Ok(()) => tracing::info!(operation = name, "operation succeeded"),
+                Ok(_) => tracing::info!(operation = name, "operation succeeded"),
                 Err(error) => tracing::warn!(operation = name, error, "operation failed"),
             }
-            outcome.map(|()| OperationOutput::default()).map_err(Failure::new)
+            outcome.map(|uid| recycle.output(&uid)).map_err(Failure::new)
         })
     }
 }
 
-async fn scrub(api: &Api, events: &EventSink, recycle: &Recycle) -> Result<(), String> {
+/// Takes a step, and returns the UID for its output.
+async fn step(api: &Api, events: &EventSink, recycle: &Recycle) -> Result<String, String> {
     let scrub = Scrub::new(api, events, recycle);
-    scrub.create().await?;
-    let ended = scrub.wait().await;
-    let deleted = scrub.delete().await;
-    ended.map_err(|error| format!("failed to recycle volume: {error}"))?;
-    deleted.map_err(|error| format!("failed to delete recycler pod: {error}"))
+    match &recycle.step {
+        RecycleStep::CreatePod { marked } => scrub.create(marked.as_deref()).await,
+        RecycleStep::RunPod(proof) => {
+            let Some(marked) = proof.recycler_pod() else { return Err("the volume is not marked".into()) };
+            let ended = scrub.run(marked).await;
+            let deleted = scrub.delete(|pod| uid(pod) == marked.as_str()).await;
+            ended.map_err(|error| format!("failed to recycle volume: {error}"))?;
+            deleted.map_err(|error| format!("failed to delete recycler pod: {error}"))?;
+            Ok(marked.to_string())
+        }
+        RecycleStep::DeletePod { marked } => match scrub.delete(|_| true).await? {
+            Deleted::Gone => Ok(marked.to_string()),
+            Deleted::Terminating => Err("the recycler pod is still terminating".into()),
+        },
+    }
+}
+
+/// What is left of a pod after its deletion.
+enum Deleted {
+    /// Nothing.
+    Gone,
+    /// It ends within its grace period.
+    Terminating,
 }
 
 struct Scrub<'a> {
@@ -84,36 +107,55 @@ impl<'a> Scrub<'a> {
         self.api.call(request).await.map_err(|lost| lost.0)
     }
 
-    /// Creates the pod. An existing one is left from an earlier operation, with an unknown outcome:
-    /// it is deleted, and scrubbing is retried later.
-    async fn create(&self) -> Result<(), String> {
+    /// Creates the pod, and returns its UID. An existing one that the volume is marked with is used
+    /// instead, unless it has failed. Any other one is left from an earlier scrub or is foreign: it
+    /// is deleted, and scrubbing is retried later.
+    async fn create(&self, marked: Option<&str>) -> Result<String, String> {
         let body = self.recycle.pod.to_string().into_bytes();
         let reply = self.call(self.at("pods").create(&PostParams::default(), body)).await?;
         if reply.status == StatusCode::CONFLICT {
+            let found = self.get().await?;
+            let is_usable =
+                |pod: &Value| pod["metadata"]["deletionTimestamp"].is_null() && pod["status"]["phase"] != "Failed";
+            let uid = found.as_ref().filter(|pod| is_usable(pod)).map(uid).filter(|uid| Some(*uid) == marked);
+            if let Some(uid) = uid {
+                return Ok(uid.to_owned());
+            }
             let (namespace, name) = (&self.namespace, &self.name);
-            let deleted = self.delete().await;
+            let deleted = self.delete(|_| true).await;
             deleted.map_err(|error| format!("failed to delete old recycler pod {namespace}/{name}: {error}"))?;
             return Err("old recycler pod found, will retry later".into());
         }
         if reply.status.is_success() {
-            return Ok(());
+            return Ok(uid(&body_of(&reply)).to_owned());
         }
         Err(format!("unexpected error creating recycler pod:  {}", reply.message()))
     }
 
-    /// Waits until the pod ends, and publishes its events on the volume.
-    async fn wait(&self) -> Result<(), String> {
+    /// The pod, if it exists.
+    async fn get(&self) -> Result<Option<Value>, String> {
+        let reply = self.call(self.at("pods").get(&self.name, &GetParams::default())).await?;
+        match reply.status {
+            StatusCode::NOT_FOUND => Ok(None),
+            status if status.is_success() => Ok(Some(body_of(&reply))),
+            _ => Err(reply.message()),
+        }
+    }
+
+    /// Lets the pod with this UID run, waits until it ends, and publishes its events on the volume.
+    async fn run(&self, expected: &str) -> Result<(), String> {
         let mut published = BTreeSet::new();
         loop {
-            sleep(POLL_INTERVAL).await;
-            self.publish_events(&mut published).await;
-            let reply = self.call(self.at("pods").get(&self.name, &GetParams::default())).await;
-            let pod: Value = match reply {
-                Ok(reply) if reply.status == StatusCode::NOT_FOUND => return Err("recycler pod was deleted".into()),
-                Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+            let pod = match self.get().await {
+                Ok(pod) => pod.filter(|pod| uid(pod) == expected).ok_or("recycler pod was deleted")?,
                 // The API server may answer later; the pod's own deadline ends the wait.
-                Err(_) => continue,
+                Err(error) => {
+                    tracing::debug!(pod = self.name, error, "recycler pod cannot be read, retrying");
+                    sleep(POLL_INTERVAL).await;
+                    continue;
+                }
             };
+            self.publish_events(&mut published).await;
             let message = pod["status"]["message"].as_str().unwrap_or_default();
             match pod["status"]["phase"].as_str() {
                 Some("Succeeded") => return Ok(()),
@@ -121,6 +163,30 @@ impl<'a> Scrub<'a> {
                 Some("Failed") => return Err(message.to_owned()),
                 Some(_) | None => {}
             }
+            self.remove_gate(&pod).await?;
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Removes the scheduling gate, on the condition of the pod's UID and resourceVersion.
+    async fn remove_gate(&self, pod: &Value) -> Result<(), String> {
+        let gates = pod["spec"]["schedulingGates"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let others: Vec<&Value> = gates.iter().filter(|gate| gate["name"] != Recycle::GATE).collect();
+        if others.len() == gates.len() {
+            return Ok(());
+        }
+        let metadata = &pod["metadata"];
+        let patch = json!({
+            "metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
+            "spec": {"schedulingGates": others},
+        });
+        let patch = self.at("pods").patch(&self.name, &PatchParams::default(), &Patch::Merge(patch));
+        let reply = self.call(patch).await?;
+        match reply.status {
+            // It has changed: it is read again.
+            StatusCode::CONFLICT | StatusCode::NOT_FOUND => Ok(()),
+            status if status.is_success() => Ok(()),
+            _ => Err(format!("cannot remove the scheduling gate of the recycler pod: {}", reply.message())),
         }
     }
 
@@ -134,7 +200,7 @@ impl<'a> Scrub<'a> {
             if !published.insert(text(&event["metadata"]["uid"])) {
                 continue;
             }
-            let volume = self.recycle.proof.volume();
+            let volume = &self.recycle.volume;
             let is_warning = event["type"] == EventType::Warning.as_str();
             self.events.publish(Event {
                 about: ObjectKey::volume(volume.name.clone()),
@@ -149,20 +215,26 @@ impl<'a> Scrub<'a> {
         }
     }
 
-    /// Deletes the pod, on the condition of its UID if it is known.
-    async fn delete(&self) -> Result<(), String> {
-        let reply = self.call(self.at("pods").get(&self.name, &GetParams::default())).await?;
-        if reply.status == StatusCode::NOT_FOUND {
-            return Ok(());
-        }
-        let pod: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        let uid = pod["metadata"]["uid"].as_str().map(str::to_owned);
+    /// Deletes the pod if it is the expected one, on the condition of its UID.
+    async fn delete(&self, is_expected: impl Fn(&Value) -> bool) -> Result<Deleted, String> {
+        let Some(pod) = self.get().await?.filter(is_expected) else { return Ok(Deleted::Gone) };
         let params = DeleteParams {
-            preconditions: Some(Preconditions { uid, resource_version: None }),
+            preconditions: Some(Preconditions { uid: Some(uid(&pod).to_owned()), resource_version: None }),
             ..DeleteParams::default()
         };
         let reply = self.call(self.at("pods").delete(&self.name, &params)).await?;
-        let is_deleted = reply.status.is_success() || reply.status == StatusCode::NOT_FOUND;
-        if is_deleted { Ok(()) } else { Err(reply.message()) }
+        if !reply.status.is_success() && reply.status != StatusCode::NOT_FOUND {
+            return Err(reply.message());
+        }
+        // A pod that has run is kept until its containers have ended.
+        Ok(if self.get().await?.is_none() { Deleted::Gone } else { Deleted::Terminating })
     }
+}
+
+fn body_of(reply: &Reply) -> Value {
+    serde_json::from_slice(&reply.body).unwrap_or_default()
+}
+
+fn uid(pod: &Value) -> &str {
+    pod["metadata"]["uid"].as_str().unwrap_or_default()
 }

@@ -21,6 +21,7 @@ use crate::api::Api;
 use crate::change_queue::{ChangeSender, WatchedChange};
 use crate::connection_error::connection_error;
 use crate::list::{ListError, Raw, decode, is_optional, list};
+use crate::pending_claims::PendingClaims;
 use crate::watch_status::{WatchError, WatchStatus};
 
 /// The delay before a retry, which doubles up to the maximum.
@@ -83,8 +84,19 @@ impl Listing {
 
 /// Watches a kind forever and sends every change, without waiting for the receiver.
 pub async fn watch(api: Arc<Api>, kind: Kind, outbox: ChangeSender, status: WatchStatus) {
+    watch_claims(api, kind, outbox, status, None).await;
+}
+
+/// The same for claims that are kept as received, too.
+pub async fn watch_claims(
+    api: Arc<Api>,
+    kind: Kind,
+    outbox: ChangeSender,
+    status: WatchStatus,
+    pending: Option<PendingClaims>,
+) {
     status.started(kind);
-    let mut watch = Watch { api, kind, outbox, status, version: None, listing: Listing::Stream };
+    let mut watch = Watch { api, kind, outbox, status, pending, version: None, listing: Listing::Stream };
     let mut wait = WAIT_MIN;
     loop {
         if watch.version.is_none() && !watch.listing.streams(Instant::now()) {
@@ -158,6 +170,8 @@ struct Watch {
     kind: Kind,
     outbox: ChangeSender,
     status: WatchStatus,
+    /// Where unbound claims are kept as received.
+    pending: Option<PendingClaims>,
     /// The resourceVersion to resume from; `None` before the initial list.
     version: Option<String>,
     listing: Listing,
@@ -198,6 +212,9 @@ impl Watch {
     async fn connect(&mut self) -> End {
         // The initial list, while it is streamed.
         let mut initial = self.version.is_none().then(BTreeMap::<ObjectKey, Object>::new);
+        if let Some(pending) = self.pending.as_ref().filter(|_| initial.is_some()) {
+            pending.clear();
+        }
         let params = WatchParams {
             bookmarks: true,
             timeout: Some(LIFETIME),
@@ -229,6 +246,7 @@ impl Watch {
                 Ok(Some(Err(error))) => return interrupted(connection_error(&error)),
                 Ok(Some(Ok(event))) => event,
             };
+            self.keep_pending(&event);
             let sent = match (&mut initial, event) {
                 (_, WatchEvent::Error(status)) => return refused(status.code, status.message, false),
                 (Some(objects), WatchEvent::Bookmark(bookmark)) => {
@@ -252,6 +270,16 @@ impl Watch {
             if !sent {
                 return End::Closed;
             }
+        }
+    }
+
+    /// Keeps an unbound claim as received.
+    fn keep_pending(&self, event: &WatchEvent<Raw>) {
+        let Some(pending) = &self.pending else { return };
+        match event {
+            WatchEvent::Added(raw) | WatchEvent::Modified(raw) => pending.seen(raw.get()),
+            WatchEvent::Deleted(raw) => pending.deleted(raw.get()),
+            WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
         }
     }
 

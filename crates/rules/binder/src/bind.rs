@@ -8,6 +8,8 @@ use crate::{rules, status};
 
 /// The next write of a bind, decided by `rule`.
 pub(crate) fn verdict(rule: &'static Rule, claim: &Claim, volume: &Volume) -> Verdict {
+    // Promise S4: a volume that may be scrubbed belongs to no claim.
+    assert!(!volume.is_scrubbing(), "a volume that may be scrubbed must not be bound");
     let written = || reserve(volume, claim).or_else(|| mark_volume(volume)).or_else(|| point(claim, volume));
     match written() {
         Some(write) => Verdict::write(rule, write),

@@ -103,6 +103,10 @@ impl Decision<'_> {
             return Verdict::idle(&rules::CLAIM_VOLUME_MALFORMED).with_note(format!("{name}: {error}"));
         }
         match &volume.claim_ref {
+            None if volume.is_scrubbing() => Verdict::idle(&rules::CLAIM_VOLUME_SCRUBBING),
+            Some(owner) if volume.is_scrubbing() && owner.uid == claim.meta.uid => {
+                Verdict::idle(&rules::CLAIM_VOLUME_SCRUBBING)
+            }
             None => bind::verdict(&rules::CLAIM_VOLUME_UNCLAIMED, claim, volume),
             // As upstream, only the UID is compared.
             Some(owner) if owner.uid == claim.meta.uid => {

@@ -1,6 +1,6 @@
 //! In-tree provisioning with the host-path plugin: a directory on the controller's host.
 //!
-//! Like upstream, the volume and its directory are named by the claim's UID and no intent is
+//! Like upstream, the volume and its directory are named by the claim's UID and nothing is
 //! recorded: after a crash, the same steps are repeated under the same names.
 
 use std::sync::Arc;
@@ -166,6 +166,7 @@ fn provision_request(claim: &Claim, class: &Class, volume: &Name) -> ProvisionRe
         uid: claim.meta.uid.clone(),
         version: claim.meta.version,
         class: class.meta.name.clone(),
+        class_version: 0,
         provisioner: class.provisioner.clone(),
         volume: volume.clone(),
         has_finalizer: false,

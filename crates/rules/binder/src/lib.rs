@@ -84,7 +84,8 @@ impl RuleSet for Binder {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => Verdict::idle(&rules::NOT_HANDLED),
+            | Kind::Attachment
+            | Kind::Record => Verdict::idle(&rules::NOT_HANDLED),
         }
     }
 

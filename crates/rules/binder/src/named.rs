@@ -19,6 +19,9 @@ impl Decision<'_> {
             let verdict = Verdict::write_or_idle(&rules::CLAIM_NAMED_VOLUME_MALFORMED, status::pending(claim));
             return verdict.with_note(format!("{name}: {error}"));
         }
+        if volume.is_scrubbing() && (volume.claim_ref.is_none() || volume.refers_to(claim)) {
+            return Verdict::write_or_idle(&rules::CLAIM_VOLUME_SCRUBBING, status::pending(claim));
+        }
         match &volume.claim_ref {
             // A claim that was bound to the volume has priority: its claimRef will be restored.
             None if self.belongs_to_another(claim, name) => taken(claim, name),

@@ -4,19 +4,19 @@ use bindery_model::event::{EventType, Reason};
 use bindery_model::{Annotation, Name, ObjectKey, ReclaimPolicy, Source, Volume, finalizer};
 use bindery_rules_api::{
     Backoff, Delete, Edit, Event, Failure, FailureEffect, HOST_PATH_PLUGIN, Measure, NotReleased, Operation, Recycle,
-    ReleaseProof, Request, Rule, Task, Timed, Verdict, VolumeEdit, Write,
+    RecycleStep, RecyclerPod, ReleaseProof, Request, Rule, Task, Timed, Verdict, VolumeEdit, Write,
 };
 
 use crate::decision::Decision;
 use crate::host_path::MEASURED_AS;
 use crate::plugins::{self, Handler};
-use crate::volume::unbind;
-use crate::{COMPONENT, recycler, rules, status};
+use crate::volume::{is_migrated, unbind_edit};
+use crate::{COMPONENT, RecyclerConfig, recycler, rules, status};
 
-impl Decision<'_> {
+impl<'a> Decision<'a> {
     /// Reclaims a released volume as its policy says.
     pub fn reclaim(self, volume: &Volume) -> Verdict {
-        if volume.annotations.get(Annotation::MigratedTo).is_some_and(|driver| !driver.is_empty()) {
+        if is_migrated(volume) {
             return Verdict::idle(&rules::RECLAIM_MIGRATED);
         }
         match volume.policy {
@@ -84,32 +84,75 @@ impl Decision<'_> {
 
     /// Scrubs a volume and makes it Available again, one step at a time.
     fn recycle(self, volume: &Volume) -> Verdict {
-        if self.live_reads.is_done(Task::Recycle) {
-            let event = Event::volume(volume, EventType::Normal, Reason::VolumeRecycled, "Volume recycled");
-            let write = unbind(&rules::RECYCLE_DONE, volume);
-            return Verdict::write(&rules::RECYCLE_DONE, write).publish(event);
+        let marked = volume.annotations.get(Annotation::Scrubbing);
+        let output = |task| self.live_reads.output(task).map(|output| RecyclerPod::from_output(output));
+        if let Some(scrubbed) = output(Task::Recycle) {
+            // Another instance may have started a scrub since, which must end first.
+            return match marked == Some(&scrubbed.uid) {
+                true => recycled(volume),
+                false => superseded(),
+            };
         }
-        if let Some(failure) = self.live_reads.last_failure(Task::Recycle) {
+        let failure = |task| self.live_reads.last_failure(task);
+        if let Some(failure) = failure(Task::CreateRecyclerPod).or_else(|| failure(Task::Recycle)) {
             let message = format!("Recycle failed: {}", failure.error);
             return fail_and_retry(&rules::RECYCLE_FAILED, volume, Reason::VolumeFailedRecycle, &message);
         }
-        if let Some(verdict) = self.used_by_pods(volume) {
+        if let Some(verdict) = self.used_by_pods(volume).filter(|_| marked.is_none()) {
             return verdict;
         }
-        let config = match &volume.source {
-            Source::HostPath(_) => &self.config.recycler_host_path,
-            Source::Nfs(_) => &self.config.recycler_nfs,
-            Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => {
-                let message = "No recycler plugin found for the volume!";
-                return fail(&rules::RECYCLE_NO_PLUGIN, volume, Reason::VolumeFailedRecycle, message);
+        let Some(config) = self.recycler(volume) else {
+            let message = "No recycler plugin found for the volume!";
+            return fail(&rules::RECYCLE_NO_PLUGIN, volume, Reason::VolumeFailedRecycle, message);
+        };
+        let run = |rule, step| {
+            let recycle =
+                Recycle { step, volume: volume.meta.clone(), pod: recycler::pod(volume, config), component: COMPONENT };
+            Verdict::request(rule, Request::RunOperation(Operation::Recycle(recycle.into())))
+        };
+        match output(Task::CreateRecyclerPod) {
+            None => match self.proof(volume) {
+                Ok(proof) => {
+                    let marked = proof.recycler_pod().cloned();
+                    run(&rules::RECYCLE_CREATE_POD, RecycleStep::CreatePod { marked })
+                }
+                Err(verdict) => *verdict,
+            },
+            Some(pod) if marked == Some(&pod.uid) => match self.proof(volume) {
+                Ok(proof) => run(&rules::RECYCLE_SCRUB, RecycleStep::RunPod(proof)),
+                Err(verdict) => *verdict,
+            },
+            // The pod does not run yet: another one may have replaced it only if the mark changed.
+            Some(pod) if marked == pod.replaces.as_ref() => {
+                Verdict::write(&rules::RECYCLE_MARK, mark(&rules::RECYCLE_MARK, volume, Some(pod.uid)))
             }
-        };
-        let proof = match self.proof(volume) {
-            Ok(proof) => proof,
-            Err(verdict) => return *verdict,
-        };
-        let operation = Operation::Recycle(Recycle { proof, pod: recycler::pod(volume, config), component: COMPONENT });
-        Verdict::request(&rules::RECYCLE_SCRUB, Request::RunOperation(operation))
+            Some(_) => superseded(),
+        }
+    }
+
+    /// The recycler for a volume, if there is one.
+    fn recycler(self, volume: &Volume) -> Option<&'a RecyclerConfig> {
+        match &volume.source {
+            Source::HostPath(_) => Some(&self.config.recycler_host_path),
+            Source::Nfs(_) => Some(&self.config.recycler_nfs),
+            Source::Csi(_) | Source::Migrated(_) | Source::Flex(_) | Source::Local(_) | Source::Other => None,
+        }
+    }
+
+    /// Stops the scrub of a volume that is no longer to be recycled, for example because a user
+    /// removed its claimRef: the pod is deleted, then the mark.
+    pub fn stop_scrub(self, volume: &Volume, marked: &Name) -> Verdict {
+        let stopped = self.live_reads.output(Task::DeleteRecyclerPod).map(|output| RecyclerPod::from_output(output));
+        if stopped.is_some_and(|pod| pod.uid == *marked) {
+            return Verdict::write(&rules::RECYCLE_STOPPED, mark(&rules::RECYCLE_STOPPED, volume, None));
+        }
+        if let Some(failure) = self.live_reads.last_failure(Task::DeleteRecyclerPod) {
+            return Verdict::retry(&rules::RECYCLE_STOP, Backoff::Operation, &failure.error);
+        }
+        let config = self.recycler(volume).unwrap_or(&self.config.recycler_host_path);
+        let (step, pod) = (RecycleStep::DeletePod { marked: marked.clone() }, recycler::pod(volume, config));
+        let recycle = Recycle { step, volume: volume.meta.clone(), pod, component: COMPONENT };
+        Verdict::request(&rules::RECYCLE_STOP, Request::RunOperation(Operation::Recycle(recycle.into())))
     }
 
     /// Pods may still use a volume whose claim was deleted. If a new claim has that name, they are
@@ -135,6 +178,26 @@ impl Decision<'_> {
         }
         ReleaseProof::find(volume, self.live_reads).map_err(|missing| Box::new(unproven(missing, volume)))
     }
+}
+
+/// Sets or removes the mark that a recycler pod may be scrubbing a volume.
+fn mark(purpose: &'static Rule, volume: &Volume, pod: Option<Name>) -> Write {
+    let edit = VolumeEdit { annotations: vec![(Annotation::Scrubbing, pod)], ..VolumeEdit::default() };
+    Write::volume(purpose, volume, Edit::Volume(edit))
+}
+
+/// The scrub has ended: removes the claimRef and the mark in one write.
+fn recycled(volume: &Volume) -> Verdict {
+    let mut edit = unbind_edit(volume);
+    edit.annotations.push((Annotation::Scrubbing, None));
+    let event = Event::volume(volume, EventType::Normal, Reason::VolumeRecycled, "Volume recycled");
+    let write = Write::volume(&rules::RECYCLE_DONE, volume, Edit::Volume(edit));
+    Verdict::write(&rules::RECYCLE_DONE, write).publish(event)
+}
+
+/// Another instance has marked the volume with another pod: starts over.
+fn superseded() -> Verdict {
+    Verdict::retry(&rules::RECYCLE_SUPERSEDED, Backoff::Api, "the volume is marked with another recycler pod")
 }
 
 fn remove_finalizer(volume: &Volume) -> Write {
@@ -184,6 +247,7 @@ fn delete_failed(volume: &Volume, failure: &Failure) -> Verdict {
         FailureEffect::Nothing
         | FailureEffect::Unknown
         | FailureEffect::Reschedule
+        | FailureEffect::Absent
         | FailureEffect::Infeasible
         | FailureEffect::NameTaken
         | FailureEffect::NotOurs

@@ -1,6 +1,7 @@
 //! The recycler pod that scrubs a volume.
 
 use bindery_model::{Source, Volume};
+use bindery_rules_api::Recycle;
 use serde_json::{Value, json};
 
 use crate::RecyclerConfig;
@@ -26,13 +27,43 @@ pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
         pod["metadata"]["namespace"] = "default".into();
     }
     pod["metadata"]["name"] = format!("recycler-for-{}", volume.name()).into();
+    // The garbage collector deletes the pod if the volume is deleted first.
+    pod["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "name": volume.name().as_str(),
+        "uid": volume.meta.uid.as_str(),
+    }]);
     pod["spec"]["activeDeadlineSeconds"] = seconds.into();
+    hold_back(&mut pod["spec"]);
     if let Some(volumes) = pod["spec"]["volumes"].as_array_mut().filter(|volumes| !volumes.is_empty()) {
         volumes[0] = replaced;
     } else {
         pod["spec"]["volumes"] = json!([replaced]);
     }
     pod
+}
+
+/// Adds the scheduling gate. The API server rejects a gate together with a node, so a node that the
+/// template names is required by node affinity instead.
+fn hold_back(spec: &mut Value) {
+    match &mut spec["schedulingGates"] {
+        Value::Array(gates) => gates.push(json!({"name": Recycle::GATE})),
+        gates => *gates = json!([{"name": Recycle::GATE}]),
+    }
+    let Some(node) = spec["nodeName"].take().as_str().map(str::to_owned) else { return };
+    let requirement = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    let terms =
+        &mut spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
+    if terms.as_array().is_none_or(Vec::is_empty) {
+        *terms = json!([{}]);
+    }
+    for term in terms.as_array_mut().into_iter().flatten() {
+        match &mut term["matchFields"] {
+            Value::Array(fields) => fields.push(requirement.clone()),
+            fields => *fields = json!([requirement]),
+        }
+    }
 }
 
 /// The deadline grows with the capacity and has a minimum.
@@ -89,6 +120,30 @@ mod tests {
         let scrub = pod(&small, &config.recycler_host_path);
         assert_eq!(scrub["spec"]["volumes"][0]["hostPath"]["path"], "/tmp/b");
         assert_eq!(scrub["spec"]["activeDeadlineSeconds"], 60);
+    }
+
+    #[test]
+    fn pod_is_gated_and_gets_the_templates_node_by_affinity() {
+        let required = |terms: Value| json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}});
+        let on_n1 = json!([{"key": "metadata.name", "operator": "In", "values": ["n1"]}]);
+        let gate = |spec: Value| {
+            let template = json!({"spec": spec});
+            let config =
+                RecyclerConfig { pod_template: Some(template), timeout_min_seconds: 1, timeout_per_gib_seconds: 1 };
+            pod(&volume(json!({"metadata": {"name": "a", "uid": "u"}})), &config)
+        };
+        let scrub = gate(json!({"nodeName": "n1", "schedulingGates": [{"name": "mine"}]}));
+        assert_eq!(scrub["spec"]["schedulingGates"], json!([{"name": "mine"}, {"name": Recycle::GATE}]));
+        assert_eq!(scrub["spec"]["nodeName"], Value::Null);
+        assert_eq!(scrub["spec"]["affinity"], required(json!([{"matchFields": on_n1}])));
+        assert_eq!(scrub["metadata"]["ownerReferences"][0]["uid"], "u");
+
+        let labels = json!([{"key": "disk", "operator": "Exists"}]);
+        let scrub =
+            gate(json!({"nodeName": "n1", "affinity": required(json!([{"matchExpressions": labels.clone()}]))}));
+        let both = json!([{"matchExpressions": labels, "matchFields": on_n1}]);
+        assert_eq!(scrub["spec"]["affinity"], required(both));
+        assert_eq!(gate(json!({}))["spec"].get("affinity"), None);
     }
 
     #[test]

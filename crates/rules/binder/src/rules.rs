@@ -9,6 +9,7 @@ rules! {
     CLAIM_DELETED = "claim.deleted": "The claim does not exist. Nothing is done.";
     CLAIM_MALFORMED = "claim.malformed": "A field of the claim cannot be parsed. The claim is not processed until the field is fixed.";
     CLAIM_MIGRATION = "claim.migration": "CSI migration for the claim's provisioner was turned on or off. The `migrated-to` annotation is updated before anything else.";
+    CLAIM_VOLUME_SCRUBBING = "claim.volume-scrubbing": "The claim's volume is being scrubbed. The claim is not bound to it until the scrub has ended.";
 
     // === A claim that is not bound and names no volume ===
     CLAIM_CLASS_INVALID = "claim.unbound.class-invalid": "The claim's StorageClass has no valid volumeBindingMode. The claim stays Pending until the class is fixed.";
@@ -110,7 +111,12 @@ rules! {
     DELETE_FINALIZER = "reclaim.delete.finalizer": "The backing storage is deleted, and the PersistentVolume is Terminating. The finalizer that protected it is removed.";
     RECYCLE_IN_USE = "reclaim.recycle.in-use": "Pods still use the volume. It is not scrubbed until they end.";
     RECYCLE_NO_PLUGIN = "reclaim.recycle.no-plugin": "No plugin can scrub the volume. The volume is marked Failed.";
-    RECYCLE_SCRUB = "reclaim.recycle.scrub": "Live reads show that no claim needs the volume. A recycler pod scrubs it.";
+    RECYCLE_CREATE_POD = "reclaim.recycle.create-pod": "Live reads show that no claim needs the volume. A recycler pod is created, with a scheduling gate, so that it does not run yet.";
+    RECYCLE_MARK = "reclaim.recycle.mark": "The recycler pod exists. The volume is annotated with the pod's UID, so that no instance gives it to a claim while the pod may run.";
+    RECYCLE_SCRUB = "reclaim.recycle.scrub": "The volume is annotated with the UID of its recycler pod, and live reads show that no claim needs it. The pod's scheduling gate is removed, and the pod scrubs the volume.";
+    RECYCLE_SUPERSEDED = "reclaim.recycle.superseded": "Another instance has started to scrub the volume with another recycler pod. This instance starts over with that pod.";
+    RECYCLE_STOP = "reclaim.recycle.stop": "The volume may be scrubbed by a recycler pod, but is no longer to be recycled. The pod is deleted before the volume is used again.";
+    RECYCLE_STOPPED = "reclaim.recycle.stopped": "The recycler pod is gone. The annotation with its UID is removed from the volume.";
     RECYCLE_FAILED = "reclaim.recycle.failed": "The volume could not be scrubbed. Scrubbing is retried with back-off.";
-    RECYCLE_DONE = "reclaim.recycle.done": "The volume was scrubbed. Its claimRef is removed, and it becomes Available.";
+    RECYCLE_DONE = "reclaim.recycle.done": "The volume was scrubbed. Its claimRef and the annotation with the UID of the recycler pod are removed, and it becomes Available.";
 }

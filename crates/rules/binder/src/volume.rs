@@ -31,6 +31,9 @@ impl Decision<'_> {
         if let Some(write) = migration::volume(volume) {
             return Verdict::write(&rules::VOLUME_MIGRATION, write);
         }
+        if let Some(marked) = volume.annotations.get(Annotation::Scrubbing).filter(|_| !self.is_recyclable(volume)) {
+            return self.stop_scrub(volume, marked);
+        }
         match &volume.claim_ref {
             None => self.unclaimed(volume),
             Some(claim) if claim.uid.is_empty() => self.reserved(volume, &claim.key),
@@ -82,6 +85,16 @@ impl Decision<'_> {
         }
     }
 
+    /// Whether a volume is released and to be scrubbed.
+    fn is_recyclable(self, volume: &Volume) -> bool {
+        let is_released =
+            |claim_ref: &ClaimRef| !claim_ref.uid.is_empty() && matches!(self.owner(volume, claim_ref), Owner::Deleted);
+        volume.phase.is_released()
+            && volume.policy == ReclaimPolicy::Recycle
+            && !is_migrated(volume)
+            && volume.claim_ref.as_ref().is_some_and(is_released)
+    }
+
     /// The claim of a volume. Its deletion must be confirmed by a live read, unless the volume is
     /// Released already. Deleting data requires another proof.
     fn owner(self, volume: &Volume, claim_ref: &ClaimRef) -> Owner {
@@ -131,9 +144,18 @@ fn mode_mismatch(volume: &Volume, claim: &Claim) -> Verdict {
         .publish(Event::claim(claim, EventType::Warning, Reason::VolumeMismatch, of_claim))
 }
 
+/// Whether a CSI driver has taken the volume over from its in-tree plugin.
+pub(crate) fn is_migrated(volume: &Volume) -> bool {
+    volume.annotations.get(Annotation::MigratedTo).is_some_and(|driver| !driver.is_empty())
+}
+
+fn unbind(purpose: &'static Rule, volume: &Volume) -> Write {
+    Write::volume(purpose, volume, Edit::Volume(unbind_edit(volume)))
+}
+
 /// Removes the claimRef if a controller had set it; otherwise only its UID, as the user had set it.
-pub(crate) fn unbind(purpose: &'static Rule, volume: &Volume) -> Write {
-    let edit = if volume.annotations.has(Annotation::BoundByController) {
+pub(crate) fn unbind_edit(volume: &Volume) -> VolumeEdit {
+    if volume.annotations.has(Annotation::BoundByController) {
         VolumeEdit {
             claim_ref: Some(RefEdit::Clear),
             annotations: vec![(Annotation::BoundByController, None)],
@@ -141,6 +163,5 @@ pub(crate) fn unbind(purpose: &'static Rule, volume: &Volume) -> Write {
         }
     } else {
         VolumeEdit { claim_ref: Some(RefEdit::ClearUid), ..VolumeEdit::default() }
-    };
-    Write::volume(purpose, volume, Edit::Volume(edit))
+    }
 }

@@ -17,7 +17,8 @@ pub(crate) fn wake(known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKe
             | Object::CsiNode(_)
             | Object::CsiDriver(_)
             | Object::Capacity(_)
-            | Object::Attachment(_) => {}
+            | Object::Attachment(_)
+            | Object::Record(_) => {}
         }
     }
 }

@@ -91,7 +91,8 @@ impl RuleSet for AttributesClassProtection {
                 | Object::CsiNode(_)
                 | Object::CsiDriver(_)
                 | Object::Capacity(_)
-                | Object::Attachment(_),
+                | Object::Attachment(_)
+                | Object::Record(_),
             )
             | None => {}
         }

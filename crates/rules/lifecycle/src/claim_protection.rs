@@ -173,6 +173,8 @@ fn remove_finalizer(known: &Cache, claim: &Claim, live_reads: &LiveReads) -> Ver
             Write::remove_finalizer(&rules::REMOVE_FINALIZER, ProtectedObject::Claim(claim), &proof),
         ),
         Err(NotUnused::NeedsList(listing)) => Verdict::request(&rules::LIST_PODS, Request::List(listing)),
-        Err(NotUnused::UsedBy(pods)) => Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&pods, pods.len()))),
+        Err(NotUnused::UsedBy(pods)) => {
+            Verdict::idle(&rules::IN_USE).with_note(format!("used by {}", users(&pods, pods.len())))
+        }
     }
 }

@@ -78,7 +78,8 @@ impl RuleSet for Expander {
                 | Object::CsiNode(_)
                 | Object::CsiDriver(_)
                 | Object::Capacity(_)
-                | Object::Attachment(_) => {}
+                | Object::Attachment(_)
+                | Object::Record(_) => {}
             }
         }
     }

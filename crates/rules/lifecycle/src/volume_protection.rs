@@ -39,7 +39,9 @@ impl RuleSet for VolumeProtection {
                     &rules::REMOVE_FINALIZER,
                     Write::remove_finalizer(&rules::REMOVE_FINALIZER, protected, &proof),
                 ),
-                Err(claims) => Verdict::idle(&rules::IN_USE).with_note(format!("bound to {}", users(&claims, claims.len()))),
+                Err(claims) => {
+                    Verdict::idle(&rules::IN_USE).with_note(format!("bound to {}", users(&claims, claims.len())))
+                }
             };
         }
         if protected.is_missing_finalizer() {

@@ -38,6 +38,8 @@ pub enum Mismatch<'a> {
     },
     /// It is being deleted.
     Deleting,
+    /// A recycler pod may be scrubbing it.
+    Scrubbing,
     /// It does not have these access modes that the claim requires.
     MissingAccessModes(AccessSet),
     /// The claim waits for its first consumer.
@@ -98,7 +100,7 @@ impl<'a> MatchCriteria<'a> {
 type Test = for<'a> fn(&MatchCriteria<'a>, &'a Volume) -> Option<Mismatch<'a>>;
 
 /// The tests that every volume must pass, even one reserved for the claim, in this order.
-const ALWAYS: [Test; 7] = [
+const ALWAYS: [Test; 8] = [
     |_, volume| volume.field_error.as_deref().map(Mismatch::Malformed),
     |criteria, volume| match &volume.claim_ref {
         Some(other) if !volume.refers_to(criteria.claim) => Some(Mismatch::ReservedFor(&other.key)),
@@ -117,6 +119,7 @@ const ALWAYS: [Test; 7] = [
         (has != needs).then_some(Mismatch::AttributesClass { needs, has })
     },
     |_, volume| volume.deleting.then_some(Mismatch::Deleting),
+    |_, volume| volume.is_scrubbing().then_some(Mismatch::Scrubbing),
     |criteria, volume| {
         let has = volume.modes.set();
         (!has.contains(criteria.modes)).then(|| Mismatch::MissingAccessModes(criteria.modes.without(has)))
@@ -207,6 +210,7 @@ impl fmt::Display for Mismatch<'_> {
                 write!(f, "attributes class: wants {}, has {}", quoted(needs), quoted(has))
             }
             Mismatch::Deleting => f.write_str("it is being deleted"),
+            Mismatch::Scrubbing => f.write_str("it is being scrubbed"),
             Mismatch::MissingAccessModes(modes) => write!(f, "lacks {modes}"),
             Mismatch::Delayed => f.write_str("the claim waits for its first consumer"),
             Mismatch::Phase(phase) => write!(f, "it is {}", phase.as_str()),

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use bindery_model::{Claim, Labels, Name, Volume};
+use bindery_model::{Labels, Name, Volume};
 
 /// A provisioner's identity and the capabilities of its storage.
 #[derive(Debug, Clone)]
@@ -33,6 +33,10 @@ pub struct Config {
     pub topology: Option<TopologyConfig>,
     /// The node that this instance serves, if there is one provisioner on each node.
     pub node: Option<OwnNode>,
+    /// The most provisioning records at the same time. Further claims wait.
+    pub records_max: usize,
+    /// The largest provisioning record, in bytes.
+    pub record_bytes_max: usize,
 }
 
 /// The only node that a provisioner serves.
@@ -76,6 +80,8 @@ impl Config {
             uid_length: None,
             topology: None,
             node: None,
+            records_max: 2_000,
+            record_bytes_max: 256 << 10,
         }
     }
 
@@ -98,9 +104,8 @@ impl Config {
         self.node.as_ref().is_none_or(is_accessible)
     }
 
-    /// The name of a claim's volume. It derives from the claim's UID alone.
-    pub fn volume_name(&self, claim: &Claim) -> Name {
-        let uid = &claim.meta.uid;
+    /// The name of the volume for the claim with this UID, from which it derives.
+    pub fn volume_name(&self, uid: &Name) -> Name {
         match self.uid_length {
             None => format!("{}-{uid}", self.prefix).into(),
             Some(length) => {

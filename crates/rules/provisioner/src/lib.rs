@@ -1,9 +1,10 @@
 //! The rules of a provisioner: creating storage for claims, and deleting it again.
 //!
 //! ```text
-//!  claim:  prepare ─▶ record intent ─▶ create storage ─▶ save volume ─▶ remove intent
-//!                           │                 │
-//!                           └── a restart here repeats the call with identical parameters
+//!  claim:  prepare ─▶ write record ─▶ create storage ─▶ save volume ─▶ remove record
+//!                          │                 │
+//!                          └── a restart here repeats the call with identical parameters, even if
+//!                              the claim or its class was deleted
 //!  volume: released ─▶ verify live ─▶ delete storage ─▶ delete volume ─▶ remove finalizer
 //! ```
 //!
@@ -15,7 +16,9 @@ mod claim;
 mod clone;
 mod config;
 mod failure;
-mod intent;
+mod finish;
+mod record;
+mod requested;
 pub mod rules;
 mod ruleset;
 mod spread;
@@ -24,5 +27,4 @@ mod volume;
 mod wakes;
 
 pub use config::{Config, OwnNode, TopologyConfig};
-pub use intent::{Intent, is_current};
 pub use ruleset::Provisioner;

@@ -29,6 +29,7 @@ pub(crate) struct Decision<'a> {
 
 const CLAIMS: (Kind, &str) = (Kind::Claim, "claims");
 const VOLUMES: (Kind, &str) = (Kind::Volume, "volumes");
+const RECORDS: (Kind, &str) = (Kind::Record, "records");
 
 impl RuleSet for Provisioner {
     fn profile(&self) -> Profile {
@@ -38,10 +39,10 @@ impl RuleSet for Provisioner {
             resync: ResyncInterval::Rarely,
             watches: match (self.config.provisions, self.config.topology) {
                 (false, _) => &[Kind::Volume],
-                (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class],
-                (true, Some(_)) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Node, Kind::CsiNode],
+                (true, None) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Record],
+                (true, Some(_)) => &[Kind::Claim, Kind::Volume, Kind::Class, Kind::Record, Kind::Node, Kind::CsiNode],
             },
-            queues: if self.config.provisions { &[CLAIMS, VOLUMES] } else { &[VOLUMES] },
+            queues: if self.config.provisions { &[CLAIMS, RECORDS, VOLUMES] } else { &[VOLUMES] },
         }
     }
 
@@ -50,6 +51,7 @@ impl RuleSet for Provisioner {
         match key.kind {
             Kind::Claim => decision.claim(&key.claim_key()),
             Kind::Volume => decision.volume(&key.name),
+            Kind::Record => decision.record(&key.name),
             Kind::Class
             | Kind::AttributesClass
             | Kind::Pod

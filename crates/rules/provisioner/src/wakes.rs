@@ -1,16 +1,20 @@
 //! Which claims and volumes a change wakes: those whose verdict it can affect.
 
 use bindery_cache::{Cache, Change};
-use bindery_model::{Annotation, Claim, ClaimKey, CsiNode, Kind, Name, Object, ObjectKey, Volume, finalizer};
+use bindery_model::{Claim, ClaimKey, CsiNode, Kind, Object, ObjectKey, Volume};
 
+use crate::Config;
+use crate::requested::{is_requested, selected_node};
 use crate::volume::is_ours;
-use crate::{Config, intent};
 
 pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut dyn FnMut(ObjectKey)) {
     match (&change.before, &change.after) {
         (before, Some(Object::Claim(claim))) => {
             let before = before.as_ref().and_then(as_claim);
-            if concerns(config, claim) && before.is_none_or(|before| has_changed(before, claim)) {
+            if let Some(replaced) = before.filter(|before| before.meta.uid != claim.meta.uid) {
+                wake_record(known, replaced, wake);
+            }
+            if concerns(config, known, claim) && before.is_none_or(|before| has_changed(before, claim)) {
                 wake(claim.key().into());
             }
             if before.is_none_or(|before| before.status.phase != claim.status.phase) {
@@ -19,7 +23,13 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
         }
         (Some(Object::Claim(claim)), None) => {
             wake(claim.key().into());
+            wake_record(known, claim, wake);
             wake_source(config, known, claim, wake);
+        }
+        // Attempts do not count: they must not reset the back-off, or two instances would wake each
+        // other forever.
+        (None, Some(Object::Record(record))) | (Some(Object::Record(record)), None) => {
+            wake(ObjectKey::record(record.meta.name.clone()));
         }
         (before, Some(Object::CsiNode(node))) => wake_for_node(config, known, before.as_ref(), node, wake),
         (before, after) => {
@@ -30,7 +40,6 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
                         for claim in known.claims_needing_volume(Some(&class.meta.name)) {
                             wake(claim.clone().into());
                         }
-                        wake_with_intent(config, known, &class.meta.name, wake);
                     }
                     Object::Claim(_)
                     | Object::AttributesClass(_)
@@ -39,7 +48,8 @@ pub(crate) fn wake(config: &Config, known: &Cache, change: &Change, wake: &mut d
                     | Object::CsiNode(_)
                     | Object::CsiDriver(_)
                     | Object::Capacity(_)
-                    | Object::Attachment(_) => {}
+                    | Object::Attachment(_)
+                    | Object::Record(_) => {}
                 }
             }
         }
@@ -51,37 +61,28 @@ fn as_claim(object: &Object) -> Option<&Claim> {
 }
 
 /// Whether a claim may concern this provisioner.
-fn concerns(config: &Config, claim: &Claim) -> bool {
-    intent::is_requested(claim, config)
-        || intent::of(claim, config).is_some()
+fn concerns(config: &Config, known: &Cache, claim: &Claim) -> bool {
+    is_requested(claim, config)
+        || known.record(&claim.meta.uid).is_some()
         || config.supports_cloning && claim.deleting && !claim.finalizers.is_empty()
 }
 
-/// Whether a claim's input to the rules has changed. Status updates and intents of other instances
-/// do not count: they must not reset the back-off, or two instances would wake each other forever.
+/// Whether a claim's input to the rules has changed. Status updates do not count: they must not
+/// reset the back-off.
 fn has_changed(before: &Claim, after: &Claim) -> bool {
-    fn annotations(claim: &Claim) -> impl Iterator<Item = (Annotation, &Name)> {
-        claim.annotations.iter().filter(|(annotation, _)| *annotation != Annotation::Provisioning)
-    }
-    fn finalizers(claim: &Claim) -> impl Iterator<Item = &Name> {
-        claim.finalizers.iter().filter(|name| **name != finalizer::PROVISIONING)
-    }
     before.meta.uid != after.meta.uid
-        || !annotations(before).eq(annotations(after))
-        || !finalizers(before).eq(finalizers(after))
+        || before.annotations != after.annotations
+        || before.finalizers != after.finalizers
         || before.deleting != after.deleting
         || before.volume != after.volume
         || before.class_field != after.class_field
         || before.field_error != after.field_error
 }
 
-/// Wakes bound claims that still have an intent. Scans all claims; classes rarely change.
-fn wake_with_intent(config: &Config, known: &Cache, class: &Name, wake: &mut dyn FnMut(ObjectKey)) {
-    for key in known.keys(Kind::Claim) {
-        let claim = known.claim(&key.claim_key()).filter(|claim| claim.class() == class && claim.volume.is_some());
-        if claim.is_some_and(|claim| intent::of(claim, config).is_some()) {
-            wake(key);
-        }
+/// Wakes the record of a claim that was deleted: nothing else decides about it anymore.
+fn wake_record(known: &Cache, claim: &Claim, wake: &mut dyn FnMut(ObjectKey)) {
+    if known.record(&claim.meta.uid).is_some() {
+        wake(ObjectKey::record(claim.meta.uid.clone()));
     }
 }
 
@@ -98,8 +99,12 @@ fn wake_for_volume(config: &Config, known: &Cache, volume: &Volume, wake: &mut d
     if is_ours(config, volume) {
         wake(ObjectKey::volume(volume.name().clone()));
     }
-    let Some(claim) = volume.claim_ref.as_ref().and_then(|claim| known.claim(&claim.key)) else { return };
-    if concerns(config, claim) {
+    let Some(reference) = &volume.claim_ref else { return };
+    if known.record(&reference.uid).is_some() {
+        wake(ObjectKey::record(reference.uid.clone()));
+    }
+    let Some(claim) = known.claim(&reference.key) else { return };
+    if concerns(config, known, claim) {
         wake(claim.key().into());
     }
 }
@@ -123,7 +128,7 @@ fn wake_for_node(
     let classes = known.keys(Kind::Class).into_iter().filter_map(|key| known.class(&key.name));
     for class in classes.filter(|class| config.has_name(&class.provisioner)) {
         for key in known.claims_needing_volume(Some(&class.meta.name)) {
-            let selected = known.claim(key).and_then(|claim| intent::selected_node(claim));
+            let selected = known.claim(key).and_then(|claim| selected_node(claim));
             if is_first || selected == Some(&node.meta.name) {
                 wake(key.clone().into());
             }

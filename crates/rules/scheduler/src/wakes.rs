@@ -90,7 +90,7 @@ impl<'a> Waker<'a> {
             Object::CsiDriver(_) | Object::CsiNode(_) | Object::Attachment(_) => {
                 self.wake(pods.waiting(), |pod| is_unschedulable(pod) && !pod.volumes.is_empty());
             }
-            Object::AttributesClass(_) => {}
+            Object::AttributesClass(_) | Object::Record(_) => {}
         }
     }
 }

@@ -169,7 +169,7 @@ fn check_destroyed(server: &Server, uid: &str, what: &str) -> Check {
 pub fn check_call(server: &Server, operation: &Operation) -> Check {
     match operation {
         Operation::DeleteStorage(proof, _) => check_destroyed(server, &proof.volume().uid, "its storage deleted"),
-        Operation::Recycle(recycle) => check_destroyed(server, &recycle.proof.volume().uid, "scrubbed"),
+        Operation::Recycle(recycle) => check_destroyed(server, &recycle.volume.uid, "scrubbed"),
         Operation::DiscardStorage(_, unused) => {
             let handle = unused["spec"]["csi"]["volumeHandle"].as_str();
             let mut stored = server.objects().map(|(_, stored)| &stored.json);

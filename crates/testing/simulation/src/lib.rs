@@ -16,6 +16,7 @@ mod engine_api;
 pub mod notation;
 pub mod oracle;
 pub mod provisioner;
+mod recycler_pods;
 pub mod run;
 mod simulated_cluster;
 pub mod storage;
@@ -24,4 +25,5 @@ pub mod two_leaders;
 pub mod user_api;
 
 pub use engine_api::EngineApi;
+pub use recycler_pods::{RecyclerPods, SimulatedPod};
 pub use simulated_cluster::{InjectedError, SimulatedCluster, WatchEvent, decode, describe, patched};

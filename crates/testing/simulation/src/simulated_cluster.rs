@@ -6,11 +6,11 @@ use bindery_engine::{Answer, Input, Moment, RequestError};
 use bindery_fields::Schema;
 use bindery_fields::patch::strategic_merge_patch;
 use bindery_model::{Kind, Object, ObjectKey};
-use bindery_rules_api::{Failure, OperationOutput, PatchType, Request, Task, Write};
+use bindery_rules_api::{Failure, Operation, OperationOutput, PatchType, Request, Task, Write};
 use serde_json::{Value, json};
 
-use crate::EngineApi;
 use crate::storage::{LiveObjects, StorageBackend};
+use crate::{EngineApi, RecyclerPods};
 
 /// An error that the cluster returns instead of carrying out a request, or after it. Each is used
 /// once, in order.
@@ -73,6 +73,8 @@ pub struct SimulatedCluster {
     pub script: Vec<(Task, VecDeque<Result<OperationOutput, Failure>>)>,
     /// The storage backend of provisioners, if any.
     pub storage: Option<StorageBackend>,
+    /// The recycler pods.
+    pub recycler_pods: RecyclerPods,
     /// All requests so far as text, with the error if they were rejected.
     pub history: Vec<String>,
     /// How many requests changed an object or ran an operation.
@@ -231,9 +233,15 @@ impl SimulatedCluster {
                 }
                 let task = operation.task();
                 let script = self.script.iter_mut().find(|(known, _)| *known == task);
-                Answer::Done(
-                    script.and_then(|(_, outcomes)| outcomes.pop_front()).unwrap_or(Ok(OperationOutput::default())),
-                )
+                let outcome = script.and_then(|(_, outcomes)| outcomes.pop_front());
+                let outcome = outcome.unwrap_or(Ok(OperationOutput::default()));
+                Answer::Done(match operation {
+                    Operation::Recycle(recycle) => self.recycler_pods.carry_out(recycle, outcome),
+                    Operation::Prepare(_)
+                    | Operation::CreateStorage(..)
+                    | Operation::DiscardStorage(..)
+                    | Operation::DeleteStorage(..) => outcome,
+                })
             }
         }
     }

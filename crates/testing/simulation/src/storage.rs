@@ -36,7 +36,7 @@ impl CreateParameters {
 /// The objects that are read live before the storage backend is called.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiveObjects<'a> {
-    /// The class of the claim, when a volume is created.
+    /// The class of the claim, when a request is prepared.
     pub class: Option<&'a Value>,
     /// The volume, when its backing storage is deleted.
     pub volume: Option<&'a Value>,
@@ -53,17 +53,21 @@ impl LiveObjects<'_> {
             return Ok(LiveObjects::default());
         }
         match operation {
-            Operation::Prepare(order) | Operation::CreateStorage(order, _) => {
+            Operation::Prepare(order) => {
                 let claim = objects.get(&ObjectKey::from(order.claim.clone()));
                 if claim.is_none_or(|claim| claim["metadata"]["uid"] != *order.uid.as_str()) {
                     return Err(untried("the claim was deleted or replaced"));
                 }
-                let is_asked = matches!(operation, Operation::CreateStorage(..));
-                if is_asked && claim.is_none_or(|claim| !bindery_provisioner::is_current(order, claim)) {
-                    return Err(untried("the provisioning intent belongs to another attempt"));
-                }
                 let class = objects.get(&ObjectKey::cluster(Kind::Class, order.class.clone()));
                 Ok(LiveObjects { class: Some(class.ok_or_else(|| untried("the class does not exist"))?), volume: None })
+            }
+            Operation::CreateStorage(order, _) => {
+                let record = objects.get(&ObjectKey::record(order.uid.clone()));
+                if record.is_none_or(|record| record["attempt"] != json!(order.attempt)) {
+                    let error = "the record was removed, or belongs to another attempt";
+                    return Err(Failure::new(error).with(FailureEffect::Stale));
+                }
+                Ok(LiveObjects::default())
             }
             Operation::DeleteStorage(proof, _) => {
                 let live = proof.volume();
@@ -118,27 +122,24 @@ impl StorageBackend {
                 (Ok(_), Some(after)) => Err(Failure::new("scripted failure").with(after)),
                 (Ok(_), None) => Ok(OperationOutput::of(order.prepared(parameters(live.class)))),
             },
-            Operation::CreateStorage(order, prepared) => self.create(order, prepared, live.class),
+            Operation::CreateStorage(order, prepared) => self.create(order, prepared),
             Operation::DiscardStorage(_, volume) => self.remove(volume),
             Operation::DeleteStorage(..) => self.remove(live.volume.unwrap_or(&Value::Null)),
             Operation::Recycle(_) => return None,
         })
     }
 
-    fn create(
-        &mut self,
-        order: &ProvisionRequest,
-        prepared: &Value,
-        class: Option<&Value>,
-    ) -> Result<OperationOutput, Failure> {
+    fn create(&mut self, order: &ProvisionRequest, prepared: &Value) -> Result<OperationOutput, Failure> {
         let name = order.volume.to_string();
         let requested = CreateParameters::of(order, prepared);
         if self.requested.get(&name).is_some_and(|before| *before != requested) {
             self.conflicting_names.push(name.clone());
         }
         let mut response = self.create_responses.pop_front().unwrap_or(Response::Done);
-        // An existing volume is not denied.
-        let denies_existence = |after: FailureEffect| was_tried(after) && after != FailureEffect::NameTaken;
+        // An existing volume is not denied. Other errors say nothing about it.
+        let denies_existence =
+            |after: FailureEffect| matches!(after, FailureEffect::Reschedule | FailureEffect::Absent);
+        let was_requested = self.requested.contains_key(&name);
         if self.handles.contains_key(&name) && matches!(response, Response::Fails(after) if denies_existence(after)) {
             response = Response::DoneAnswerLost;
         }
@@ -148,7 +149,7 @@ impl StorageBackend {
         match response {
             Response::Fails(FailureEffect::Unknown) => Err(Failure::unknown("scripted lost answer")),
             Response::Fails(after) => {
-                if denies_existence(after) {
+                if denies_existence(after) || !was_requested {
                     self.requested.remove(&name);
                 }
                 Err(Failure::new("scripted failure").with(after))
@@ -159,7 +160,7 @@ impl StorageBackend {
             }
             Response::Done => {
                 let handle = self.put(&name);
-                let policy = class.and_then(|class| class["reclaimPolicy"].as_str()).unwrap_or("Delete");
+                let policy = prepared["found"]["policy"].as_str().unwrap_or("Delete");
                 Ok(OperationOutput::of(order.complete(json!({"spec": {
                     "capacity": {"storage": "1Gi"},
                     "accessModes": ["ReadWriteOnce", "ReadOnlyMany"],
@@ -199,9 +200,10 @@ impl StorageBackend {
     }
 }
 
-/// The parameters of a class: the only prepared value.
+/// The prepared values: what the class says.
 fn parameters(class: Option<&Value>) -> Value {
-    class.map(|class| class["parameters"].clone()).unwrap_or_default()
+    let class = class.unwrap_or(&Value::Null);
+    json!({"parameters": class["parameters"], "policy": class["reclaimPolicy"]})
 }
 
 /// The node affinity of a new volume: all requested topology segments.

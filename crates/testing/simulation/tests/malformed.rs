@@ -97,9 +97,13 @@ fn broken(kind: Kind, name: &str, patch: &Value) -> Value {
         Kind::Volume => format!("pv {name} 1Gi Available"),
         Kind::Pod => format!("pod other/{name}#uid-{name} eph=vol:1Gi: claim={name} node=node1"),
         Kind::AttributesClass => format!("vac {name} protected deleting"),
-        Kind::Class | Kind::Node | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            panic!("no decision")
-        }
+        Kind::Class
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment
+        | Kind::Record => panic!("no decision"),
     };
     let cluster = notation::parse(&lines);
     let mut object = cluster.objects().next().expect("a line is an object").1.clone();

@@ -133,6 +133,7 @@ fn group(mismatch: &Mismatch<'_>) -> (usize, String) {
         Mismatch::VolumeMode { .. } => (5, "of another volume mode".into()),
         Mismatch::AttributesClass { .. } => (6, "of another attributes class".into()),
         Mismatch::Deleting => (7, "that are being deleted".into()),
+        Mismatch::Scrubbing => (7, "that are being scrubbed".into()),
         Mismatch::Malformed(_) => (8, "that are invalid".into()),
         Mismatch::ReservedFor(_) => (9, "reserved for other claims".into()),
         Mismatch::Unreachable => (11, "not reachable from the node".into()),

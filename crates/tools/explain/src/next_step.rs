@@ -3,7 +3,7 @@
 use bindery_binder::rules;
 use bindery_cache::Cache;
 use bindery_model::{Claim, Kind, Name, ObjectKey};
-use bindery_rules_api::{Action, Edit, LiveReads, Operation, Request, Rule, RuleSet, Verdict, Write};
+use bindery_rules_api::{Action, Edit, LiveReads, Operation, RecycleStep, Request, Rule, RuleSet, Verdict, Write};
 
 use crate::NextStep;
 
@@ -60,7 +60,8 @@ fn bind_target(claim: &Claim, write: &Write) -> Option<Name> {
             | Edit::Volume(_)
             | Edit::VolumeStatus(_)
             | Edit::PodStatus(_)
-            | Edit::Protection(_),
+            | Edit::Protection(_)
+            | Edit::Record(_),
         ) => claim.volume.clone(),
     }
 }
@@ -113,7 +114,11 @@ fn of_request(request: &Request) -> NextStep {
 
 fn operation_text(operation: &Operation) -> String {
     match operation {
-        Operation::Recycle(_) => "scrubs the volume with a recycler pod".into(),
+        Operation::Recycle(recycle) => match &recycle.step {
+            RecycleStep::CreatePod { .. } => "creates a recycler pod that does not run yet".into(),
+            RecycleStep::RunPod(_) => "scrubs the volume with a recycler pod".into(),
+            RecycleStep::DeletePod { .. } => "deletes the recycler pod".into(),
+        },
         Operation::Prepare(order) => format!("prepares the request to provision {}", order.volume),
         Operation::CreateStorage(order, _) => format!("provisions {}", order.volume),
         Operation::DiscardStorage(claim, _) => format!("deletes the unused storage that was provisioned for {claim}"),

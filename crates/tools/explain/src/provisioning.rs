@@ -3,8 +3,7 @@
 use bindery_cache::Cache;
 use bindery_model::event::Reason;
 use bindery_model::{Annotation, Claim, Name};
-use bindery_provisioner::Intent;
-use bindery_rules_api::{Event, Term};
+use bindery_rules_api::{Event, Recorded, Term};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -42,15 +41,15 @@ pub struct LastEvent {
 /// has a volume or no provisioner was requested.
 pub fn provisioning(known: &Cache, claim: &Claim, events: &[Value]) -> Option<Provisioning> {
     let provisioner = claim.annotations.get(Annotation::StorageProvisioner)?;
-    let intent = claim.annotations.get(Annotation::Provisioning).and_then(|text| Intent::parse(text));
-    if claim.volume.is_some() && intent.is_none() {
+    let record = known.record(&claim.meta.uid).and_then(|record| Recorded::of(record).ok());
+    if claim.volume.is_some() && record.is_none() {
         return None;
     }
     let last = last_event(claim, events);
     Some(Provisioning {
         provisioner: provisioner.clone(),
-        request: request(known, claim, intent.as_ref()),
-        is_outcome_unknown: intent.is_some(),
+        request: request(known, claim, record.as_ref()),
+        is_outcome_unknown: record.is_some(),
         next_attempt: last
             .and_then(|event| event["metadata"]["annotations"][Event::NEXT_TRY].as_str())
             .map(str::to_owned),
@@ -59,7 +58,7 @@ pub fn provisioning(known: &Cache, claim: &Claim, events: &[Value]) -> Option<Pr
 }
 
 /// What the provisioner is asked to create.
-fn request(known: &Cache, claim: &Claim, intent: Option<&Intent>) -> String {
+fn request(known: &Cache, claim: &Claim, record: Option<&Recorded>) -> String {
     let mut words = vec![format!("{} of class {}", claim.requested().as_str(), claim.class())];
     if claim.volume_mode.as_str() == "Block" {
         words.push("as a block device".into());
@@ -68,11 +67,11 @@ fn request(known: &Cache, claim: &Claim, intent: Option<&Intent>) -> String {
         words.push(format!("restored from {} {}", source.kind, source.name));
     }
     let chosen = claim.annotations.get(Annotation::SelectedNode).filter(|node| !node.is_empty());
-    if let Some(node) = intent.and_then(|intent| intent.node.as_ref()).or(chosen) {
+    if let Some(node) = record.and_then(|record| record.node.as_ref()).or(chosen) {
         let missing = if known.node(node).is_some() { "" } else { ", which does not exist" };
         words.push(format!("for node {node}{missing}"));
     }
-    if let Some(first) = intent.and_then(|intent| intent.topology.as_ref()?.preferred.first()) {
+    if let Some(first) = record.and_then(|record| record.topology.as_ref()?.preferred.first()) {
         words.push(format!("reachable from {}", topology(first)));
     }
     words.join(", ")

@@ -128,7 +128,7 @@ fn bound_by(known: &Cache, claim: &ObjectKey, request: &Request) -> Option<Strin
             None => Some(write.target().name.to_string()),
         },
         Edit::VolumeStatus(_) => Some(write.target().name.to_string()),
-        Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) => None,
+        Edit::ClaimReport(_) | Edit::PodStatus(_) | Edit::Protection(_) | Edit::Record(_) => None,
         Edit::Claim(edit) => {
             let is_completed =
                 edit.annotations.iter().any(|(annotation, _)| annotation.key().ends_with("bind-completed"));

@@ -2,17 +2,17 @@
 
 use bindery_cache::Cache;
 use bindery_explain::{Provisioning, provisioning};
-use bindery_model::ClaimKey;
+use bindery_model::{ClaimKey, Kind};
 use bindery_simulation::notation;
 use bindery_simulation::run::cache_of;
 use serde_json::{Value, json};
 
-fn of(lines: &str, intent: Option<&str>, events: &[Value]) -> Option<Provisioning> {
+fn of(lines: &str, recorded: Option<Value>, events: &[Value]) -> Option<Provisioning> {
     let mut cluster = notation::parse(lines);
     let key = ClaimKey::new("default", "c");
-    if let Some(intent) = intent {
-        let patch = json!({"metadata": {"annotations": {"bindery.dev/provisioning": intent}}});
-        cluster.edit(&key.clone().into(), patch);
+    if let Some(request) = recorded {
+        let claim = json!({"namespace": "default", "name": "c"});
+        cluster.put(Kind::Record, json!({"metadata": {"name": "u1", "uid": "u1"}, "claim": claim, "request": request}));
     }
     let known: Cache = cache_of(&cluster, &[]);
     let claim = known.claim(&key).expect("the claim exists");
@@ -49,10 +49,9 @@ fn last_outcome_and_next_attempt_are_shown() {
 }
 
 #[test]
-fn unknown_outcome_shows_the_parameters_of_the_intent() {
-    let intent =
-        r#"{"provisioner":"csi.example.com","node":"n2","topology":{"requisite":[],"preferred":[[["zone","a"]]]}}"#;
-    let found = of(WAITS, Some(intent), &[]).expect("the claim waits");
+fn unknown_outcome_shows_the_recorded_parameters() {
+    let recorded = json!({"node": "n2", "topology": {"requisite": [], "preferred": [[["zone", "a"]]]}});
+    let found = of(WAITS, Some(recorded), &[]).expect("the claim waits");
     assert!(found.is_outcome_unknown && found.last_event.is_none() && found.next_attempt.is_none());
     assert_eq!(found.request, "5Gi of class gold, for node n2, which does not exist, reachable from zone=a");
 }

@@ -57,8 +57,13 @@ impl LeaderElectionFlags {
 
     fn namespace(&self) -> String {
         let flag = Some(self.leader_election_namespace.clone()).filter(|flag| !flag.is_empty());
-        flag.unwrap_or_else(|| pod_namespace(Path::new(NAMESPACE_FILE)))
+        flag.unwrap_or_else(own_namespace)
     }
+}
+
+/// The namespace of the pod that the process runs in.
+pub fn own_namespace() -> String {
+    pod_namespace(Path::new(NAMESPACE_FILE))
 }
 
 /// The namespace of the pod that the process runs in, or `default`.

@@ -18,7 +18,9 @@ use bindery_csi::{
 use bindery_engine::{Config as EngineConfig, Engine};
 use bindery_model::migration::Plugin;
 use bindery_provisioner_sdk::{Config, Provisioner, ProvisioningWorker, TopologyConfig};
-use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, Lease, Message, Observer, RunOperation, check_permissions};
+use bindery_runtime::{
+    Api, CALL_DEADLINE, EngineHost, Lease, Message, Observer, RecordTask, Records, RunOperation, check_permissions,
+};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -30,6 +32,7 @@ use crate::permissions;
 use endpoints::LeaseHealth;
 use feature_gates::FeatureGates;
 pub use flags::Args;
+use leader_election::own_namespace;
 use metrics::CsiMetrics;
 use node_deployment::LocalNode;
 
@@ -62,11 +65,9 @@ pub async fn run(args: Args) -> Result<(), String> {
     let node = node_deployment::local_node(node_name, &driver).await?;
     let setup = setup(&args, &gates, &introduction, node.as_ref(), &api).await;
     let config = provisioner_config(&args, &introduction, node.as_ref(), &setup.identity);
-    // csi-provisioner reads from its caches where this reads from the API server. These reads do
-    // not count against --kube-api-qps; the number of workers limits them.
-    let reads = Arc::new(connect(None)?);
-    let look: Arc<dyn ObjectClient> = Arc::new(ApiObjects(reads.clone()));
-    let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()));
+    let look: Arc<dyn ObjectClient> = Arc::new(ApiObjects(api.clone()));
+    let (records, record_task) = records(api.clone(), &introduction.name, node.as_ref());
+    let csi = Arc::new(Csi::new(setup, driver.clone(), look.clone()).with_records(records.clone()));
     let publisher = match pod {
         None => None,
         Some(pod) => {
@@ -81,12 +82,16 @@ pub async fn run(args: Args) -> Result<(), String> {
     if taking.is_some() {
         metrics.report_claims(touched.clone());
     }
-    let worker: Arc<dyn RunOperation> = Arc::new(ProvisioningWorker::new(reads, csi));
+    let worker: Arc<dyn RunOperation> =
+        Arc::new(ProvisioningWorker::new(api.clone(), csi).with_records(records.clone()));
+    let recorded = records.clone();
     let observer: Arc<dyn Observer> = Arc::new(metrics.clone());
     let engine = engine(&args, config.clone());
     let lease = args.election.leader_election.then(|| args.election.lease(&introduction.name));
-    let needed = permissions::needed(&engine, lease.as_ref());
-    let mut host = EngineHost::start(&api, engine, &observer, |_| worker);
+    let mut needed = permissions::needed(&engine, lease.as_ref());
+    needed.extend(permissions::of_records(&own_namespace()));
+    let records = Some((records, record_task));
+    let mut host = EngineHost::start_with_records(&api, engine, &observer, |_| worker, records);
     host.spawn("the permission check", check_permissions(connect(None)?, needed, recorder.permissions().clone()));
     if let Some(listener) = listener {
         serve(&args, listener, &introduction.name, recorder, metrics, &mut host);
@@ -94,7 +99,7 @@ pub async fn run(args: Args) -> Result<(), String> {
     let outbox = host.outbox.clone();
     let background = async {
         tokio::select! {
-            () = sweep_snapshots(&args, &introduction, look) => {}
+            () = sweep_snapshots(&args, &introduction, look, recorded) => {}
             () = publish_capacity(&args, &introduction, node.as_ref(), publisher, outbox.clone()) => {}
             () = node_deployment::assign_claims(taking, config, touched, outbox.clone()) => {}
         }
@@ -114,13 +119,20 @@ pub async fn run(args: Args) -> Result<(), String> {
     }
 }
 
+/// Where it is recorded what is being provisioned: in the namespace of the provisioner, for each node
+/// if there is one provisioner on each.
+fn records(api: Arc<Api>, driver: &str, node: Option<&LocalNode>) -> (Records, RecordTask) {
+    let name = node.map_or_else(|| driver.to_owned(), |node| format!("{driver}/{}", node.name));
+    Records::new(api, &own_namespace(), &name)
+}
+
 /// Removes finalizers that were left on snapshots, forever, if that is enabled.
-async fn sweep_snapshots(args: &Args, driver: &DriverInfo, look: Arc<dyn ObjectClient>) {
+async fn sweep_snapshots(args: &Args, driver: &DriverInfo, look: Arc<dyn ObjectClient>, records: Records) {
     if args.snapshot_orphan_sweep_interval.is_zero() || !driver.capabilities.create_delete_snapshot {
         std::future::pending::<()>().await;
     }
     loop {
-        remove_stale_snapshot_finalizers(&*look).await;
+        remove_stale_snapshot_finalizers(&*look, &records).await;
         tokio::time::sleep(args.snapshot_orphan_sweep_interval).await;
     }
 }

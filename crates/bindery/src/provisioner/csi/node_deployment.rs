@@ -94,7 +94,7 @@ fn description(claim: &Claim, config: &Config) -> UnassignedClaim {
         claim: claim.key(),
         uid: claim.meta.uid.clone(),
         class: claim.class().clone(),
-        volume: config.volume_name(claim),
+        volume: config.volume_name(&claim.meta.uid),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bindery_model::{
     Attachment, AttributesClass, Capacity, Claim, ClaimKey, Class, CsiDriver, CsiNode, Kind, Name, Node, ObjectKey,
-    Pod, PodKey, Volume,
+    Pod, PodKey, Record, Volume,
 };
 
 use crate::node_pods::PodState;
@@ -22,6 +22,7 @@ impl Indexed for AttributesClass {}
 impl Indexed for Node {}
 impl Indexed for CsiNode {}
 impl Indexed for CsiDriver {}
+impl Indexed for Record {}
 
 impl Indexed for Claim {
     fn reindex(cache: &mut Cache, key: &ClaimKey, before: Option<&Arc<Claim>>, after: Option<&Arc<Claim>>) {
@@ -152,13 +153,8 @@ impl Cache {
         let lacks = |pod: &Arc<Pod>| pod.ephemeral().any(|(_, volume)| self.claim(&pod.claim_key(volume)).is_none());
         let lacks_ephemeral_claim = waiting.is_some_and(lacks);
         let is_deferred = !self.deferred.is_empty() && self.deferred.contains(&key.clone().into());
-        let state = pod.as_ref().map(|pod| PodState {
-            pod,
-            planned_node,
-            unbound_classes,
-            lacks_ephemeral_claim,
-            is_deferred,
-        });
+        let state =
+            pod.as_ref().map(|pod| PodState { pod, planned_node, unbound_classes, lacks_ephemeral_claim, is_deferred });
         self.node_pods.update(key, state);
     }
 
@@ -199,7 +195,8 @@ impl Cache {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => {}
+            | Kind::Attachment
+            | Kind::Record => {}
         }
     }
 

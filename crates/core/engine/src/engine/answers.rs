@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bindery_cache::Change;
-use bindery_model::{Object, ObjectKey};
+use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::{Backoff, Create, Failure, FailureEffect, OperationOutput, Request, Task};
 
 use super::Engine;
@@ -68,10 +68,15 @@ impl Engine {
         let InFlightRequest { work, request, cached_version, checks_version } = completed;
         match (request, answer) {
             (Request::Write(write), Answer::Written(object)) => {
+                let (target, version) = (write.target().clone(), object.meta().version);
                 let found = if is_deleted(&object) { Found::Missing { cached_version } } else { Found::Exists(object) };
                 self.update_cache(&work, write.target(), found);
                 for event in write.then {
                     self.publish(work.set, event);
+                }
+                // Only records have a rule that depends on it.
+                if target.kind == Kind::Record {
+                    self.note_written(&work, target, version);
                 }
                 self.next_step(work);
             }
@@ -83,7 +88,9 @@ impl Engine {
                 self.next_step(work);
             }
             (Request::Create(create), Answer::Written(object)) => {
+                let version = object.meta().version;
                 self.update_cache(&work, &create.key, Found::Exists(object));
+                self.note_written(&work, create.key.clone(), version);
                 self.created(work, create);
             }
             (Request::Read(key), Answer::Read(found)) => {
@@ -160,6 +167,13 @@ impl Engine {
         if let Some(progress) = self.queue.get_mut(work) {
             progress.live_reads.clear_reads();
             progress.live_reads.note_outcome(task, outcome);
+        }
+    }
+
+    /// Records that a write was confirmed, for rules that need to know that the object is theirs.
+    fn note_written(&mut self, work: &Work, key: ObjectKey, version: u64) {
+        if let Some(progress) = self.queue.get_mut(work) {
+            progress.live_reads.note_written(key, version);
         }
     }
 
@@ -272,6 +286,7 @@ fn is_deleted(object: &Object) -> bool {
         Object::Claim(claim) => claim.deleting && claim.finalizers.is_empty(),
         Object::Volume(volume) => volume.deleting && volume.finalizers.is_empty(),
         Object::AttributesClass(class) => class.deleting && class.finalizers.is_empty(),
+        Object::Record(record) => record.deleting,
         Object::Class(_)
         | Object::Pod(_)
         | Object::Node(_)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_model::{Claim, ObjectKey, Pod, Volume};
+use bindery_model::{Claim, ObjectKey, Pod, Record, Volume};
 use bindery_rules_api::{Edit, Request, Write};
 
 use super::Engine;
@@ -97,6 +97,7 @@ impl Engine {
             // No rule of another key reads the protection finalizers.
             Edit::Protection(_) => {}
             Edit::PodStatus(edit) => self.assume_pod(key, |pod| edit.apply(pod)),
+            Edit::Record(edit) => self.assume_record(key, |record| edit.apply(record)),
         }
     }
 
@@ -113,6 +114,14 @@ impl Engine {
             let mut pod = pod.as_ref().clone();
             edit(&mut pod);
             self.known.assume_pod(Arc::new(pod));
+        }
+    }
+
+    pub(super) fn assume_record(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.known.record(&key.name) {
+            let mut record = record.as_ref().clone();
+            edit(&mut record);
+            self.known.assume_record(Arc::new(record));
         }
     }
 

@@ -142,6 +142,7 @@ impl Engine {
     /// Whether there is work that needs no further input than the next tick.
     pub(super) fn has_more_to_do(&self) -> bool {
         let decides = self.is_active() && self.gate.admits_request(self.now);
-        !self.partial_lists.is_empty() || decides && (self.queue.backlog() > 0 || !self.sweeps.is_empty())
+        !self.partial_lists.is_empty()
+            || decides && (self.queue.backlog() > 0 || !self.sweeps.is_empty() || self.gate.has_operation_to_start())
     }
 }

@@ -27,6 +27,7 @@ fn order() -> ProvisionRequest {
         uid: "1".into(),
         version: 1,
         class: "k".into(),
+        class_version: 0,
         provisioner: "d.example.com".into(),
         volume: "pvc-1".into(),
         has_finalizer: true,

@@ -144,6 +144,7 @@ impl World {
             claim: ClaimKey::new("ns", "c"),
             uid: "1".into(),
             class: "k".into(),
+            class_version: 0,
             version: 1,
             provisioner: "d.example.com".into(),
             has_finalizer: true,

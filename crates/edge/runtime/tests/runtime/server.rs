@@ -21,6 +21,8 @@ pub struct Requests(UnboundedReceiver<Call>);
 pub struct Call {
     /// The path and the query.
     pub uri: String,
+    /// The body; null if there is none.
+    pub body: Value,
     reply: oneshot::Sender<Response<Body>>,
 }
 
@@ -37,7 +39,9 @@ pub fn server_with(rate: Option<(f64, f64)>) -> (Api, Requests) {
         async move {
             let (reply, answer) = oneshot::channel();
             let uri = request.uri().to_string();
-            send.send(Call { uri, reply }).map_err(|_| BoxError::from("the test has ended"))?;
+            let bytes = request.into_body().collect_bytes().await?;
+            let body = serde_json::from_slice(&bytes).unwrap_or_default();
+            send.send(Call { uri, body, reply }).map_err(|_| BoxError::from("the test has ended"))?;
             answer.await.map_err(|_| BoxError::from("the connection was closed"))
         }
     });

@@ -70,7 +70,8 @@ pub fn render(cluster: &SimulatedCluster) -> String {
             | Object::CsiNode(_)
             | Object::CsiDriver(_)
             | Object::Capacity(_)
-            | Object::Attachment(_) => None,
+            | Object::Attachment(_)
+            | Object::Record(_) => None,
         })
         .collect();
     lines.sort();
@@ -119,12 +120,13 @@ fn short_modes(modes: AccessModes) -> String {
 }
 
 /// Annotations and their words.
-const MARKS: [(&str, Annotation); 10] = [
+const MARKS: [(&str, Annotation); 11] = [
     ("bbc", Annotation::BoundByController),
     ("bc", Annotation::BindCompleted),
     ("node", Annotation::SelectedNode),
     ("alpha-node", Annotation::AlphaSelectedNode),
     ("by", Annotation::ProvisionedBy),
+    ("scrub", Annotation::Scrubbing),
     ("migrated", Annotation::MigratedTo),
     ("beta-class", Annotation::BetaStorageClass),
     ("pre-resize", Annotation::PreResizeCapacity),

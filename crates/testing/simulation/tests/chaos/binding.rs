@@ -3,7 +3,7 @@
 use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, mismatch, reserved_mismatch};
 use bindery_model::{Annotation, Claim, ClaimPhase, Kind, Object, ObjectKey, ReclaimPolicy, Volume, VolumePhase};
-use bindery_rules_api::{Edit, Operation, RefEdit, Request, VolumeEdit};
+use bindery_rules_api::{Edit, Operation, RecycleStep, RefEdit, Request, VolumeEdit};
 use bindery_simulation::SimulatedCluster;
 
 use crate::history::History;
@@ -53,9 +53,10 @@ pub fn check(before: &SimulatedCluster, after: &SimulatedCluster, request: &Requ
         Request::RunOperation(Operation::DeleteStorage(proof, _)) => {
             check_destroy(before, &proof.volume().uid, "its storage deleted");
         }
-        Request::RunOperation(Operation::Recycle(recycle)) => {
-            check_destroy(before, &recycle.proof.volume().uid, "scrubbed")
-        }
+        Request::RunOperation(Operation::Recycle(recycle)) => match &recycle.step {
+            RecycleStep::RunPod(proof) => check_destroy(before, &proof.volume().uid, "scrubbed"),
+            RecycleStep::CreatePod { .. } | RecycleStep::DeletePod { .. } => {}
+        },
         Request::RunOperation(Operation::Prepare(_) | Operation::CreateStorage(..) | Operation::DiscardStorage(..)) => {
         }
         Request::Create(create) => protection::check_create(create),
@@ -133,6 +134,18 @@ fn check_destroy(cluster: &SimulatedCluster, volume_uid: &str, what: &str) {
         |claim: &Claim| claim.meta.uid == owner.uid && claim.volume.as_ref().is_none_or(|name| name == volume.name());
     let claim = find(claims(cluster), has_it);
     assert!(claim.is_none(), "{} belongs to an existing claim, and was {what}", volume.name());
+}
+
+/// S4: while a recycler pod may write to a volume, the volume is neither available nor does it belong
+/// to a claim, no matter what it is marked with.
+pub fn check_scrubs(cluster: &SimulatedCluster) {
+    for (name, pod) in cluster.recycler_pods.running() {
+        let Some(volume) = find(volumes(cluster), |volume| volume.meta.uid == pod.volume_uid) else { continue };
+        assert!(volume.phase.is_released(), "{name} is {} while it is scrubbed", volume.phase.as_str());
+        let owner = volume.claim_ref.as_ref().filter(|owner| !owner.uid.is_empty());
+        let claim = owner.and_then(|owner| find(claims(cluster), |claim| claim.meta.uid == owner.uid));
+        assert!(claim.is_none(), "{name} belongs to a claim while it is scrubbed");
+    }
 }
 
 /// L1, L2, L4: once the faults have stopped, no claim waits for a suitable volume, no bind is

@@ -1,75 +1,22 @@
-//! A chaos run: a simulated cluster, its participants, and the faults.
+//! A chaos run: a simulated cluster, its participants, and the effects of faults.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use bindery_engine::{Answer, Input, Moment, Output, RequestError, RequestId};
 use bindery_model::{ClaimKey, Kind, Name, ObjectKey};
-use bindery_rules_api::{Event, Request};
+use bindery_rules_api::{Event, Operation, Request};
 use bindery_simulation::provisioner::PendingClaim;
 use bindery_simulation::storage::StorageBackend;
 use bindery_simulation::{SimulatedCluster, notation, provisioner};
 use serde_json::{Value, json};
 
+pub use crate::fault::Fault;
 use crate::history::History;
-use crate::participants::{Participant, RESYNC, Role};
-use crate::storage_faults::{self, Drivers, InFlightCall, StorageFault, was_untried};
+use crate::participants::{Limits, Participant, RESYNC, Role};
+use crate::storage_faults::{self, Drivers, InFlightCall, was_untried};
 use crate::storage_ledger::StorageLedger;
 use crate::{binding, protection, topology};
-
-/// Something that happens: progress, a fault, or an action of a user. Numbers select an item.
-#[derive(Debug, Clone)]
-pub enum Fault {
-    /// A request is carried out and answered.
-    Answer(u8),
-    /// A request is carried out, and its answer is delayed.
-    AnswerLate(u8),
-    /// A delayed answer is delivered.
-    DeliverAnswer(u8),
-    /// A request is carried out, and its answer is lost.
-    LoseAnswer(u8),
-    /// A request is lost.
-    LoseRequest(u8),
-    /// A request is rejected.
-    RejectRequest(u8),
-    /// The oldest watch event is delivered.
-    DeliverEvent(u8),
-    /// The oldest watch event of one kind is delivered: the order across kinds is not guaranteed.
-    DeliverEventOfKind(u8),
-    /// Time passes.
-    Tick,
-    /// An engine is replaced by a new one.
-    Restart(u8),
-    /// All kinds are listed again.
-    Relist(u8),
-    /// A user creates an object, if the name is free.
-    Create(&'static str),
-    /// A user deletes an object.
-    Delete(u8),
-    /// A user removes the `claimRef` of a volume.
-    ClearClaimRef(u8),
-    /// A user adds an unrelated annotation.
-    Annotate(u8),
-    /// Another scheduler assigns a pod to a node, unless a claim is missing or being deleted.
-    Schedule(u8),
-    /// A pod completes.
-    CompletePod(u8),
-    /// A user deletes a pod with a grace period.
-    DeletePod(u8),
-    /// A kubelet finishes the deletion of a pod.
-    FinishPodDeletion(u8),
-    /// The garbage collector deletes claims whose pods do not exist.
-    CollectGarbage,
-    /// The owner of a foreign finalizer removes it.
-    RemoveFinalizer(u8),
-    /// The external provisioner creates a requested volume.
-    Provision(u8),
-    /// The external provisioner fails.
-    FailToProvision(u8),
-    /// A node is cordoned or uncordoned.
-    Cordon(u8),
-    /// Something happens to the storage backend or its callers.
-    Storage(StorageFault),
-}
 
 pub struct ChaosRun {
     pub cluster: SimulatedCluster,
@@ -81,6 +28,8 @@ pub struct ChaosRun {
     pub drivers: Drivers,
     /// How many engines were started.
     incarnations: usize,
+    /// The seed of the order of initial lists; by key without one.
+    list_order: Option<u64>,
     now: Duration,
     uids: u32,
     is_started: bool,
@@ -122,14 +71,20 @@ fn provision(cluster: &mut SimulatedCluster, claim: &PendingClaim) {
 impl ChaosRun {
     /// Starts participants in a cluster with these objects.
     pub fn start(roles: &[Role], always: &str, lines: &[&str]) -> ChaosRun {
+        ChaosRun::start_in_order(None, roles, always, lines)
+    }
+
+    /// The same with initial lists in an order that depends on a seed.
+    pub fn start_in_order(list_order: Option<u64>, roles: &[Role], always: &str, lines: &[&str]) -> ChaosRun {
         let mut run = ChaosRun {
             cluster: notation::parse(always),
             history: History::default(),
-            participants: roles.iter().map(|role| Participant::new(*role, 0)).collect(),
+            participants: roles.iter().map(|role| Participant::new(*role, 0, Limits::None)).collect(),
             in_flight: Vec::new(),
             ledger: StorageLedger::default(),
             drivers: Drivers::One,
             incarnations: 0,
+            list_order,
             now: Duration::ZERO,
             uids: 0,
             is_started: false,
@@ -148,6 +103,16 @@ impl ChaosRun {
             run.restart(participant);
         }
         run
+    }
+
+    /// Replaces the engines by ones with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> ChaosRun {
+        for participant in 0..self.participants.len() {
+            self.participants[participant].limits = limits;
+            self.restart(participant);
+        }
+        self
     }
 
     fn create(&mut self, line: &str) {
@@ -192,7 +157,8 @@ impl ChaosRun {
             | Kind::CsiNode
             | Kind::CsiDriver
             | Kind::Capacity
-            | Kind::Attachment => false,
+            | Kind::Attachment
+            | Kind::Record => false,
         }
     }
 
@@ -203,16 +169,24 @@ impl ChaosRun {
 
     pub fn restart(&mut self, participant: usize) {
         self.incarnations += 1;
-        self.participants[participant] = Participant::new(self.participants[participant].role, self.incarnations);
-        self.list(participant);
+        let Participant { role, limits, .. } = self.participants[participant];
+        self.participants[participant] = Participant::new(role, self.incarnations, limits);
+        self.list(participant, self.list_order);
         self.send(participant, Input::Leader(true));
     }
 
-    fn list(&mut self, participant: usize) {
+    fn list(&mut self, participant: usize, order: Option<u64>) {
         self.broadcast_events();
         self.participants[participant].pending_events.clear();
         for kind in Kind::ALL {
-            let (version, objects) = self.cluster.list(kind);
+            let (version, mut objects) = self.cluster.list(kind);
+            if let Some(seed) = order {
+                objects.sort_by_key(|object| {
+                    let mut hasher = DefaultHasher::new();
+                    (seed, object.key()).hash(&mut hasher);
+                    hasher.finish()
+                });
+            }
             self.send(participant, Input::Listed { kind, version, objects });
         }
     }
@@ -319,11 +293,23 @@ impl ChaosRun {
             Fault::RejectRequest(n) => {
                 self.request(*n, |_, _, _| Answer::Rejected(RequestError::Error(500, "no".into())))
             }
+            Fault::RetryAfter(n) => {
+                let delay = Duration::from_secs(u64::from(*n % 60));
+                let error = || RequestError::RetryAfter(delay, "too many requests".into());
+                self.request(*n, |_, _, _| Answer::Rejected(error()));
+            }
+            Fault::StartScrub(n) => self.start_scrub(*n),
+            Fault::ChangeLeader(n) => {
+                let participant = self.participant(*n);
+                let is_leader = self.participants[participant].engine.is_leader();
+                self.send(participant, Input::Leader(!is_leader));
+            }
             Fault::DeliverEvent(n) => self.deliver_event(self.participant(*n)),
             Fault::DeliverEventOfKind(n) => self.deliver_event_of_kind(*n),
             Fault::Tick => self.tick(),
             Fault::Restart(n) => self.restart(self.participant(*n)),
-            Fault::Relist(n) => self.list(self.participant(*n)),
+            // The API server lists objects by key.
+            Fault::Relist(n) => self.list(self.participant(*n), None),
             Fault::Create(line) => self.create(line),
             Fault::Delete(n) => {
                 let kinds = [Kind::Claim, Kind::Volume, Kind::Pod, Kind::AttributesClass, Kind::Node, Kind::Class];
@@ -335,9 +321,17 @@ impl ChaosRun {
                     }
                 });
             }
-            Fault::ClearClaimRef(n) => self.user(*n, &[Kind::Volume], |cluster, key| {
-                cluster.edit(key, json!({"spec": {"claimRef": null}}));
-            }),
+            Fault::ClearClaimRef(n) => {
+                let leaders = self.participants.len();
+                self.user(*n, &[Kind::Volume], |cluster, key| {
+                    let policy = |volume: &Value| volume["spec"]["persistentVolumeReclaimPolicy"].clone();
+                    // Deleting storage cannot be made conditional on the volume: with two leaders, a
+                    // user must not make a volume available again that is being deleted.
+                    if leaders == 1 || cluster.get(key).is_none_or(|volume| policy(volume) != "Delete") {
+                        cluster.edit(key, json!({"spec": {"claimRef": null}}));
+                    }
+                });
+            }
             Fault::Annotate(n) => self.user(*n, &[Kind::Claim, Kind::Volume], |cluster, key| {
                 cluster.edit(key, json!({"metadata": {"annotations": {"note": format!("{n}")}}}));
             }),
@@ -371,6 +365,19 @@ impl ChaosRun {
             Fault::Storage(fault) => self.apply_storage(fault),
         }
         self.observe();
+    }
+
+    /// Starts the pod of an open request to scrub a volume.
+    fn start_scrub(&mut self, number: u8) {
+        let open = self.participants.iter().flat_map(|participant| participant.open.values());
+        let scrubs = open.filter_map(|request| match request {
+            Request::RunOperation(Operation::Recycle(recycle)) => Some(recycle.clone()),
+            _ => None,
+        });
+        if let Some(recycle) = pick(&scrubs.collect::<Vec<_>>(), number) {
+            // A pod that was replaced does not start.
+            self.cluster.recycler_pods.start(recycle).ok();
+        }
     }
 
     fn schedule(&mut self, number: u8) {
@@ -443,6 +450,7 @@ impl ChaosRun {
     /// Records the past states that the promises depend on. Without a scheduler, delayed claims
     /// must never be bound.
     fn observe(&mut self) {
+        binding::check_scrubs(&self.cluster);
         if self.has_scheduler() {
             self.history.observe(&self.cluster);
         }
@@ -460,6 +468,9 @@ impl ChaosRun {
     /// The faults stop: everything is delivered, time passes, and the provisioner creates all
     /// volumes.
     pub fn recover(&mut self) {
+        for participant in 0..self.participants.len() {
+            self.send(participant, Input::Leader(true));
+        }
         self.finish_storage_calls();
         self.run_for(STABLE_AFTER);
         if self.provisioners() > 0 {

@@ -40,10 +40,33 @@ impl Role {
     }
 }
 
+/// How many requests and operations an engine may have in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limits {
+    /// More than any run needs.
+    None,
+    /// Two requests and one operation.
+    Low,
+    /// One of each.
+    One,
+}
+
+impl Limits {
+    /// The most requests and operations.
+    fn counts(self) -> Option<(usize, usize)> {
+        match self {
+            Limits::None => None,
+            Limits::Low => Some((2, 1)),
+            Limits::One => Some((1, 1)),
+        }
+    }
+}
+
 /// An engine and its connection to the cluster. All engines act as leader: nothing may depend on
 /// there being only one.
 pub struct Participant {
     pub role: Role,
+    pub limits: Limits,
     /// The number of the engine: every restart gets a new one.
     pub incarnation: usize,
     pub engine: Engine,
@@ -58,11 +81,12 @@ pub struct Participant {
 }
 
 impl Participant {
-    pub fn new(role: Role, incarnation: usize) -> Participant {
+    pub fn new(role: Role, incarnation: usize, limits: Limits) -> Participant {
         Participant {
             role,
+            limits,
             incarnation,
-            engine: engine(role, incarnation),
+            engine: engine(role, incarnation, limits),
             open: BTreeMap::new(),
             late: Vec::new(),
             pending_events: VecDeque::new(),
@@ -75,7 +99,7 @@ impl Participant {
 /// No resync occurs before the cluster is stable: every change must wake the keys that it concerns.
 pub const RESYNC: Duration = Duration::from_secs(3600);
 
-fn engine(role: Role, incarnation: usize) -> Engine {
+fn engine(role: Role, incarnation: usize, limits: Limits) -> Engine {
     let mut rules: Vec<Box<dyn RuleSet + Send>> = Vec::new();
     if role.has_scheduler() {
         rules.push(Box::new(Scheduler::default()));
@@ -95,5 +119,9 @@ fn engine(role: Role, incarnation: usize) -> Engine {
     if role.has_provisioner() {
         rules.push(Box::new(Provisioner::new(storage_faults::config(incarnation))));
     }
-    Engine::new(Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() }, rules)
+    let mut config = Config { resync: RESYNC, resync_rarely: RESYNC, ..Config::default() };
+    if let Some(counts) = limits.counts() {
+        (config.requests_max, config.operations_max) = counts;
+    }
+    Engine::new(config, rules)
 }

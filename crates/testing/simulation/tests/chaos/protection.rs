@@ -30,9 +30,14 @@ fn protection_finalizer(kind: Kind) -> Option<&'static str> {
         Kind::Claim => Some(finalizer::PVC_PROTECTION),
         Kind::Volume => Some(finalizer::PV_PROTECTION),
         Kind::AttributesClass => Some(finalizer::VAC_PROTECTION),
-        Kind::Class | Kind::Pod | Kind::Node | Kind::CsiNode | Kind::CsiDriver | Kind::Capacity | Kind::Attachment => {
-            None
-        }
+        Kind::Class
+        | Kind::Pod
+        | Kind::Node
+        | Kind::CsiNode
+        | Kind::CsiDriver
+        | Kind::Capacity
+        | Kind::Attachment
+        | Kind::Record => None,
     }
 }
 
@@ -103,7 +108,8 @@ fn users_of(cluster: &SimulatedCluster, key: &ObjectKey, object: &Value) -> Vec<
         | Kind::CsiNode
         | Kind::CsiDriver
         | Kind::Capacity
-        | Kind::Attachment => Vec::new(),
+        | Kind::Attachment
+        | Kind::Record => Vec::new(),
     }
 }
 
@@ -121,11 +127,8 @@ pub fn check_write(before: &SimulatedCluster, after: &SimulatedCluster, write: &
     let removed: Vec<&str> = finalizers(was).into_iter().filter(|name| !left.contains(name)).collect();
     let added: Vec<&str> = left.iter().copied().filter(|name| !finalizers(was).contains(name)).collect();
     let Some(protection) = protection_finalizer(key.kind) else {
-        assert_eq!(
-            (key.kind, removed, added),
-            (Kind::Pod, vec![], vec![]),
-            "only pods and protected kinds are written"
-        );
+        let is_expected = matches!(key.kind, Kind::Pod | Kind::Record) && removed.is_empty() && added.is_empty();
+        assert!(is_expected, "only pods, records and protected kinds are written: {key}, {removed:?}, {added:?}");
         return;
     };
     let may_change = |name: &&str| match write.edit() {
@@ -133,7 +136,7 @@ pub fn check_write(before: &SimulatedCluster, after: &SimulatedCluster, write: &
         Edit::Volume(_) => [finalizer::PV_CONTROLLER, finalizer::EXTERNAL_PROVISIONER].contains(name),
         Edit::Claim(_) => *name == finalizer::PROVISIONING,
         Edit::ClaimStatus(_) | Edit::ClaimReport(_) => false,
-        Edit::VolumeStatus(_) | Edit::PodStatus(_) => false,
+        Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Record(_) => false,
     };
     assert!(removed.iter().chain(&added).all(may_change), "{key}: removed {removed:?}, added {added:?}");
     if removed.contains(&protection) {

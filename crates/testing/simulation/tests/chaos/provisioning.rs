@@ -72,6 +72,7 @@ fn response() -> impl Strategy<Value = Response> {
         FailureEffect::Nothing,
         FailureEffect::Unknown,
         FailureEffect::Reschedule,
+        FailureEffect::Absent,
         FailureEffect::Infeasible,
         FailureEffect::NotAttempted,
     ];
@@ -99,7 +100,7 @@ fn single_claim_faults() -> impl Strategy<Value = Vec<Fault>> {
         3 => any::<u8>().prop_map(Fault::Delete),
         2 => prop::sample::select(&CLOSE_LINES).prop_map(Fault::Create),
         1 => any::<u8>().prop_map(StorageFault::ChangePolicy).prop_map(Fault::Storage),
-        1 => any::<u8>().prop_map(StorageFault::RemoveIntent).prop_map(Fault::Storage),
+        1 => any::<u8>().prop_map(StorageFault::RemoveRecord).prop_map(Fault::Storage),
     ];
     prop::collection::vec(fault, 0..70)
 }

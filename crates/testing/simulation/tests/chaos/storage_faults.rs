@@ -1,9 +1,8 @@
 //! Faults of provisioning: arbitrary or lost responses of the storage backend, calls that continue
-//! after a timeout or a crash, and users who change classes, policies and intents.
+//! after a timeout or a crash, and users who change classes, policies and records.
 
 use bindery_engine::{Answer, Input, RequestId};
-use bindery_model::finalizer::PROVISIONING;
-use bindery_model::{Annotation, Kind, Name, ObjectKey};
+use bindery_model::{Kind, Name, ObjectKey};
 use bindery_provisioner::{Config, TopologyConfig};
 use bindery_rules_api::{Failure, FailureEffect, Operation, Request};
 use bindery_simulation::SimulatedCluster;
@@ -11,8 +10,7 @@ use bindery_simulation::storage::{LiveObjects, Response};
 use serde_json::{Value, json};
 
 use crate::faults::{ChaosRun, pick};
-use crate::protection::{is_deleting, list};
-use crate::storage_ledger::{Caller, has_intent};
+use crate::storage_ledger::Caller;
 
 /// A running call. It continues after its engine was replaced or gave up waiting.
 #[derive(Debug, Clone)]
@@ -21,8 +19,6 @@ pub struct InFlightCall {
     pub request: Request,
     /// The request that its engine waits for.
     awaited: Option<RequestId>,
-    /// The class when the call was started.
-    class: Option<Value>,
     /// The volume when the call to delete its storage was started.
     volume: Option<Value>,
 }
@@ -42,8 +38,8 @@ pub enum StorageFault {
     Finish(u8),
     /// A running call is lost.
     NeverFinish(u8),
-    /// A user removes the provisioning intent from a claim, so that the claim can be deleted.
-    RemoveIntent(u8),
+    /// A user removes a provisioning record by hand.
+    RemoveRecord(u8),
     /// A user changes the reclaim policy of a class.
     EditClass(u8),
     /// A user changes the reclaim policy of a volume.
@@ -84,7 +80,7 @@ pub fn name_of(request: &Request) -> Option<&str> {
 
 /// Whether an operation was not attempted.
 pub fn was_untried(answer: &Answer) -> bool {
-    matches!(answer, Answer::Done(Err(failure)) if failure.effect == FailureEffect::NotAttempted)
+    matches!(answer, Answer::Done(Err(failure)) if matches!(failure.effect, FailureEffect::NotAttempted | FailureEffect::Stale))
 }
 
 /// Whether a volume was provisioned for a claim that is not bound to it yet. Users are advised to
@@ -111,7 +107,7 @@ impl ChaosRun {
             StorageFault::Crash(n) => self.crash(self.participant(*n)),
             StorageFault::Finish(n) => self.finish_call(*n),
             StorageFault::NeverFinish(n) => self.never_finish(*n),
-            StorageFault::RemoveIntent(n) => self.remove_intent(*n),
+            StorageFault::RemoveRecord(n) => self.remove_record(*n),
             StorageFault::EditClass(n) => self.edit_class(*n),
             StorageFault::ChangePolicy(n) => self.change_policy(*n),
         }
@@ -196,7 +192,7 @@ impl ChaosRun {
     /// The running call for a request that was sent, unless it is not attempted.
     fn begin_call(&mut self, participant: usize, request: &Request) -> Option<InFlightCall> {
         let caller = self.caller(participant);
-        let mut in_flight = InFlightCall { caller, request: request.clone(), awaited: None, class: None, volume: None };
+        let mut in_flight = InFlightCall { caller, request: request.clone(), awaited: None, volume: None };
         if name_of(request).is_none() {
             let is_change = !matches!(request, Request::Read(_) | Request::List(_) | Request::RunOperation(_));
             return is_change.then_some(in_flight);
@@ -204,7 +200,7 @@ impl ChaosRun {
         let Request::RunOperation(operation) = request else { return None };
         let objects = self.cluster.objects().map(|(key, object)| (key.clone(), object.clone())).collect();
         let seen = LiveObjects::find(operation, &objects).ok()?;
-        (in_flight.class, in_flight.volume) = (seen.class.cloned(), seen.volume.cloned());
+        in_flight.volume = seen.volume.cloned();
         Some(in_flight)
     }
 
@@ -263,14 +259,14 @@ impl ChaosRun {
             return;
         }
         let at = usize::from(number) % self.in_flight.len();
-        let InFlightCall { caller, request, awaited, class, volume } = self.in_flight.remove(at);
+        let InFlightCall { caller, request, awaited, volume } = self.in_flight.remove(at);
         if name_of(&request).is_none() {
             self.carry_out(caller.participant, &request);
             return;
         }
         let before = self.cluster.clone();
         let (Request::RunOperation(operation), Some(storage)) = (&request, &mut self.cluster.storage) else { return };
-        let outcome = storage.operate(operation, LiveObjects { class: class.as_ref(), volume: volume.as_ref() });
+        let outcome = storage.operate(operation, LiveObjects { class: None, volume: volume.as_ref() });
         self.ledger.call_finished(caller, &before, &self.cluster, &request);
         if let (Some(outcome), Some(_)) = (outcome, awaited) {
             let answer = Answer::Done(outcome);
@@ -288,19 +284,11 @@ impl ChaosRun {
         self.answer(caller, awaited, Answer::Done(Err(Failure::unknown("no answer"))));
     }
 
-    pub fn remove_intent(&mut self, number: u8) {
-        let intended = self.cluster.objects().filter(|(key, claim)| key.kind == Kind::Claim && has_intent(claim));
-        let intended: Vec<ObjectKey> = intended.map(|(key, _)| key.clone()).collect();
-        let Some((key, claim)) = pick(&intended, number).and_then(|key| Some((key, self.cluster.get(key)?))) else {
-            return;
-        };
-        self.ledger.intent_removed(claim);
-        let kept: Vec<Value> =
-            list(claim, "/metadata/finalizers").filter(|name| **name != PROVISIONING).cloned().collect();
-        let is_finished = kept.is_empty() && is_deleting(claim);
-        let annotations = json!({Annotation::Provisioning.key(): null});
-        self.cluster.edit(key, json!({"metadata": {"finalizers": kept, "annotations": annotations}}));
-        if is_finished {
+    pub fn remove_record(&mut self, number: u8) {
+        let records = self.cluster.objects().filter(|(key, _)| key.kind == Kind::Record);
+        let records: Vec<ObjectKey> = records.map(|(key, _)| key.clone()).collect();
+        if let Some(key) = pick(&records, number) {
+            self.ledger.record_removed(&key.name);
             self.cluster.remove(key);
         }
     }

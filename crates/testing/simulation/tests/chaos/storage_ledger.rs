@@ -4,7 +4,7 @@
 //!
 //! One leak cannot be prevented: two provisioners use uncoordinated drivers, and one of them gets a
 //! definite answer (the volume exists, or it does not) while a call of the other under the same
-//! name is still running. The first removes the intent. If the other crashes or times out, no one
+//! name is still running. The first removes the record. If the other crashes or times out, no one
 //! learns about the volume that its call creates. Such a volume is *overtaken*, and is the only one
 //! that may be left. A driver that runs one call per name at a time, as CSI requires, never causes
 //! it.
@@ -28,7 +28,7 @@ pub struct Caller {
     pub incarnation: usize,
 }
 
-/// Stands for a user who removed an intent.
+/// Stands for a user who removed a record.
 const USER: usize = usize::MAX;
 
 /// A call with an unknown outcome.
@@ -37,6 +37,8 @@ struct OpenCall {
     participant: usize,
     parameters: CreateParameters,
     is_overtaken: bool,
+    /// Whether the outcome of an earlier call of the same participant is unknown as well.
+    is_repeated: bool,
 }
 
 /// Storage that a provisioner is responsible for.
@@ -55,15 +57,15 @@ pub struct StorageLedger {
     stored: BTreeMap<String, StoredVolume>,
     /// Calls with an unknown outcome, by volume name.
     open: BTreeMap<String, Vec<OpenCall>>,
-    /// The participants that got a definite answer since the intent was last written, by volume
+    /// The participants that got a definite answer since the record was last written, by volume
     /// name.
     definite_answers: BTreeMap<String, BTreeSet<usize>>,
-    /// The current intents, by the UID of the claim.
-    intents: BTreeMap<String, String>,
+    /// The current attempts, by the UID of the claim.
+    attempts: BTreeMap<String, String>,
     /// The UIDs of all claims so far, and all nodes that were selected for them.
     claims: BTreeSet<String>,
     selected_nodes: BTreeSet<(String, String)>,
-    /// The names of volumes that users created. If such a name is in use and the intent was
+    /// The names of volumes that users created. If such a name is in use and the record was
     /// removed, only one engine knows about the unused storage, and only as long as it gets
     /// answers.
     user_volumes: BTreeSet<String>,
@@ -75,8 +77,8 @@ fn handle(volume: &Value) -> &str {
     text(volume, "/spec/csi/volumeHandle")
 }
 
-pub fn has_intent(claim: &Value) -> bool {
-    list(claim, "/metadata/finalizers").any(|name| *name == finalizer::PROVISIONING)
+fn has_record(cluster: &SimulatedCluster, claim_uid: &str) -> bool {
+    cluster.get(&ObjectKey::record(claim_uid)).is_some()
 }
 
 fn uid(object: &Value) -> &str {
@@ -94,25 +96,22 @@ fn handles(cluster: &SimulatedCluster) -> &BTreeMap<String, String> {
 }
 
 impl StorageLedger {
-    /// Records the current claims, intents and policies.
+    /// Records the current claims, attempts and policies.
     pub fn observe(&mut self, cluster: &SimulatedCluster) {
-        let mut intents = BTreeMap::new();
         for (_, claim) in of_kind(cluster, Kind::Claim) {
             let uid = uid(claim).to_owned();
             if let Some(node) = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str() {
                 self.selected_nodes.insert((uid.clone(), node.to_owned()));
             }
-            if has_intent(claim) {
-                let intent = claim["metadata"]["annotations"][Annotation::Provisioning.key()].to_string();
-                let is_same = self.intents.get(&uid) == Some(&intent);
-                intents.insert(uid.clone(), intent);
-                if !is_same {
-                    self.definite_answers.remove(&format!("pvc-{uid}"));
-                }
-            }
             self.claims.insert(uid);
         }
-        self.intents = intents;
+        let attempts = of_kind(cluster, Kind::Record);
+        let attempts: BTreeMap<String, String> =
+            attempts.map(|(key, record)| (key.name.to_string(), record["attempt"].to_string())).collect();
+        for (uid, _) in attempts.iter().filter(|(uid, attempt)| self.attempts.get(*uid) != Some(*attempt)) {
+            self.definite_answers.remove(&format!("pvc-{uid}"));
+        }
+        self.attempts = attempts;
         for (_, volume) in of_kind(cluster, Kind::Volume) {
             if text(volume, "/spec/persistentVolumeReclaimPolicy") == "Retain" {
                 self.retained.insert(handle(volume).to_owned());
@@ -128,10 +127,10 @@ impl StorageLedger {
         }
     }
 
-    /// A user removed the intent of a claim, and is responsible for storage that no one knows
+    /// A user removed the record of a claim, and is responsible for storage that no one knows
     /// about.
-    pub fn intent_removed(&mut self, claim: &Value) {
-        let name = format!("pvc-{}", uid(claim));
+    pub fn record_removed(&mut self, claim_uid: &str) {
+        let name = format!("pvc-{claim_uid}");
         self.open.entry(name.clone()).or_default().iter_mut().for_each(|open| open.is_overtaken = true);
         let belongs = |handle: &String| handle.starts_with(&format!("{name}@"));
         self.stored.iter_mut().filter(|(handle, _)| belongs(handle)).for_each(|(_, stored)| stored.is_overtaken = true);
@@ -185,8 +184,9 @@ impl StorageLedger {
                 stored.parameters
             );
         }
+        let is_repeated = open.iter().any(|before| before.participant == caller.participant);
         open.retain(|before| before.participant != caller.participant);
-        open.push(OpenCall { participant: caller.participant, parameters, is_overtaken: false });
+        open.push(OpenCall { participant: caller.participant, parameters, is_overtaken: false, is_repeated });
     }
 
     /// A call was carried out.
@@ -239,7 +239,17 @@ impl StorageLedger {
         let (Some(name), Answer::Done(outcome)) = (name_of(request), answer) else { return };
         let is_make = matches!(request, Request::RunOperation(Operation::CreateStorage(..)));
         let after = outcome.as_ref().err().map(|failure| failure.effect);
-        if !is_make || matches!(after, Some(FailureEffect::Unknown | FailureEffect::NotAttempted)) {
+        if !is_make
+            || matches!(after, Some(FailureEffect::Unknown | FailureEffect::NotAttempted | FailureEffect::Stale))
+        {
+            return;
+        }
+        // Most errors say only that this call has created nothing.
+        let is_conclusive =
+            after.is_none_or(|after| matches!(after, FailureEffect::Reschedule | FailureEffect::Absent));
+        if !is_conclusive {
+            let open = self.open.entry(name.to_owned()).or_default();
+            open.retain(|open| open.participant != caller.participant || open.is_repeated);
             return;
         }
         // A driver that runs one call per name at a time speaks for all calls.
@@ -255,13 +265,15 @@ impl StorageLedger {
 
     // === Once the faults have stopped ===
 
-    /// No storage is leaked: it backs a volume, or an intent refers to it. L2, L3: claims have
-    /// volumes, released storage is deleted, and no intent is left unless its class does not exist.
+    /// No storage is leaked: it backs a volume. L2, L3: claims have volumes, released storage is
+    /// deleted, and no record is left.
     pub fn check_stable(&self, cluster: &SimulatedCluster, incarnations: &[usize]) {
         let history = cluster.history.join("\n");
+        for (key, record) in of_kind(cluster, Kind::Record) {
+            panic!("{key} is left: {record}\n{history}");
+        }
         for (key, claim) in of_kind(cluster, Kind::Claim) {
             let Some(class) = class_of(cluster, claim) else { continue };
-            assert!(!has_intent(claim), "{key} still has an intent: {claim}\n{history}");
             let selected = claim["metadata"]["annotations"][Annotation::SelectedNode.key()].as_str();
             let is_delayed = text(class, "/volumeBindingMode") == "WaitForFirstConsumer";
             let can_be_provisioned = !is_deleting(claim) && text(claim, "/spec/volumeName").is_empty();
@@ -276,13 +288,12 @@ impl StorageLedger {
         }
         for (name, handle_of) in handles(cluster).iter().filter(|(_, handle)| self.stored.contains_key(*handle)) {
             let has_volume = of_kind(cluster, Kind::Volume).any(|(_, volume)| handle(volume) == handle_of);
-            let its = |claim: &Value| name.as_str() == format!("pvc-{}", uid(claim));
-            let has_intent_left = of_kind(cluster, Kind::Claim).any(|(_, claim)| has_intent(claim) && its(claim));
+            let is_recorded = has_record(cluster, name.trim_start_matches("pvc-"));
             let is_lost = self.stored.get(handle_of).is_some_and(|stored| {
                 let is_running = |caller: &Caller| incarnations.get(caller.participant) == Some(&caller.incarnation);
                 stored.is_overtaken && (self.user_volumes.contains(name) || !stored.known_by.iter().any(is_running))
             });
-            let is_leaked = !has_volume && !has_intent_left && !is_lost && !self.retained.contains(handle_of);
+            let is_leaked = !has_volume && !is_recorded && !is_lost && !self.retained.contains(handle_of);
             assert!(!is_leaked, "{handle_of} is leaked: {self:?}\n{history}");
         }
     }

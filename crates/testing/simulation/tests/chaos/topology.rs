@@ -45,7 +45,7 @@ pub fn check_sent(known: &Cache, cluster: &SimulatedCluster, request: &Request) 
                     assert!(users.iter().any(fits), "{node} was selected for {claim}, but no pod can use it there");
                 }
             }
-            Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Protection(_) => {}
+            Edit::Volume(_) | Edit::VolumeStatus(_) | Edit::PodStatus(_) | Edit::Protection(_) | Edit::Record(_) => {}
             Edit::ClaimStatus(_) | Edit::ClaimReport(_) => {}
         },
         Request::Create(_) | Request::Delete(_) | Request::Read(_) | Request::List(_) | Request::RunOperation(_) => {}

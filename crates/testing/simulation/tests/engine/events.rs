@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bindery_engine::{Input, RequestError};
+use bindery_engine::{Config, Input, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
 use bindery_rules_api::Timed;
 use bindery_simulation::notation;
@@ -100,15 +100,24 @@ fn malformed_object_does_not_block_others() {
 }
 
 #[test]
-fn same_input_gives_same_output() {
-    let trace = || {
-        let mut harness = Harness::start(&(many(12) + WAITING));
+fn same_objects_give_same_output_in_whatever_order_they_are_listed() {
+    let trace = |in_reverse: bool| {
+        let mut harness = Harness::idle(&(many(12) + WAITING), Config::default());
+        for kind in Kind::ALL {
+            let (version, mut objects) = harness.cluster.list(kind);
+            if in_reverse {
+                objects.reverse();
+            }
+            harness.handle(Input::Listed { kind, version, objects });
+        }
+        harness.cluster.pending_events.clear();
+        harness.handle(Input::Leader(true));
         harness.answer_all();
         harness.add("pv late 20Gi Pending");
         harness.answer_all();
         (harness.decided, harness.events, harness.cluster.history)
     };
-    let (first, second) = (trace(), trace());
+    let (first, second) = (trace(false), trace(true));
     assert_eq!(first.0, second.0);
     assert_eq!(first.1, second.1);
     assert_eq!(first.2, second.2);

@@ -6,9 +6,9 @@ use bindery_apiserver::api::{AnswerBody, Body, PatchType, Settings, Watch, Watch
 use bindery_apiserver::{Answer as Answered, Api, Options, RequestContext, Status, Target, Verb};
 use bindery_engine::{Answer, Moment, RequestError};
 use bindery_model::{Kind, Object, ObjectKey};
-use bindery_rules_api::{OperationOutput, Request, Write};
+use bindery_rules_api::{Operation, OperationOutput, Request, Write};
 use bindery_simulation::user_api::{ApiError, UserApi};
-use bindery_simulation::{EngineApi, WatchEvent, describe};
+use bindery_simulation::{EngineApi, RecyclerPods, WatchEvent, describe};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ pub struct Served {
     pending_events: VecDeque<WatchEvent>,
     history: Vec<String>,
     effects: usize,
+    recycler_pods: RecyclerPods,
 }
 
 impl Served {
@@ -90,6 +91,9 @@ impl Served {
                     Ok(object) => Answer::Deleted(Some(decoded(&object))),
                     Err(status) => Answer::Rejected(request_error(&status)),
                 }
+            }
+            Request::RunOperation(Operation::Recycle(recycle)) => {
+                Answer::Done(self.recycler_pods.carry_out(recycle, Ok(OperationOutput::default())))
             }
             Request::RunOperation(_) => Answer::Done(Ok(OperationOutput::default())),
         }
@@ -190,6 +194,7 @@ impl UserApi for Served {
             pending_events: VecDeque::new(),
             history: Vec::new(),
             effects: 0,
+            recycler_pods: RecyclerPods::default(),
         }
     }
 

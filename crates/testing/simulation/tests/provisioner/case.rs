@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bindery_binder::Binder;
-use bindery_model::{Claim, Kind, Object, finalizer};
+use bindery_model::{Kind, ObjectKey};
 use bindery_provisioner::{Config, Provisioner};
 use bindery_rules_api::RuleSet;
 use bindery_simulation::run::{Report, Restart, Run};
@@ -24,6 +24,7 @@ pub struct Case {
     has_binder: bool,
     retries_forever: bool,
     has_one_leader: bool,
+    leaves_record: bool,
 }
 
 /// The default configuration of the provisioner.
@@ -45,6 +46,7 @@ pub fn case(name: &'static str) -> Case {
         has_binder: false,
         retries_forever: false,
         has_one_leader: false,
+        leaves_record: false,
     }
 }
 
@@ -112,6 +114,12 @@ impl Case {
     /// The case is not run with two leaders, because the storage backend answers them differently.
     pub fn with_one_leader(mut self) -> Case {
         self.has_one_leader = true;
+        self
+    }
+
+    /// A record is left at the end.
+    pub fn leaves_record(mut self) -> Case {
+        self.leaves_record = true;
         self
     }
 
@@ -198,23 +206,22 @@ fn compare(case: &Case, way: &str, cluster: &SimulatedCluster) -> Result<(), Str
     fail_unless(conflicting_names.is_empty(), case, way, || {
         format!("requested with other parameters: {conflicting_names:?}\nhistory:\n    {}", history())
     })?;
+    let records = cluster.objects().filter(|(key, _)| key.kind == Kind::Record);
+    let records: Vec<&ObjectKey> = records.map(|(key, _)| key).collect();
+    fail_unless(records.is_empty() || case.leaves_record, case, way, || {
+        format!("records are left: {records:?}\nhistory:\n    {}", history())
+    })?;
     let leaked = leaked(cluster);
     fail_unless(leaked.is_empty(), case, way, || format!("leaked: {leaked:?}\nhistory:\n    {}", history()))
 }
 
-/// Storage that neither a volume nor the intent of a claim refers to.
+/// Storage that neither a volume nor a record refers to.
 fn leaked(cluster: &SimulatedCluster) -> Vec<String> {
     let handles: BTreeSet<&str> =
         cluster.objects().filter_map(|(_, object)| object["spec"]["csi"]["volumeHandle"].as_str()).collect();
-    let (_, claims) = cluster.list(Kind::Claim);
-    let is_open = |name: &str| {
-        let has_intent = |claim: &Claim| claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
-        let claims =
-            claims.iter().filter_map(|object| if let Object::Claim(claim) = object { Some(claim) } else { None });
-        claims.into_iter().any(|claim| name.ends_with(claim.meta.uid.as_str()) && has_intent(claim))
-    };
+    let is_recorded = |name: &str| cluster.get(&ObjectKey::record(name.trim_start_matches("pvc-"))).is_some();
     let stored = cluster.storage.iter().flat_map(|storage| &storage.handles);
-    let lost = stored.filter(|(name, handle)| !handles.contains(handle.as_str()) && !is_open(name));
+    let lost = stored.filter(|(name, handle)| !handles.contains(handle.as_str()) && !is_recorded(name));
     lost.map(|(_, handle)| handle.clone()).collect()
 }
 

@@ -26,7 +26,7 @@ pub fn recover(cluster: &mut SimulatedCluster) {
 }
 
 pub fn cases() -> Vec<Case> {
-    [answers(), saving(), users()].into_iter().flatten().collect()
+    [answers(), records(), saving(), users()].into_iter().flatten().collect()
 }
 
 fn answers() -> Vec<Case> {
@@ -59,7 +59,7 @@ fn answers() -> Vec<Case> {
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::DoneAnswerLost, Response::DoneAnswerLost].into())
             .end(MADE),
-        case("creation succeeds without an answer, and later calls are not possible: the intent is kept")
+        case("creation succeeds without an answer, and later calls are not possible: the record is kept")
             .before(CHOSEN)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
@@ -71,7 +71,7 @@ fn answers() -> Vec<Case> {
                 cluster.delete(&ClaimKey::new("default", "c").into());
             })
             .end("pv pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("creation succeeds without an answer, and later preparation differs: the intent is kept")
+        case("creation succeeds without an answer, and later a volume with other parameters is reported: the record is kept")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
@@ -104,7 +104,7 @@ fn answers() -> Vec<Case> {
                 "Normal Provisioning",
                 "Normal ProvisioningSucceeded",
             ]),
-        case("the storage backend is unreachable: nothing was requested, and no intent is left")
+        case("the storage backend is unreachable: nothing was requested, and no record is left")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = [Response::Fails(FailureEffect::NotAttempted)].into())
             .end(MADE),
@@ -134,7 +134,8 @@ fn answers() -> Vec<Case> {
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::Fails(FailureEffect::NotOurs); 99].into())
             .end(UNMADE)
-            .retries_forever(),
+            .retries_forever()
+            .leaves_record(),
         case("no capacity on the node: it is rescheduled")
             .before(CHOSEN)
             .storage(|storage| storage.create_responses = vec![Response::Fails(FailureEffect::Reschedule); 9].into())
@@ -165,6 +166,41 @@ fn answers() -> Vec<Case> {
             })
             .end("pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer
                   pvc c#u1 1Gi Pending class=gold sp=csi.example.com node=n2"),
+    ]
+}
+
+/// Failures of writing records.
+fn records() -> Vec<Case> {
+    let injected =
+        |verb, error: RequestError, is_applied| InjectedError { verb, kind: Kind::Record, error, is_applied };
+    let lost = |verb, is_applied| injected(verb, RequestError::Lost, is_applied);
+    vec![
+        case("the record cannot be written for a while: the storage is not called")
+            .before(CLAIM)
+            .error(injected("create", RequestError::Error(500, "etcd is on fire".into()), false))
+            .error(injected("create", RequestError::Error(500, "etcd is on fire".into()), false))
+            .end(MADE),
+        case("the answer to writing the record is lost").before(CLAIM).error(lost("create", true)).end(MADE),
+        case("the request to write the record is lost").before(CLAIM).error(lost("create", false)).end(MADE),
+        case("the answer to removing the record is lost").before(CLAIM).error(lost("write", true)).end(MADE),
+        case("the request to remove the record is lost").before(CLAIM).error(lost("write", false)).end(MADE),
+        case("an error after an unknown outcome does not end the record: the claim is deleted, and nothing is leaked")
+            .with_binder()
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold",
+            )
+            .storage(|storage| {
+                storage.create_responses = vec![Response::Fails(FailureEffect::Nothing); 40].into();
+                storage.create_responses.push_front(Response::DoneAnswerLost);
+            })
+            .then(|cluster| {
+                cluster.delete(&ClaimKey::new("default", "c").into());
+                assert!(cluster.get(&ClaimKey::new("default", "c").into()).is_none(), "the claim is deleted at once");
+                recover(cluster);
+            })
+            .end("")
+            .with_one_leader(),
     ]
 }
 
@@ -221,7 +257,7 @@ fn saving() -> Vec<Case> {
 
 fn users() -> Vec<Case> {
     vec![
-        case("the claim is deleted while the outcome is unknown: it is kept until the PersistentVolume exists")
+        case("the claim is deleted while the outcome is unknown: it is gone at once, and its storage becomes a volume")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
@@ -229,15 +265,51 @@ fn users() -> Vec<Case> {
                 recover(cluster);
             })
             .end("pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
-        case("another writer overwrites the intent")
+        case("the claim and its class are deleted while the outcome is unknown: the same call is repeated")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
             .then(|cluster| {
+                cluster.delete(&ClaimKey::new("default", "c").into());
+                cluster.delete(&ObjectKey::cluster(Kind::Class, "gold"));
                 recover(cluster);
-                let claim: ObjectKey = ClaimKey::new("default", "c").into();
-                cluster.edit(&claim, json!({"metadata": {"annotations": {"bindery.dev/provisioning": "{"}}}));
+            })
+            .end("pv  pvc-u1 1Gi Pending ->c#u1 class=gold policy=Delete source=csi:csi.example.com by=csi.example.com fin=external-provisioner.volume.kubernetes.io/finalizer"),
+        case("the class has other parameters while the outcome is unknown: the recorded ones are used")
+            .before(CLAIM)
+            .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
+            .then(|cluster| {
+                cluster.edit(&ObjectKey::cluster(Kind::Class, "gold"), json!({"parameters": {"tier": "other"}}));
+                recover(cluster);
             })
             .end(MADE),
+        case("a forged intent does nothing, and its finalizer is removed once the volume exists")
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com fin=bindery.dev/provisioning",
+            )
+            .end(MADE),
+        case("the finalizer of an earlier version is removed from a claim that is bound")
+            .before(
+                "sc  gold csi.example.com
+                 pvc c#u1 1Gi Bound class=gold sp=csi.example.com vol=v fin=bindery.dev/provisioning",
+            )
+            .end("pvc c#u1 1Gi Bound class=gold sp=csi.example.com vol=v"),
+        case("its volume is saved without an answer, and then reserved for no claim: the record is removed")
+            .before(CLAIM)
+            .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())
+            .then(|cluster| {
+                // As if the claim was bound to another volume in the meantime.
+                let lines = "pv pvc-u1 1Gi Available class=gold source=csi:csi.example.com by=csi.example.com";
+                bindery_simulation::notation::add(cluster, lines);
+                let handle = cluster.storage.as_ref().map(|storage| storage.handles["pvc-u1"].clone());
+                let csi = json!({"csi": {"volumeHandle": handle}});
+                cluster.edit(&ObjectKey::volume("pvc-u1"), json!({"spec": csi}));
+                recover(cluster);
+            })
+            .end(
+                "pv  pvc-u1 1Gi Available class=gold source=csi:csi.example.com by=csi.example.com
+                 pvc c#u1 1Gi Pending class=gold sp=csi.example.com",
+            ),
         case("the claim is bound manually while the outcome is unknown: the PersistentVolume is created anyway")
             .before(CLAIM)
             .storage(|storage| storage.create_responses = vec![Response::DoneAnswerLost; 99].into())

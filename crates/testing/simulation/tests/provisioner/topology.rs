@@ -1,10 +1,12 @@
 //! The topology requirements of a request to create a volume.
 
-use bindery_model::{ClaimKey, Kind};
+use bindery_model::{ClaimKey, Kind, ObjectKey};
 use bindery_provisioner::{Config, Provisioner, TopologyConfig};
 use bindery_rules_api::{Accessibility, Action, Failure, FailureEffect, LiveReads, Operation, Request, RuleSet, Term};
 use bindery_simulation::notation;
-use bindery_simulation::run::cache_of;
+use bindery_simulation::run::{Restart, Run, cache_of};
+use bindery_simulation::storage::{Response, StorageBackend};
+use serde_json::json;
 
 const NODES: &str = "node n1 label=zone:a label=rack:1
                      node n2 label=zone:a label=rack:2
@@ -196,4 +198,55 @@ fn driver_registration_wakes_waiting_claims() {
     assert!(woken("csinode n1 driver=d:zone", "csinode n3 driver=d:zone").is_empty());
     assert!(woken("", "csinode n1 driver=e:zone").is_empty(), "another driver");
     assert!(woken("", "csinode n1").is_empty());
+}
+
+#[test]
+fn forged_intent_does_not_bypass_the_allowed_topologies() {
+    let forged = json!({
+        "provisioner": "d", "node": "n1", "attempt": {"instance": "x", "number": 1},
+        "topology": {"requisite": [[["zone", "b"]]], "preferred": [[["zone", "b"]]]},
+    });
+    let decided = |class: &str, claim: &str| {
+        let mut cluster = notation::parse(NODES);
+        notation::add(
+            &mut cluster,
+            &format!("sc gold d {class}\npvc {claim} class=gold sp=d fin=bindery.dev/provisioning"),
+        );
+        let key: ObjectKey = ClaimKey::new("default", "c").into();
+        cluster.edit(&key, json!({"metadata": {"annotations": {"bindery.dev/provisioning": forged.to_string()}}}));
+        let config = Config { topology: Some(TopologyConfig { strict: false, immediate: true }), ..Config::new("d") };
+        Provisioner::new(config).decide(&cache_of(&cluster, &[]), &key, &LiveReads::default())
+    };
+    let verdict = decided("allow=zone:a", "c#u 1Gi Pending");
+    let Action::Request(Request::RunOperation(Operation::Prepare(order))) = verdict.action else {
+        panic!("no volume is requested: {:?}", verdict.action)
+    };
+    assert_eq!(order.topology.map(|topology| topology.map(|topology| topology.requisite)), Ok(Some(terms("zone:a"))));
+    assert_eq!(order.node, None, "no node is selected");
+    assert_eq!(decided("wffc", "c#u 1Gi Pending").rule.name, "provisioner.claim.waits-for-node");
+    assert_eq!(decided("", "c#u 1Gi Bound vol=v").rule.name, "provisioner.claim.legacy-finalizer");
+}
+
+#[test]
+fn requests_with_many_topology_segments_are_repeated_without_changes() {
+    let nodes: Vec<String> =
+        (0..500).map(|n| format!("node n{n} label=host:h{n}\ncsinode n{n} driver=d:host")).collect();
+    let mut cluster = notation::parse(&nodes.join("\n"));
+    notation::add(&mut cluster, "sc gold d\npvc c#u 1Gi Pending class=gold sp=d");
+    let mut storage = StorageBackend::default();
+    storage.create_responses = vec![Response::DoneAnswerLost; 5].into();
+    cluster.storage = Some(storage);
+    let topology = Some(TopologyConfig { strict: false, immediate: true });
+    let rules = || -> Vec<Box<dyn RuleSet + Send>> {
+        vec![Box::new(Provisioner::new(Config { topology, ..Config::new("d") }))]
+    };
+    let mut run = Run::start(cluster, &rules, Restart::AfterEffect(3));
+    run.until_idle();
+    // Another node would be another segment.
+    notation::add(&mut run.cluster, "node n500 label=host:h500\ncsinode n500 driver=d:host");
+    run.until_stable();
+    let volume = run.cluster.get(&ObjectKey::volume("pvc-u")).expect("the volume exists");
+    let terms = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].as_array().map(Vec::len);
+    assert_eq!(terms, Some(500));
+    assert_eq!(run.cluster.storage.expect("a storage").conflicting_names, Vec::<String>::new());
 }

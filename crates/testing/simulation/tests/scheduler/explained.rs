@@ -133,7 +133,7 @@ fn concerns_by(known: &Cache, object: &Object, pod: &Pod) -> bool {
         Object::Class(class) => waits_for(&class.meta.name),
         Object::Capacity(capacity) => is_stuck(pod) && waits_for(&capacity.class),
         Object::CsiDriver(_) | Object::CsiNode(_) | Object::Attachment(_) => is_stuck(pod) && !pod.volumes.is_empty(),
-        Object::AttributesClass(_) => false,
+        Object::AttributesClass(_) | Object::Record(_) => false,
     }
 }
 

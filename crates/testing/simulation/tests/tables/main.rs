@@ -12,13 +12,14 @@ mod provision;
 mod recycle;
 mod retroactive;
 mod rules_only;
+mod scrub_fence;
 
 use std::collections::BTreeSet;
 
 use bindery_binder::{Binder, rules};
 use bindery_cache::Cache;
 use bindery_model::{Kind, Name, ObjectKey};
-use bindery_rules_api::{LiveReads, RuleSet};
+use bindery_rules_api::{LiveReads, RuleSet, Task};
 use case::Case;
 
 /// Every case of every table.
@@ -33,6 +34,7 @@ fn all() -> Vec<Case> {
         recycle::cases(),
         rules_only::cases(),
         retroactive::cases(),
+        scrub_fence::cases(),
     ]
     .into_iter()
     .flatten()
@@ -50,7 +52,7 @@ fn every_rule_is_exercised() {
     let node = ObjectKey { kind: Kind::Node, namespace: Name::default(), name: Name::from("node1") };
     let not_ours =
         Binder::default().decide(&Cache::new(bindery_matching::INDEX_POLICY), &node, &LiveReads::default()).rule.name;
-    let mut exercised = BTreeSet::from([not_ours]);
+    let mut exercised = BTreeSet::from([not_ours, scrub_fence::superseded(Task::Recycle).name]);
     // Failing cases are reported by the other test.
     exercised.extend(all().iter().filter_map(|case| case::check(case).ok()).flatten());
     let declared: BTreeSet<&str> = rules::ALL.iter().map(|rule| rule.name).collect();

@@ -1,6 +1,7 @@
 //! recycle_test.go: released volumes with the policy Recycle.
 //!
-//! Upstream's mock plugin is the host-path plugin here: a source below `/tmp`.
+//! Upstream's mock plugin is the host-path plugin here: a source below `/tmp`. Unlike upstream, a
+//! volume is marked with its recycler pod (`scrub`) until it was scrubbed.
 
 use bindery_model::ObjectKey;
 use bindery_rules_api::Task;
@@ -52,7 +53,7 @@ fn failures() -> Vec<Case> {
             .before("pv volume6-4 1Gi Bound ->claim6-4#uid6-4 policy=Recycle source=hostPath:/tmp/6-4")
             .script(Task::Recycle, &[Err("Mock plugin error: no recycleCalls configured")])
             .after(
-                "pv volume6-4 1Gi Failed ->claim6-4#uid6-4 policy=Recycle source=hostPath:/tmp/6-4 \
+                "pv volume6-4 1Gi Failed ->claim6-4#uid6-4 policy=Recycle source=hostPath:/tmp/6-4 scrub=pod-1 \
                     msg=Recycle_failed:_Mock_plugin_error:_no_recycleCalls_configured",
             )
             .events(&["Warning VolumeFailedRecycle Recycle failed: Mock plugin error: no recycleCalls configured"])
@@ -62,7 +63,7 @@ fn failures() -> Vec<Case> {
             .before("pv volume6-5 1Gi Bound ->claim6-5#uid6-5 policy=Recycle source=hostPath:/tmp/6-5")
             .script(Task::Recycle, &[Err("Mock recycle error")])
             .after(
-                "pv volume6-5 1Gi Failed ->claim6-5#uid6-5 policy=Recycle source=hostPath:/tmp/6-5 \
+                "pv volume6-5 1Gi Failed ->claim6-5#uid6-5 policy=Recycle source=hostPath:/tmp/6-5 scrub=pod-1 \
                     msg=Recycle_failed:_Mock_recycle_error",
             )
             .events(&["Warning VolumeFailedRecycle Recycle failed: Mock recycle error"])

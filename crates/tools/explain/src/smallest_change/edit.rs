@@ -173,7 +173,10 @@ mod tests {
         let objects = [
             (Kind::Node, r#"{"metadata":{"name":"n","uid":"n","resourceVersion":"3"},"spec":{"unschedulable":true}}"#),
             (Kind::Class, r#"{"metadata":{"name":"s","uid":"s","resourceVersion":"4"},"provisioner":"p"}"#),
-            (Kind::Pod, r#"{"metadata":{"namespace":"d","name":"p","uid":"p","resourceVersion":"5"},"spec":{"schedulingGates":[{"name":"g"}]}}"#),
+            (
+                Kind::Pod,
+                r#"{"metadata":{"namespace":"d","name":"p","uid":"p","resourceVersion":"5"},"spec":{"schedulingGates":[{"name":"g"}]}}"#,
+            ),
             (Kind::Pod, r#"{"metadata":{"namespace":"d","name":"q","uid":"q","resourceVersion":"9"}}"#),
         ];
         for (kind, json) in objects {

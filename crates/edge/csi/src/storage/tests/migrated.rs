@@ -11,6 +11,7 @@ async fn create(bench: &Bench, parameters: Value, zone: &str) -> Result<Value, F
         claim: bindery_model::ClaimKey::new("ns", "c"),
         uid: "1".into(),
         class: "k".into(),
+        class_version: 0,
         version: 1,
         provisioner: "kubernetes.io/aws-ebs".into(),
         has_finalizer: true,
