@@ -5,8 +5,8 @@
 //!                │                               visited again
 //!                ├─ API server: objects, versions
 //!                ├─ storage: volumes, running calls
-//!                └─ instances: the real engine with the real rules; requests and answers on their way;
-//!                   watch events on their way
+//!                └─ instances: the real engine with the real rules; requests, answers and watch
+//!                   events on their way
 //! ```
 //!
 //! Chaos tests draw random histories of large worlds. The explorer visits all histories of small
@@ -20,10 +20,11 @@
 //! - Eventually: where nothing but faults can happen anymore, the promises L1, L2 and L4 must hold.
 //!   The steps without faults form no cycle, so every run without further faults gets there.
 //!
-//! Limits: a restarted instance lists all kinds at once and without staleness; time passes only when
-//! nothing else can happen, except for [`Faults::early_timers`]; lost reads are not distinguished
-//! from late ones; there is no resync, so every wake must be right. This crate contains no rules. It
-//! is used in tests only.
+//! Limits: a restarted instance lists all kinds at once and without staleness. Time passes only
+//! when nothing else can happen, except for [`Faults::early_timers`]. A watch reports at once what
+//! the instance already knows from an answer. Nothing is overtaken by more than [`Scenario::lag`]
+//! changes. A lost read is not distinguished from a late one. There is no resync, so every wake
+//! must be right. This crate contains no rules. It is used in tests only.
 
 mod instance;
 pub mod promises;
@@ -34,4 +35,4 @@ mod world;
 pub use instance::Rules;
 pub use search::{Counterexample, Explored, Model, explore};
 pub use server::{Server, Stored};
-pub use world::{Faults, Scenario, Step, UserAction, World};
+pub use world::{EndCheck, Faults, Scenario, Step, UserAction, World};

@@ -46,6 +46,9 @@ pub struct Faults {
     pub storage_failures: u8,
 }
 
+/// Checks a state in which nothing happens anymore.
+pub type EndCheck = fn(&World) -> Result<(), String>;
+
 /// What is explored.
 #[derive(Clone)]
 pub struct Scenario {
@@ -63,7 +66,7 @@ pub struct Scenario {
     /// The faults.
     pub faults: Faults,
     /// The promises for states in which nothing happens anymore.
-    pub ends: Vec<fn(&World) -> Result<(), String>>,
+    pub ends: Vec<EndCheck>,
     /// Whether the API server ignores resourceVersions: a defect, to test the explorer.
     pub ignores_versions: bool,
 }
@@ -297,7 +300,12 @@ impl World {
         let Some(open) = self.instance(to).open.remove(&id) else { return Ok(()) };
         let answer = match *open.request {
             Request::RunOperation(_) => Answer::Done(Err(Failure::unknown("timeout"))),
-            _ => Answer::Rejected(RequestError::Lost),
+            Request::Write(_)
+            | Request::Create(_)
+            | Request::Bind(_)
+            | Request::Delete(_)
+            | Request::Read(_)
+            | Request::List(_) => Answer::Rejected(RequestError::Lost),
         };
         self.keep_late(open);
         self.handle(to, Input::Answered(id, answer))

@@ -13,7 +13,7 @@ use bindery_model::{ClaimKey, ObjectKey};
 use bindery_rules_api::RuleSet;
 
 /// Above the largest world. A world with more states needs tighter bounds.
-const STATES_MAX: usize = 200_000;
+const STATES_MAX: usize = 400_000;
 
 /// The same rule set for every instance.
 fn rules<R: RuleSet + Send + 'static>(rule_set: impl Fn() -> R + Send + Sync + 'static) -> Rules {

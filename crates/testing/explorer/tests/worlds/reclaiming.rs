@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_binder::Binder;
-use bindery_explorer::{Faults, Rules, Scenario, UserAction, promises};
+use bindery_explorer::{EndCheck, Faults, Rules, Scenario, UserAction, promises};
 use bindery_model::ObjectKey;
 use bindery_provisioner::{Config, Provisioner};
 use serde_json::json;
@@ -25,7 +25,7 @@ const BOUND: &str = "pvc c#u-c 1Gi Bound vol=a bbc bc class=now
 
 /// One instance of each, or two of both.
 fn scenario(instances: usize) -> Scenario {
-    let ends: Vec<fn(&bindery_explorer::World) -> _> = vec![promises::bound, promises::reclaimed];
+    let ends: Vec<EndCheck> = vec![promises::bound, promises::reclaimed];
     let both = two(controllers(), BOUND);
     Scenario { instances: both.instances[..instances].to_vec(), ends, ..both }
 }
