@@ -47,10 +47,7 @@ pub(crate) fn pod(volume: &Volume, config: &RecyclerConfig) -> Value {
 /// Adds the scheduling gate. The API server rejects a gate together with a node, so a node that the
 /// template names is required by node affinity instead.
 fn hold_back(spec: &mut Value) {
-    match &mut spec["schedulingGates"] {
-        Value::Array(gates) => gates.push(json!({"name": Recycle::GATE})),
-        gates => *gates = json!([{"name": Recycle::GATE}]),
-    }
+    push(&mut spec["schedulingGates"], json!({"name": Recycle::GATE}));
     let Some(node) = spec["nodeName"].take().as_str().map(str::to_owned) else { return };
     let requirement = json!({"key": "metadata.name", "operator": "In", "values": [node]});
     let terms =
@@ -59,11 +56,16 @@ fn hold_back(spec: &mut Value) {
         *terms = json!([{}]);
     }
     for term in terms.as_array_mut().into_iter().flatten() {
-        match &mut term["matchFields"] {
-            Value::Array(fields) => fields.push(requirement.clone()),
-            fields => *fields = json!([requirement]),
-        }
+        push(&mut term["matchFields"], requirement.clone());
     }
+}
+
+/// Adds an item to a list, which may be missing.
+fn push(list: &mut Value, item: Value) {
+    if !list.is_array() {
+        *list = json!([]);
+    }
+    list.as_array_mut().into_iter().for_each(|list| list.push(item.clone()));
 }
 
 /// The deadline grows with the capacity and has a minimum.

@@ -71,10 +71,10 @@ impl Records {
         let change = match request {
             Request::Create(create) => Change::Create(create.key.name.clone(), create.body.clone()),
             Request::Read(key) => Change::Read(key.name.clone()),
-            Request::Write(write) => match write.edit() {
-                Edit::Record(edit) => Change::Write(write.target().name.clone(), write.version(), edit.clone()),
-                _ => return unsupported(),
-            },
+            Request::Write(write) => {
+                let Edit::Record(edit) = write.edit() else { return unsupported() };
+                Change::Write(write.target().name.clone(), write.version(), edit.clone())
+            }
             Request::Bind(_) | Request::Delete(_) | Request::List(_) | Request::RunOperation(_) => {
                 return unsupported();
             }
@@ -283,10 +283,8 @@ impl RecordTask {
                 conflicts.extend(write.changes.into_iter().map(|(at, _)| at));
             }
             Err(error) => {
-                let error = match error {
-                    RequestError::NotFound => RequestError::Error(404, format!("{} does not exist", self.collection)),
-                    error => error,
-                };
+                let missing = || RequestError::Error(404, format!("{} does not exist", self.collection));
+                let error = if error == RequestError::NotFound { missing() } else { error };
                 for (at, _) in write.changes {
                     answers.send(at, Answer::Rejected(error.clone()));
                 }

@@ -54,7 +54,7 @@ fn interrupted(error: impl Into<String>) -> WatchError {
 async fn connect(api: &Api, query: &str, seen: &Sender<Seen>, status: &WatchStatus) -> Result<(), WatchError> {
     let list = api.get(query).await.map_err(|error| match error {
         GetError::Rejected(401 | 403, message) => WatchError { message, is_refused: true },
-        error => interrupted(error.to_string()),
+        error @ (GetError::NotFound(_) | GetError::Rejected(..) | GetError::Lost(_)) => interrupted(error.to_string()),
     })?;
     let (version, pages) = list_of(list);
     let parameters = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={LIFETIME}&resourceVersion={version}");

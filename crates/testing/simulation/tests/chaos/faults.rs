@@ -372,7 +372,13 @@ impl ChaosRun {
         let open = self.participants.iter().flat_map(|participant| participant.open.values());
         let scrubs = open.filter_map(|request| match request {
             Request::RunOperation(Operation::Recycle(recycle)) => Some(recycle.clone()),
-            _ => None,
+            Request::RunOperation(_)
+            | Request::Write(_)
+            | Request::Create(_)
+            | Request::Bind(_)
+            | Request::Delete(_)
+            | Request::Read(_)
+            | Request::List(_) => None,
         });
         if let Some(recycle) = pick(&scrubs.collect::<Vec<_>>(), number) {
             // A pod that was replaced does not start.
