@@ -31,10 +31,9 @@ fn expired() -> Value {
 }
 
 async fn listed(changes: &mut ChangeReceiver) -> u64 {
-    match changes.next().await {
-        WatchedChange::Listed(Kind::Volume, version, _) => version,
-        other => panic!("not a list: {other:?}"),
-    }
+    let change = changes.next().await;
+    let WatchedChange::Listed(Kind::Volume, version, _) = change else { panic!("not a list: {change:?}") };
+    version
 }
 
 #[tokio::test]
