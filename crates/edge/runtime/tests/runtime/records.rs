@@ -83,10 +83,9 @@ fn conflict() -> Value {
 }
 
 async fn written(answer: JoinHandle<Answer>) -> u64 {
-    match answer.await.expect("no panic") {
-        Answer::Written(Object::Record(record)) => record.meta.version,
-        other => panic!("not written: {other:?}"),
-    }
+    let answer = answer.await.expect("no panic");
+    let Answer::Written(Object::Record(record)) = answer else { panic!("not written: {answer:?}") };
+    record.meta.version
 }
 
 #[tokio::test]

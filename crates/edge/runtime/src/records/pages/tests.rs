@@ -20,7 +20,7 @@ fn shown(changes: &[WatchedChange]) -> Vec<String> {
     let show = |change: &WatchedChange| match change {
         WatchedChange::Changed(object) => format!("+{}@{}", object.meta().name, object.meta().version),
         WatchedChange::Deleted(key, version) => format!("-{}@{version}", key.name),
-        other => panic!("{other:?}"),
+        WatchedChange::Listed(..) | WatchedChange::Bookmark(..) => panic!("{change:?}"),
     };
     changes.iter().map(show).collect()
 }
