@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, mismatch, reserved_mismatch};
-use bindery_model::{
-    Annotation, Claim, ClaimPhase, Kind, ObjectKey, Pod, ReclaimPolicy, Volume, VolumePhase, finalizer,
-};
+use bindery_model::{Annotation, Claim, ClaimPhase, Kind, ObjectKey, Pod, ReclaimPolicy, Volume, VolumePhase, finalizer};
 use bindery_rules_api::{Edit, Operation, RefEdit, Request, VolumeEdit, Write};
 use bindery_simulation::storage::StorageBackend;
 
@@ -266,13 +264,12 @@ pub fn reclaimed(world: &World) -> Check {
     promise(left.is_none(), || format!("L2: {} is Released, but not deleted", left.map_or("", |volume| volume.name())))
 }
 
-/// L3, S10: every claim has a volume, every storage belongs to a volume, and no intent is left.
+/// L3, S10: every claim has a volume, every storage belongs to a volume, and no record is left.
 pub fn provisioned(world: &World) -> Check {
+    let record = world.server.objects().find(|(key, _)| key.kind == Kind::Record);
+    promise(record.is_none(), || "L4: a provisioning record is left".to_owned())?;
     for claim in claims(&world.server) {
         let key = claim.key();
-        let has_intent = claim.annotations.has(Annotation::Provisioning)
-            || claim.finalizers.iter().any(|name| name == finalizer::PROVISIONING);
-        promise(!has_intent, || format!("L4: {key} still has a provisioning intent"))?;
         let has_class = world.server.get(&ObjectKey::cluster(Kind::Class, claim.class().clone())).is_some();
         let is_missing =
             !claim.deleting && has_class && !volumes(&world.server).any(|it| it.belongs_to(&claim.meta.uid));

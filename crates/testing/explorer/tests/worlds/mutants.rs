@@ -99,7 +99,6 @@ fn binder_that_is_not_woken() {
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn provisioner_that_trusts_timeouts() {
     let provisioner = || Mutant(Provisioner::new(Config::new("csi.example.com")), Defect::TrustsTimeouts);
     let faults = Faults { lost_answers: 1, ..Faults::default() };

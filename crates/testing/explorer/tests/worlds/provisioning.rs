@@ -45,27 +45,23 @@ const LOST: Faults = Faults { crashes: 0, lost_answers: 1, late_requests: 1, ear
 const CRASH: Faults = Faults { crashes: 1, lost_answers: 0, ..LOST };
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn two_instances_provision_one_volume() {
     check("provisioning: two instances", scenario(2));
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn claim_is_deleted_after_a_lost_answer() {
     let users = vec![delete_claim()];
     check("provisioning: lost answer", Scenario { users, faults: LOST, ..scenario(1) });
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn claim_is_deleted_after_a_crash() {
     let users = vec![delete_claim()];
     check("provisioning: crash", Scenario { users, faults: CRASH, ..scenario(1) });
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn retry_after_a_lost_answer_fails() {
     let users = vec![delete_claim()];
     let faults = Faults { storage_failures: 1, ..LOST };
@@ -73,20 +69,17 @@ fn retry_after_a_lost_answer_fails() {
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn class_is_changed_after_a_lost_answer() {
     let users = vec![change_class(), delete_claim()];
     check("provisioning: lost answer, changed class", Scenario { users, faults: LOST, ..scenario(1) });
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn two_instances_and_a_lost_answer() {
     check("provisioning: two instances, lost answer", Scenario { faults: LOST, ..scenario(2) });
 }
 
 #[test]
-#[ignore = "not yet run with provisioning records: end check and mutant must be ported"]
 fn two_instances_and_a_crash() {
     check("provisioning: two instances, crash", Scenario { faults: CRASH, ..scenario(2) });
 }
