@@ -94,6 +94,7 @@ fn programs_read_json() {
         "phase",
         "provisioning",
         "reason",
+        "rejected",
         "rule",
         "terms",
         "waitsFor",

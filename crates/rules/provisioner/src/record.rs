@@ -30,9 +30,11 @@ impl Decision<'_> {
         if claim.is_some_and(|claim| claim.meta.uid == record.meta.name) {
             // The claim may be idle if the answer to writing the record was lost. One that is being
             // worked on is not disturbed. Other instances work on their own records, and take over
-            // those of an instance that has stopped when they start or become the leader.
+            // those of an instance that has stopped when they start or become the leader. A record
+            // that was written late, when the volume existed already, is removed by any instance.
             let claim = ObjectKey::from(record.claim.clone());
-            let is_ours = record.attempt.instance == self.config.instance;
+            let is_ours = record.attempt.instance == self.config.instance
+                || self.known.volume(&self.config.volume_name(&record.meta.name)).is_some();
             let action = match is_ours && !self.live_reads.was_handed_to(&claim) {
                 true => Action::HandOff(claim),
                 false => Action::Idle,

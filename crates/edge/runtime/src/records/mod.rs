@@ -165,7 +165,7 @@ impl RecordTask {
                     Some(Seen::Listed(version, pages)) if !is_listed => {
                         is_listed = true;
                         self.pages.listed(version, &pages);
-                        let listed = WatchedChange::Listed(KIND, version, self.pages.objects());
+                        let listed = WatchedChange::Listed(KIND, self.pages.version(), self.pages.objects());
                         self.publish(vec![listed], outbox)
                     }
                     Some(Seen::Listed(version, pages)) => {

@@ -72,11 +72,25 @@ pub(super) struct Pages {
     pub set: String,
     pages: BTreeMap<String, Page>,
     records: BTreeMap<Name, Arc<Record>>,
+    /// The number of changes so far.
+    changes: u64,
 }
 
 impl Pages {
     pub fn new(set: String) -> Pages {
-        Pages { set, pages: BTreeMap::new(), records: BTreeMap::new() }
+        Pages { set, pages: BTreeMap::new(), records: BTreeMap::new(), changes: 0 }
+    }
+
+    /// The version of the last change. Versions of records count the changes that this process has
+    /// seen. The resourceVersion of a page would not do: many records have it in common, and pages
+    /// are seen in any order.
+    pub fn version(&self) -> u64 {
+        self.changes
+    }
+
+    fn next_version(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
     }
 
     pub fn record(&self, name: &Name) -> Option<&Arc<Record>> {
@@ -91,8 +105,7 @@ impl Pages {
         self.records.values().cloned().map(Object::Record).collect()
     }
 
-    /// Stores a state of a page, unless a later one is known. Returns what has changed. The version
-    /// of a record is the version of its page when it last changed.
+    /// Stores a state of a page, unless a later one is known. Returns what has changed.
     pub fn seen(&mut self, page: &Value) -> Vec<WatchedChange> {
         let text = |field: &str| page["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (name, uid) = (text("name"), text("uid"));
@@ -107,13 +120,13 @@ impl Pages {
         let before = std::mem::replace(known, Page { uid, version, data: data.clone() }).data;
         let mut changed = Vec::new();
         for (name, text) in data.iter().filter(|(name, text)| before.get(*name) != Some(*text)) {
-            let record = Arc::new(decode(name, text, version));
+            let record = Arc::new(decode(name, text, self.next_version()));
             self.records.insert(name.clone(), record.clone());
             changed.push(WatchedChange::Changed(Object::Record(record)));
         }
         for name in before.keys().filter(|name| !data.contains_key(*name)) {
             self.records.remove(name);
-            changed.push(WatchedChange::Deleted(ObjectKey::record(name.clone()), version));
+            changed.push(WatchedChange::Deleted(ObjectKey::record(name.clone()), self.next_version()));
         }
         changed
     }
@@ -124,10 +137,11 @@ impl Pages {
             return Vec::new();
         }
         let page = self.pages.remove(name).unwrap_or_default();
-        let removed = page.data.into_keys().inspect(|name| {
-            self.records.remove(name);
+        let removed = page.data.into_keys().map(|name| {
+            self.records.remove(&name);
+            WatchedChange::Deleted(ObjectKey::record(name), self.next_version())
         });
-        removed.map(|name| WatchedChange::Deleted(ObjectKey::record(name), version)).collect()
+        removed.collect()
     }
 
     /// All pages were listed at a version.
