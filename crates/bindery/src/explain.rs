@@ -32,8 +32,8 @@ pub struct Args {
     all: bool,
     #[command(flatten)]
     cluster: ClusterFlags,
-    /// Address of a running controller, scheduler or provisioner (its --listen). Also shows the last
-    /// request about the object that the API server rejected, as that program knows it.
+    /// Address of a running controller, scheduler or provisioner (its --listen). Also shows the
+    /// last request about the object that the API server rejected, as that program knows it.
     #[arg(long, value_name = "HOST:PORT")]
     controller: Option<String>,
     /// Read files instead of a cluster, - for standard input. May be repeated.

@@ -71,8 +71,8 @@ pub struct Defaults {
 }
 
 impl ProcessFlags {
-    /// Runs an engine until SIGTERM or SIGINT, or until it loses its lease. It decides nothing before
-    /// its feature gates are known.
+    /// Runs an engine until SIGTERM or SIGINT, or until it loses its lease. It decides nothing
+    /// before its feature gates are known.
     pub async fn run(self, defaults: Defaults, engine: Engine, gates: &[Gate]) -> Result<(), String> {
         let lease_name = self.leader_elect_resource_name.clone().unwrap_or_else(|| defaults.lease.to_owned());
         let lease = if self.leader_elect { Some(self.lease_config(lease_name)?) } else { None };

@@ -5,8 +5,8 @@
 //! of each kind comes from one table (`table.txt`), which decoding, patching, ownership and the
 //! documents share.
 //!
-//! Bodies may be nested 127 levels deep. What a patch copies, shifts and compares is limited, so that
-//! no patch takes more than a fraction of a second.
+//! Bodies may be nested 127 levels deep. What a patch copies, shifts and compares is limited, so
+//! that no patch takes more than a fraction of a second.
 //!
 //! This crate has no store, no validation rules, no clock and no HTTP.
 

@@ -30,8 +30,8 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Label names and values.
 pub type Labels = Vec<(&'static str, String)>;
 
-/// All metrics as they are now. `more` registers additional ones. This runs in the engine task, so it
-/// reads counters and scans nothing; [`page`] does not need the engine.
+/// All metrics as they are now. `more` registers additional ones. This runs in the engine task, so
+/// it reads counters and scans nothing; [`page`] does not need the engine.
 pub fn collect(
     engine: &Engine,
     recorder: &Recorder,

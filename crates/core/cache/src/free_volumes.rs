@@ -109,8 +109,8 @@ impl FreeVolumes {
     }
 
     /// The first acceptable volume under a key with all these modes and at least this size: fewest
-    /// access modes, then smallest, then first by name. Volumes that the selector does not match are
-    /// not considered.
+    /// access modes, then smallest, then first by name. Volumes that the selector does not match
+    /// are not considered.
     pub fn first(
         &self,
         key: &MatchKey,

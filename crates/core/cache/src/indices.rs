@@ -6,7 +6,8 @@ use bindery_model::{Claim, ClaimKey, Name};
 use rustc_hash::FxHashMap;
 
 /// Sorted values under each key. Nearly every key has exactly one value, which is stored without an
-/// allocation; but there may be as many as there are objects, so a change must not move all of them.
+/// allocation; but there may be as many as there are objects, so a change must not move all of
+/// them.
 #[derive(Debug, Clone)]
 pub(crate) struct MultiMap<K, V>(FxHashMap<K, Values<V>>);
 

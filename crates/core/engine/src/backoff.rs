@@ -8,9 +8,9 @@ use crate::Config;
 use crate::gate::fraction;
 use crate::queue::Work;
 
-/// The delay after consecutive failures: it doubles up to a maximum. With a seed for jitter it is up
-/// to a quarter shorter: the same for the same key and number of failures, and evenly distributed
-/// over keys.
+/// The delay after consecutive failures: it doubles up to a maximum. With a seed for jitter it is
+/// up to a quarter shorter: the same for the same key and number of failures, and evenly
+/// distributed over keys.
 pub(crate) fn delay(config: &Config, backoff: Backoff, failures: u32, work: &Work) -> Duration {
     let delay = exact_delay(config, backoff, failures);
     match config.jitter_seed {

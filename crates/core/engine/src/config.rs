@@ -8,14 +8,14 @@ use bindery_rules_api::ResyncInterval;
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The most reads, writes and lists in flight. An API server answers a write in a few
-    /// milliseconds and serves some hundreds at a time; more would only wait in its queue. Fewer are
-    /// sent while the API server is overloaded.
+    /// milliseconds and serves some hundreds at a time; more would only wait in its queue. Fewer
+    /// are sent while the API server is overloaded.
     pub requests_max: usize,
     /// The most operations in flight. They may take minutes and do not load the API server.
     pub operations_max: usize,
-    /// The most decisions in one call of the engine. It decides for the whole cluster, so a call that
-    /// takes long delays everything else. Most decisions take microseconds; use less where they take
-    /// longer.
+    /// The most decisions in one call of the engine. It decides for the whole cluster, so a call
+    /// that takes long delays everything else. Most decisions take microseconds; use less where
+    /// they take longer.
     pub decisions_max: usize,
     /// The delay after the first failure of a storage. It doubles with each failure.
     pub storage_retry: Duration,
@@ -23,8 +23,8 @@ pub struct Config {
     pub storage_retry_max: Duration,
     /// The delay after a storage reported that a request is infeasible.
     pub infeasible_retry: Duration,
-    /// A random number that spreads delays, so that several instances do not retry at the same time.
-    /// Without one, delays are exact.
+    /// A random number that spreads delays, so that several instances do not retry at the same
+    /// time. Without one, delays are exact.
     pub jitter_seed: Option<u64>,
     /// The resync interval of rule sets with [`ResyncInterval::Often`]. Resyncs are a safety net; a
     /// counter shows whether they find anything.

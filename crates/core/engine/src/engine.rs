@@ -189,8 +189,8 @@ impl Engine {
         (self.gate.requests(), self.gate.operations())
     }
 
-    /// The most requests that may be in flight now: less than [`Config::requests_max`] while the API
-    /// server is overloaded.
+    /// The most requests that may be in flight now: less than [`Config::requests_max`] while the
+    /// API server is overloaded.
     pub fn request_window(&self) -> usize {
         self.gate.window()
     }

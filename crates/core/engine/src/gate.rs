@@ -1,7 +1,7 @@
 //! The admission gate: every read, write, list and operation passes it.
 //!
-//! A window limits the requests in flight. It starts at [`Config::requests_max`], is halved when the
-//! API server is overloaded or does not respond, and grows by a quarter with each window of
+//! A window limits the requests in flight. It starts at [`Config::requests_max`], is halved when
+//! the API server is overloaded or does not respond, and grows by a quarter with each window of
 //! responses. A Retry-After pauses everything. Operations have a limit of their own, because they
 //! take minutes and hardly load the API server.
 //!
@@ -221,8 +221,8 @@ impl Gate {
     }
 }
 
-/// Whether an error shows that the API server is overloaded or does not respond. An operation shows
-/// only what it was told explicitly.
+/// Whether an error shows that the API server is overloaded or does not respond. An operation
+/// shows it only if its error asks for a delay explicitly.
 fn is_overload(error: &RequestError, is_operation: bool) -> bool {
     match error {
         RequestError::RetryAfter(..) => true,

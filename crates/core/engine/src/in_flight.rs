@@ -87,8 +87,8 @@ impl InFlight {
         Some(completed)
     }
 
-    /// Makes a key wait for a list. Returns whether the list is to be sent: it is not in flight, and
-    /// no other key waits for it.
+    /// Makes a key wait for a list. Returns whether the list is to be sent: it is not in flight,
+    /// and no other key waits for it.
     pub fn request_list(&mut self, listing: Listing, work: Work) -> bool {
         let list = self.lists.entry(listing).or_default();
         list.next.push(work);

@@ -91,8 +91,8 @@ pub enum RequestError {
     AlreadyExists,
     /// There was no response. The request may have been carried out.
     Lost,
-    /// The server failed with this status, or the connection with this error (status 0). The request
-    /// may have been carried out.
+    /// The server failed with this status, or the connection with this error (status 0). The
+    /// request may have been carried out.
     Unknown(u16, String),
     /// The server is overloaded. The request may be sent again after this time.
     RetryAfter(Duration, String),
@@ -150,8 +150,8 @@ pub struct Rejection {
     pub failures: u32,
     /// When it failed.
     pub at: Moment,
-    /// The time from `at` to the next retry; `None` if the key is decided about again without delay,
-    /// or is not retried.
+    /// The time from `at` to the next retry; `None` if the key is decided about again without
+    /// delay, or is not retried.
     pub retry_in: Option<Duration>,
 }
 

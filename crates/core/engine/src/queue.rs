@@ -182,8 +182,9 @@ impl WorkQueue {
     }
 
     /// Enqueues a key unless it is queued, waiting or in flight. Only a change ends its back-off. A
-    /// dropped pending write does not end the back-off after a rejection: otherwise keys whose writes
-    /// are rejected would wake each other without any delay. Returns whether it was enqueued.
+    /// dropped pending write does not end the back-off after a rejection: otherwise keys whose
+    /// writes are rejected would wake each other without any delay. Returns whether it was
+    /// enqueued.
     pub fn wake(&mut self, work: Work, cause: Cause) -> bool {
         let Some(progress) = self.keys.get_mut(&work) else {
             let by_resync = cause == Cause::Resync;

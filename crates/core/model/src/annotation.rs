@@ -45,8 +45,8 @@ annotations! {
     BetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner",
     /// On a claim: what earlier versions of our provisioner recorded before a call. It is not used.
     Provisioning = "bindery.dev/provisioning",
-    /// On a volume: the UID of the recycler pod that may scrub it. While it is present, no claim gets
-    /// the volume.
+    /// On a volume: the UID of the recycler pod that may scrub it. While it is present, no claim
+    /// gets the volume.
     Scrubbing = "bindery.dev/scrubbing",
     /// On a volume: the provisioner that created it.
     ProvisionedBy = "pv.kubernetes.io/provisioned-by",

@@ -42,10 +42,10 @@ pub enum Operation {
 
 /// A step of scrubbing a released volume.
 ///
-/// The pod's name is derived from the volume's, so that there is at most one pod. It is created with
-/// a scheduling gate, the volume is marked with its UID by a conditional write, and only then is the
-/// gate removed. So whenever a pod of a volume can run, the volume is marked, no matter how many
-/// instances work at the same time; and only the end of the pod with that UID ends the mark.
+/// The pod's name is derived from the volume's, so that there is at most one pod. It is created
+/// with a scheduling gate, the volume is marked with its UID by a conditional write, and only then
+/// is the gate removed. So whenever a pod of a volume can run, the volume is marked, no matter how
+/// many instances work at the same time; and only the end of the pod with that UID ends the mark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recycle {
     /// What to do.

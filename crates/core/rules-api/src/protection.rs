@@ -168,8 +168,8 @@ impl UnusedProof {
     }
 }
 
-/// Formats a list of this many users: the first few, and the number of others. It does not go
-/// through all of them: there may be as many as there are objects.
+/// Formats a list of this many users: the first few, and the number of others. It does not
+/// iterate over all of them: there may be as many as there are objects.
 pub fn users<'k>(keys: impl IntoIterator<Item = &'k ObjectKey>, count: usize) -> String {
     const SHOWN: usize = 5;
     let shown = keys.into_iter().take(SHOWN).map(ObjectKey::to_string).collect::<Vec<_>>().join(", ");

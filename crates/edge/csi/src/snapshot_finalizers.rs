@@ -16,8 +16,8 @@ const SNAPSHOTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshots";
 const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
 
 /// Removes our finalizer from all snapshots that no pending claim is restored from, and no recorded
-/// request of a claim that was deleted. Claims are listed after snapshots: a finalizer is only added
-/// for a claim that existed already.
+/// request of a claim that was deleted. Claims are listed after snapshots: a finalizer is only
+/// added for a claim that existed already.
 pub async fn remove_stale_snapshot_finalizers(objects: &dyn ObjectClient, records: &Records) {
     let snapshots = match objects.get(SNAPSHOTS).await {
         ReadResult::Object(snapshots) => snapshots,

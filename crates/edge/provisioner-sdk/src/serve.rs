@@ -9,8 +9,9 @@ use bindery_runtime::{Api, CALL_DEADLINE, EngineHost, NoObserver, Observer, Reco
 use crate::{ProvisioningWorker, Storage};
 
 /// Runs a provisioner until the process receives SIGTERM or SIGINT. The cluster is configured as
-/// for kubectl; what is being provisioned is recorded in ConfigMaps of its namespace. All instances are active, without leader election: this is safe, but each of them
-/// may make the same call to the storage.
+/// for kubectl; what is being provisioned is recorded in ConfigMaps of its namespace. All instances
+/// are active, without leader election: this is safe, but each of them may make the same call to
+/// the storage.
 pub async fn serve(config: Config, storage: impl Storage) -> Result<(), String> {
     let cluster =
         kube::Config::infer().await.map_err(|error| format!("cannot find a cluster to connect to: {error}"))?;

@@ -153,9 +153,9 @@ impl EngineTask {
         }
     }
 
-    /// Cancels the requests that wait for the rate limit, waits for those that were sent, and cancels
-    /// them if they take too long. The engine is given no more inputs, so it sends nothing more. What
-    /// a cancelled request has changed is found by the next leader, as after a crash.
+    /// Cancels the requests that wait for the rate limit, waits for those that were sent, and
+    /// cancels them if they take too long. The engine is given no more inputs, so it sends nothing
+    /// more. What a cancelled request has changed is found by the next leader, as after a crash.
     async fn stop(mut self, drain: Duration) {
         self.caller.cancel_waiting();
         let drained = timeout(drain, async { while self.calls.join_next().await.is_some() {} }).await;

@@ -1,5 +1,5 @@
-//! Unbound claims as received, for workers that need more than the fields that rules read. They come
-//! from the watch, so that no claim has to be read again before it is provisioned.
+//! Unbound claims as received, for workers that need more than the fields that rules read. They
+//! come from the watch, so that no claim has to be read again before it is provisioned.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

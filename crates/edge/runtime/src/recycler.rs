@@ -1,8 +1,8 @@
 //! The recycler: scrubs a volume with a pod, which is created with a scheduling gate, released from
 //! it once the volume is marked, watched until it ends, and deleted. [`Recycle`] says why.
 //!
-//! A pod that the API server no longer has is taken for ended. This does not hold for pods that were
-//! deleted by force, or whose node was lost.
+//! A pod that the API server no longer has is taken for ended. This does not hold for pods that
+//! were deleted by force, or whose node was lost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

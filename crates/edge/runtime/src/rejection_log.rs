@@ -42,7 +42,7 @@ struct Seen {
 }
 
 impl RejectionLog {
-    /// Logs a rejection, and returns whether it is new and lasts until somebody acts.
+    /// Logs a rejection, and returns whether it is new and lasts until a user acts.
     pub fn log(&mut self, rejection: &Rejection) -> bool {
         let Rejection { set: controller, key: object, target, step, error, failures, at, retry_in } = rejection;
         let status = error.status();
@@ -103,7 +103,7 @@ fn is_resolved(error: &RequestError) -> bool {
     }
 }
 
-/// Whether a status stays until somebody changes permissions, policies or the object: forbidden,
+/// Whether a status stays until a user changes permissions, policies or the object: forbidden,
 /// invalid.
 fn needs_action(status: u16) -> bool {
     matches!(status, 403 | 422)

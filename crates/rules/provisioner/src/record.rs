@@ -4,6 +4,8 @@
 //! call is made in an attempt of its own: only in the version of the record that was written for
 //! this very call, so that no delayed write for an earlier call can remove it.
 
+use std::time::Duration;
+
 use bindery_model::{Annotation, Attempt, Claim, Name, ObjectKey, Record};
 use bindery_rules_api::{
     Action, Backoff, Failure, FailureEffect, Operation, RecordEdit, Recorded, Request, Rule, Task, Verdict, Write,
@@ -13,6 +15,9 @@ use crate::claim::{provisioning, warning};
 use crate::failure::publish;
 use crate::rules;
 use crate::ruleset::Decision;
+
+/// How long a record of another instance must exist before this one takes it over.
+const TAKE_OVER_AFTER: Duration = Duration::from_secs(10);
 
 impl Decision<'_> {
     /// Decides about a record.
@@ -29,15 +34,18 @@ impl Decision<'_> {
         let claim = self.known.claim(&record.claim);
         if claim.is_some_and(|claim| claim.meta.uid == record.meta.name) {
             // The claim may be idle if the answer to writing the record was lost. One that is being
-            // worked on is not disturbed. Other instances work on their own records, and take over
-            // those of an instance that has stopped when they start or become the leader. A record
-            // that was written late, when the volume existed already, is removed by any instance.
+            // worked on is not disturbed.
             let claim = ObjectKey::from(record.claim.clone());
+            if self.live_reads.was_handed_to(&claim) {
+                return Verdict::idle(&rules::RECORD_OF_CLAIM);
+            }
+            // Another instance that is active works on its own records. One that has stopped leaves
+            // them, and so does one whose request is carried out late.
             let is_ours = record.attempt.instance == self.config.instance
                 || self.known.volume(&self.config.volume_name(&record.meta.name)).is_some();
-            let action = match is_ours && !self.live_reads.was_handed_to(&claim) {
+            let action = match is_ours || self.live_reads.pause_count() > 0 {
                 true => Action::HandOff(claim),
-                false => Action::Idle,
+                false => Action::Pause(TAKE_OVER_AFTER),
             };
             return Verdict::new(&rules::RECORD_OF_CLAIM, action);
         }
@@ -106,6 +114,10 @@ impl Decision<'_> {
             FailureEffect::Unknown => &rules::OUTCOME_UNKNOWN,
             // The record has changed, and the watch will report it. Nothing has failed.
             FailureEffect::Stale => return Verdict::retry(&rules::STALE, Backoff::Api, error),
+            // The record is another instance's now, and none is needed for this call.
+            FailureEffect::NotOurs if !self.is_own_attempt(record) => {
+                return Verdict::idle(&rules::NOT_OURS).with_note(error);
+            }
             FailureEffect::NotAttempted if record.outcome_unknown => &rules::NOT_ATTEMPTED,
             _ if !self.is_own_attempt(record) => &rules::SUPERSEDED,
             FailureEffect::NameTaken if record.outcome_unknown => &rules::PARAMETERS_CHANGED,

@@ -38,8 +38,9 @@ fn owner<'a>(server: &'a Server, uid: &str, volume: &Volume) -> Option<&'a Arc<C
 
 // === When a request is sent ===
 
-/// S2, S8: no second volume is reserved for a claim while the instance knows a suitable one, or knows
-/// that the claim wants another. One that was reserved because of a stale cache is released later.
+/// S2, S8: no second volume is reserved for a claim while the instance knows a suitable one, or
+/// knows that the claim wants another. One that was reserved because of a stale cache is released
+/// later.
 pub fn check_sent(known: &Cache, request: &Request) -> Check {
     let Request::Write(write) = request else { return Ok(()) };
     let Edit::Volume(VolumeEdit { claim_ref: Some(RefEdit::Set(owner, _)), .. }) = write.edit() else { return Ok(()) };

@@ -79,8 +79,8 @@ struct Search<'a, M: Model> {
 }
 
 /// Visits every state that can be reached, and checks that every run without further optional steps
-/// ends in a state that breaks no promise. More than `states_max` states are an error, too: it bounds
-/// memory and time.
+/// ends in a state that breaks no promise. More than `states_max` states are an error, too: it
+/// bounds memory and time.
 pub fn explore<M: Model + Clone>(start: &M, states_max: usize) -> Result<Explored, Box<Counterexample>> {
     let mut search = Search {
         start,

@@ -44,9 +44,9 @@ impl From<&Event> for Input {
 
 /// The objects of an API server.
 ///
-/// Every kind has a sequence of versions of its own, as if each was stored in an etcd of its own: the
-/// engine compares only versions of one kind, and states that differ in nothing but the order of
-/// writes to different kinds are the same state. The lower half of a version is a digest of the
+/// Every kind has a sequence of versions of its own, as if each was stored in an etcd of its own:
+/// the engine compares only versions of one kind, and states that differ in nothing but the order
+/// of writes to different kinds are the same state. The lower half of a version is a digest of the
 /// object, so that equal versions mean equal objects in all states of a world.
 #[derive(Debug, Clone, Default)]
 pub struct Server {

@@ -80,7 +80,7 @@ pub struct World {
     /// The storage.
     pub storage: Arc<StorageBackend>,
     instances: Vec<Arc<Instance>>,
-    /// Requests that nobody waits for anymore, but that may still be carried out.
+    /// Requests that no instance waits for anymore, but that may still be carried out.
     late: Vec<Arc<OpenRequest>>,
     /// The actions of users that have not happened yet.
     users: Vec<usize>,
@@ -114,7 +114,7 @@ pub enum Step {
     Fail(usize, RequestId),
     /// The API server carries out a late request.
     Late(usize),
-    /// The storage finishes a call that nobody waits for anymore.
+    /// The storage finishes a call that no instance waits for anymore.
     Finish(usize),
     /// The same, but without an effect.
     Abort(usize),
@@ -248,7 +248,7 @@ impl World {
         }
     }
 
-    /// Keeps a request that nobody waits for anymore, if it can have an effect later.
+    /// Keeps a request that no instance waits for anymore, if it can have an effect later.
     fn keep_late(&mut self, open: OpenRequest) {
         let may_happen = match open.stage {
             // The worker calls the storage only while its instance is running.

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How long an event is kept after its last write.
 const EVENT_TTL: SignedDuration = SignedDuration::from_hours(1);
 
-/// How many tasks run, events expire, and objects of a namespace are deleted before the store is
-/// unlocked again.
+/// How many tasks run, and how many events expire, before the store is unlocked again. Tasks end
+/// early once they have made this many writes.
 const TASKS_PER_RUN: usize = 256;
 
 /// The bucket and the key of a stored object.
@@ -146,13 +146,18 @@ impl Api {
         if !self.store.settings().controllers {
             self.background.queue.clear();
         }
+        let writes_end = self.store.revision() + TASKS_PER_RUN as u64;
         for number in 0..TASKS_PER_RUN {
+            // A namespace that is not empty yet is queued again: the next run continues with it.
+            if self.store.revision() >= writes_end {
+                break;
+            }
             let Some(task) = self.background.queue.pop_first() else { break };
             let context = RequestContext { seed: context.seed.wrapping_add(number as u128), ..*context };
             match task {
                 Task::Dependent((bucket, key)) => self.collect_dependent(&context, bucket, &key),
                 Task::Owner((bucket, key)) => self.finish_owner(&context, bucket, &key),
-                Task::Namespace(name) => self.empty_namespace(&context, &name),
+                Task::Namespace(name) => self.empty_namespace(&context, &name, writes_end),
             }
         }
         for _ in 0..TASKS_PER_RUN {
@@ -292,14 +297,15 @@ impl Api {
         let _answer = self.handle(context, &request);
     }
 
-    fn empty_namespace(&mut self, context: &RequestContext, name: &str) {
+    /// Deletes objects of a namespace until the revision is `writes_end`, and the namespace once
+    /// it is empty.
+    fn empty_namespace(&mut self, context: &RequestContext, name: &str, writes_end: u64) {
         let Some(live) = self.store.get("namespaces", name) else { return };
         let mut namespace = decoded(live);
         if at(&namespace, &["metadata", "deletionTimestamp"]).is_none() {
             return;
         }
         let prefix = format!("{name}/");
-        let started_at = self.store.revision();
         let mut left = false;
         for kind in kinds::all().iter().filter(|kind| kind.namespaced && kind.behavior.view.is_none()) {
             let keys = self.store.list(kind.bucket(), &prefix, "", None).ok().into_iter().flatten();
@@ -309,7 +315,7 @@ impl Api {
                     DeleteOptions { propagation_policy: Some("Background".to_owned()), ..DeleteOptions::default() };
                 let gone = self.remove(context.now, &target(kind, &key), &options, false);
                 left |= !gone.is_ok_and(|(_, gone)| gone);
-                if self.store.revision() - started_at >= TASKS_PER_RUN as u64 {
+                if self.store.revision() >= writes_end {
                     self.background.queue.insert(Task::Namespace(name.to_owned()));
                     return;
                 }

@@ -85,7 +85,7 @@ impl Access {
             return Ok(());
         }
         change(file, |config| {
-            if self.owns(config, name) {
+            if find(config, "clusters", name).is_some_and(|entry| self.is_same(&entry["cluster"])) {
                 remove(config, name);
             }
             Ok(())
@@ -96,15 +96,18 @@ impl Access {
         format!("https://{}", self.address)
     }
 
-    /// Whether the cluster of this name is this server, or one that had the same address and was in
-    /// memory.
-    fn owns(&self, config: &Config, name: &str) -> bool {
-        let Some(cluster) = find(config, "clusters", name).and_then(|entry| entry.get("cluster")) else { return false };
-        let is_same = cluster.get("certificate-authority-data") == Some(&Value::from(self.authority.as_str()));
-        is_same || is_in_memory(cluster) && cluster.get("server") == Some(&Value::from(self.server()))
+    /// Whether a cluster is this server.
+    fn is_same(&self, cluster: &Value) -> bool {
+        cluster["certificate-authority-data"] == self.authority.as_str()
     }
 
-    /// The first name that nothing uses, or that of this server.
+    /// Whether a cluster is a server that had the same address, and whose keys were in memory.
+    fn succeeds(&self, cluster: &Value) -> bool {
+        is_in_memory(cluster) && cluster["server"] == self.server()
+    }
+
+    /// The name of this server, wherever it listened before; otherwise that of the server that it
+    /// succeeds, or the first name that nothing uses.
     fn free_name(&self, config: &Config, file: &Path) -> Result<String, String> {
         let is_free = |name: &str| {
             let taken = [("clusters", name.to_owned()), ("contexts", name.to_owned()), ("users", user_of(name))];
@@ -115,9 +118,13 @@ impl Access {
             1 => format!("{NAME}-{port}"),
             _ => format!("{NAME}-{port}-{number}"),
         });
-        let names: Vec<String> = std::iter::once(NAME.to_owned()).chain(others).collect();
-        let own = names.iter().find(|name| self.owns(config, name));
-        own.or_else(|| names.iter().find(|name| is_free(name))).cloned().ok_or_else(|| {
+        let name_of = |is_searched: &dyn Fn(&Value) -> bool| {
+            let entries = items(config, "clusters").iter().filter(|entry| is_searched(&entry["cluster"]));
+            entries.filter_map(|entry| entry["name"].as_str()).find(|name| is_ours(name)).map(str::to_owned)
+        };
+        let own = name_of(&|cluster| self.is_same(cluster)).or_else(|| name_of(&|cluster| self.succeeds(cluster)));
+        let mut names = std::iter::once(NAME.to_owned()).chain(others);
+        own.or_else(|| names.find(|name| is_free(name))).ok_or_else(|| {
             format!(
                 "{} has {NAMES_MAX} contexts of bindery: delete some of them, or name another file with --write-kubeconfig",
                 file.display()
@@ -146,6 +153,13 @@ impl Access {
             config.entry(field).or_insert_with(|| value.into());
         }
     }
+}
+
+/// Whether a name has the form of those that are given to servers: a copy that a user has named
+/// differently is the user's.
+fn is_ours(name: &str) -> bool {
+    let rest = name.strip_prefix(NAME);
+    rest.is_some_and(|rest| rest.chars().all(|one| one == '-' || one.is_ascii_digit()))
 }
 
 fn user_of(name: &str) -> String {
@@ -259,7 +273,7 @@ fn render(config: Config) -> Result<String, String> {
     Ok(text)
 }
 
-/// client-go's lock of a kubeconfig: a file beside it that must not exist.
+/// client-go's lock of a kubeconfig: a file next to it that must not exist.
 struct Lock(PathBuf);
 
 impl Lock {

@@ -119,8 +119,8 @@ pub async fn run(args: Args) -> Result<(), String> {
     }
 }
 
-/// Where it is recorded what is being provisioned: in the namespace of the provisioner, for each node
-/// if there is one provisioner on each.
+/// Where it is recorded what is being provisioned: in the namespace of the provisioner, for each
+/// node if there is one provisioner on each.
 fn records(api: Arc<Api>, driver: &str, node: Option<&LocalNode>) -> (Records, RecordTask) {
     let name = node.map_or_else(|| driver.to_owned(), |node| format!("{driver}/{}", node.name));
     Records::new(api, &own_namespace(), &name)

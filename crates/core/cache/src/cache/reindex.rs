@@ -200,8 +200,8 @@ impl Cache {
         }
     }
 
-    /// A claim is unmatched while it needs a volume, no suitable one is reserved for it, no write of
-    /// it is in flight, and it is not deferred.
+    /// A claim is unmatched while it needs a volume, no suitable one is reserved for it, no write
+    /// of it is in flight, and it is not deferred.
     fn refresh_unmatched(&mut self, key: &ClaimKey) {
         let Some(claim) = self.claims.get(key).cloned() else { return };
         let is_served = || self.volumes_of(key).any(|volume| (self.policy.is_served_by)(&claim, volume));

@@ -41,15 +41,16 @@ impl Engine {
         progress.rejection = Some(Box::new(Rejection { set, key, target, step, error, failures, at, retry_in: None }));
     }
 
-    /// Forgets the rejection of a key once a write, or the request that was rejected, has succeeded.
+    /// Forgets the rejection of a key once a write, or the request that was rejected, has
+    /// succeeded.
     pub(super) fn settle_rejection(&mut self, work: &Work, is_write: bool) {
         let Some(progress) = self.queue.get_mut(work) else { return };
         let step = progress.step.map(|step| step.name);
         progress.rejection.take_if(|rejection| is_write || Some(rejection.step) == step);
     }
 
-    /// Adds the time of the next retry to the reported rejection. It is known only after the key was
-    /// decided about again, and is not before the end of a pause.
+    /// Adds the time of the next retry to the reported rejection. It is known only after the key
+    /// was decided about again, and is not before the end of a pause.
     pub(super) fn complete_rejection(&mut self) {
         let Some((work, index)) = self.rejected.take() else { return };
         let resume = self.gate.paused_until(self.now);

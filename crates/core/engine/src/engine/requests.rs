@@ -69,9 +69,9 @@ impl Engine {
         self.defer(work);
     }
 
-    /// Hands nothing to a key that is backed off or waits for an operation: it sees every change once
-    /// it is decided about. Otherwise each volume that becomes free would be offered to all of them,
-    /// one decision after the other.
+    /// Hands nothing to a key that is backed off or waits for an operation: it sees every change
+    /// once it is decided about. Otherwise each volume that becomes free would be offered to all of
+    /// them, one decision after the other.
     fn defer(&mut self, work: &Work) {
         if self.sets[work.set].hands_off() {
             self.known.defer(&work.key);

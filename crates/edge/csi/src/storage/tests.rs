@@ -118,7 +118,7 @@ impl Bench {
 #[tokio::test]
 async fn every_code_is_passed_on_with_its_effect() {
     let bench = bench(PLENTY).await;
-    for (node, exhausted) in [(None, FailureEffect::Nothing), (Some("n"), FailureEffect::Reschedule)] {
+    for (node, exhausted) in [(None, FailureEffect::Absent), (Some("n"), FailureEffect::Reschedule)] {
         for (code, word, after) in [
             ("INTERNAL", "Internal", FailureEffect::Nothing),
             ("ABORTED", "Aborted", FailureEffect::Unknown),
@@ -162,7 +162,7 @@ async fn volume_that_is_too_small_is_deleted() {
     let bench = bench(PLENTY).await;
     let error_message = "created volume capacity 1073741823 less than requested capacity 1073741824";
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL,ok")], None).await.expect_err("small");
-    assert_eq!(failure, Failure { error: error_message.into(), effect: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: error_message.into(), effect: FailureEffect::Absent });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = bench.create(&[("create", "small"), ("delete", "INTERNAL")], None).await.expect_err("small");

@@ -136,8 +136,8 @@ fn check_destroy(cluster: &SimulatedCluster, volume_uid: &str, what: &str) {
     assert!(claim.is_none(), "{} belongs to an existing claim, and was {what}", volume.name());
 }
 
-/// S4: while a recycler pod may write to a volume, the volume is neither available nor does it belong
-/// to a claim, no matter what it is marked with.
+/// S4: while a recycler pod may write to a volume, the volume is neither available nor does it
+/// belong to a claim, no matter what it is marked with.
 pub fn check_scrubs(cluster: &SimulatedCluster) {
     for (name, pod) in cluster.recycler_pods.running() {
         let Some(volume) = find(volumes(cluster), |volume| volume.meta.uid == pod.volume_uid) else { continue };

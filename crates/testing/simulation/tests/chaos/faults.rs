@@ -325,8 +325,8 @@ impl ChaosRun {
                 let leaders = self.participants.len();
                 self.user(*n, &[Kind::Volume], |cluster, key| {
                     let policy = |volume: &Value| volume["spec"]["persistentVolumeReclaimPolicy"].clone();
-                    // Deleting storage cannot be made conditional on the volume: with two leaders, a
-                    // user must not make a volume available again that is being deleted.
+                    // Deleting storage cannot be made conditional on the volume: with two leaders,
+                    // a user must not make a volume available again that is being deleted.
                     if leaders == 1 || cluster.get(key).is_none_or(|volume| policy(volume) != "Delete") {
                         cluster.edit(key, json!({"spec": {"claimRef": null}}));
                     }

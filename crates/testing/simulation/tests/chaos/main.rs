@@ -1,7 +1,7 @@
-//! Chaos tests: random clusters with late, lost and rejected answers, an overloaded server, low limits,
-//! delayed watch events, restarts, leadership changes, two active instances, and users who create,
-//! edit and delete objects. The promises of ARCHITECTURE.md are checked at every step. Once the
-//! faults stop, the liveness promises must hold, too.
+//! Chaos tests: random clusters with late, lost and rejected answers, an overloaded server, low
+//! limits, delayed watch events, restarts, leadership changes, two active instances, and users who
+//! create, edit and delete objects. The promises of ARCHITECTURE.md are checked at every step. Once
+//! the faults stop, the liveness promises must hold, too.
 
 mod binding;
 mod fault;

@@ -211,8 +211,8 @@ fn requests_waiting_for_an_object_are_sent_after_a_rejection() {
     }
 }
 
-/// A volume reads its missing claim live. Before the answer, a claim of that name is created and has
-/// a write in flight: the answer says nothing about that write.
+/// A volume reads its missing claim live. Before the answer, a claim of that name is created and
+/// has a write in flight: the answer says nothing about that write.
 #[test]
 fn read_by_another_key_keeps_the_pending_write_of_an_object() {
     let state = "pv v 1Gi Bound ->c#u bbc

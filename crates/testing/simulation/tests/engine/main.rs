@@ -1,5 +1,5 @@
-//! The engine: start, leadership, limits, the admission gate, back-off, wakes, late and lost answers. Driven input by
-//! input.
+//! The engine: start, leadership, limits, the admission gate, back-off, wakes, late and lost
+//! answers. Driven input by input.
 
 mod answers;
 mod backoff;

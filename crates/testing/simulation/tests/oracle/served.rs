@@ -143,6 +143,9 @@ impl Served {
 
 impl EngineApi for Served {
     fn list(&mut self, kind: Kind) -> (u64, Vec<Object>) {
+        if !kind.is_served() {
+            return (0, Vec::new());
+        }
         let (revision, objects) = self.read_all(kind);
         let options = Options { resource_version: revision.to_string(), ..Options::default() };
         let watch = self.api.watch(&target(&ObjectKey::cluster(kind, ""), ""), &options);

@@ -1,5 +1,5 @@
-//! The scrub fence: whenever a recycler pod may write to a volume, the volume is marked, and a marked
-//! volume is given to no claim, with any number of active instances.
+//! The scrub fence: whenever a recycler pod may write to a volume, the volume is marked, and a
+//! marked volume is given to no claim, with any number of active instances.
 
 use bindery_binder::{Binder, rules};
 use bindery_engine::{Answer, Config, Engine, Input, Moment, Output};

@@ -1,3 +1,5 @@
+//! Entries of several servers and of others, and files that cannot be changed.
+
 use std::net::TcpListener;
 
 use super::*;
@@ -78,6 +80,9 @@ fn each_server_has_its_own_entries_and_replaces_only_them() {
     assert_eq!(first.add_to(&scratch.file()).as_deref(), Ok("bindery"), "a restart finds its own name");
     // A new in-memory server at the same address replaces the old one, whose keys are lost.
     assert_eq!(access(at_first, true).add_to(&scratch.file()).as_deref(), Ok("bindery"));
+    assert_eq!(items(&scratch.config(), "users").len(), 2);
+    // The old one, which may end later, does not remove the entries of the new one.
+    first.remove_from(&scratch.file(), "bindery").expect("nothing is removed");
     assert_eq!(items(&scratch.config(), "users").len(), 2);
     // A server with a data directory keeps its entries wherever it listens.
     let moved = Access { address: at_first, ..second };

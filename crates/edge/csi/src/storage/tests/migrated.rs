@@ -60,7 +60,7 @@ async fn untranslatable_volume_is_deleted() {
     let failure = create(&bench, json!({}), "mars").await.expect_err("no such zone");
     let why = "failed to translate topology: \"mars\" is not the name of a zone";
     let error = format!("cannot translate the volume to kubernetes.io/aws-ebs: {why}");
-    assert_eq!(failure, Failure { error: error.clone(), effect: FailureEffect::Nothing });
+    assert_eq!(failure, Failure { error: error.clone(), effect: FailureEffect::Absent });
     assert_eq!(bench.called(), ["CreateVolume", "DeleteVolume"]);
     assert!(bench.fake.volumes().is_empty());
     let failure = create(&bench, json!({"delete": "INTERNAL"}), "mars").await.expect_err("no such zone");

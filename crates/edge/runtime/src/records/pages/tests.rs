@@ -1,3 +1,5 @@
+//! Tests of pages: versions, groups, limits, and records that cannot be read.
+
 use super::*;
 use bindery_model::Attempt;
 
@@ -67,7 +69,7 @@ fn changes_of_one_page_are_one_write_and_each_record_is_compared() {
         format!("{answer:?}")
     };
     assert!(conflict(3).contains("Conflict") && conflict(4).contains("NotFound"));
-    assert!(conflict(5).contains("AlreadyExists") && conflict(6).contains("Read"));
+    assert!(conflict(5).contains("Conflict") && conflict(6).contains("Read"));
 }
 
 #[test]
