@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bindery_cache::Cache;
 use bindery_matching::{MatchCriteria, mismatch, reserved_mismatch};
-use bindery_model::{Annotation, Claim, ClaimPhase, Kind, ObjectKey, Pod, ReclaimPolicy, Volume, VolumePhase, finalizer};
+use bindery_model::{
+    Annotation, Claim, ClaimPhase, Kind, ObjectKey, Pod, ReclaimPolicy, Volume, VolumePhase, finalizer,
+};
 use bindery_rules_api::{Edit, Operation, RefEdit, Request, VolumeEdit, Write};
 use bindery_simulation::storage::StorageBackend;
 

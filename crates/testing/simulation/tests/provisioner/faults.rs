@@ -135,7 +135,8 @@ fn answers() -> Vec<Case> {
             .storage(|storage| storage.create_responses = vec![Response::Fails(FailureEffect::NotOurs); 99].into())
             .end(UNMADE)
             .retries_forever()
-            .leaves_record(),
+            .leaves_record()
+            .with_one_leader(),
         case("no capacity on the node: it is rescheduled")
             .before(CHOSEN)
             .storage(|storage| storage.create_responses = vec![Response::Fails(FailureEffect::Reschedule); 9].into())
