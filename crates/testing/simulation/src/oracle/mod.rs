@@ -38,6 +38,7 @@ pub const SCHEDULER_DIFFERENCES: &[(&str, &str)] = &[
     ("p03291", "the same"),
     ("p03169", "a claim that is deleted while its pod waits for another claim prevents scheduling"),
     ("p03061", "the same, in a race"),
+    ("p03066", "a pod whose ephemeral claim does not exist yet holds back no other pod, in a race"),
 ];
 
 /// States in which our CSI provisioner intentionally decides differently: the id, and the reason.
