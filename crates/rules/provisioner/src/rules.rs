@@ -46,7 +46,7 @@ bindery_rules_api::rules! {
 
     // === Records ===
     RECORD_REMOVED = "provisioner.record.removed": "The provisioning record does not exist anymore. Nothing is left to do.";
-    RECORD_OF_CLAIM = "provisioner.record.of-claim": "The claim of the provisioning record exists. The record is handled with the claim.";
+    RECORD_OF_CLAIM = "provisioner.record.of-claim": "The claim of the provisioning record exists. The record is handled with the claim; one of another instance is taken over if it still exists after 10 seconds.";
     RECORD_MALFORMED = "provisioner.record.malformed": "The provisioning record cannot be parsed, so the storage is not called. It has to be repaired or removed by hand.";
     RECORD_NOT_OURS = "provisioner.record.not-ours": "The provisioning record was written by another provisioner, or for another node. The storage is not called.";
 

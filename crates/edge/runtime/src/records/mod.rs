@@ -58,6 +58,7 @@ impl Records {
     /// The records of a provisioner in a namespace, and the task that stores them, which the caller
     /// must run. `name` identifies the provisioner, and its node if there is one on each node.
     pub fn new(api: Arc<Api>, namespace: &str, name: &str) -> (Records, RecordTask) {
+        // The engine's gate bounds it: each change is a request in flight.
         let (changes, inbox) = unbounded_channel();
         let known = Known::default();
         let collection = format!("/api/v1/namespaces/{namespace}/configmaps");
